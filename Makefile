@@ -1,0 +1,59 @@
+# The commands of the project. `make help` lists them.
+SHELL := /usr/bin/env bash -o pipefail
+.DEFAULT_GOAL := help
+
+TOOLS   := $(CURDIR)/.tools/bin
+OUTPUT  := $(CURDIR)/_output
+MODULE  := github.com/crossplane-contrib/provider-kcp
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+
+# Servers and tools find each other by path, never by what happens to be installed.
+export PATH := $(TOOLS):$(PATH)
+
+.PHONY: help
+help: ## List the commands.
+	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
+
+.PHONY: demo
+demo: tools build ## Run the provider on real clusters and a real kcp, and show what it does. DEMO=keep leaves it up.
+	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
+
+.PHONY: test
+test: tools build ## Run all tests, on real servers.
+	go test -count=1 -timeout=40m ./...
+
+.PHONY: generate
+generate: tools.generate ## Write generated code and CustomResourceDefinitions.
+	rm -f package/crds/*.yaml
+	controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
+	angryjet generate-methodsets --header-file=hack/boilerplate.go.txt ./apis/...
+	controller-gen crd:crdVersions=v1 paths=./apis/... output:crd:dir=package/crds
+
+.PHONY: verify
+verify: ## Check that generated files and module files are what the sources say.
+	hack/verify.sh
+
+.PHONY: lint
+lint: tools.lint ## Check the code with golangci-lint.
+	golangci-lint run --timeout=20m ./...
+
+.PHONY: build
+build: ## Build the provider.
+	@mkdir -p $(OUTPUT)/bin
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X $(MODULE)/internal/version.Version=$(VERSION)' -o $(OUTPUT)/bin/provider ./cmd/provider
+
+.PHONY: bench
+bench: tools build ## Measure the provider against a plain client-go loop.
+	go run ./cluster/bench -provider $(OUTPUT)/bin/provider objects
+
+.PHONY: tools
+tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl and kcp, once.
+	@hack/tools/build.sh etcd kubernetes kcp
+
+.PHONY: tools.generate
+tools.generate:
+	@hack/tools/build.sh controller-gen angryjet
+
+.PHONY: tools.lint
+tools.lint:
+	@hack/tools/build.sh golangci-lint

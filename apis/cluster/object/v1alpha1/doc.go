@@ -1,0 +1,8 @@
+// Package v1alpha1 holds the cluster-scoped Object in its first version, which is served for compatibility and deprecated.
+//
+// Its schema is that of v1alpha2 to the letter; the controller reads and writes v1alpha2 only.
+//
+// +kubebuilder:object:generate=true
+// +groupName=kubernetes.crossplane.io
+// +versionName=v1alpha1
+package v1alpha1

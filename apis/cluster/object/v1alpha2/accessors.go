@@ -1,0 +1,19 @@
+package v1alpha2
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// Desired returns the desired state both scopes share. It is never nil.
+func (mg *Object) Desired() *commonv1.ObjectSpec { return &mg.Spec.ObjectSpec }
+
+// Observed returns what was last seen on the target. It is never nil.
+func (mg *Object) Observed() *commonv1.ObjectObservation { return &mg.Status.AtProvider }
+
+// GetManagementPolicies returns the effective management actions: those of managementPolicy unless it is Default, else those of
+// managementPolicies.
+func (mg *Object) GetManagementPolicies() xpv2.ManagementPolicies {
+	return commonv1.EffectivePolicies(mg.Spec.ManagementPolicy, mg.Spec.ManagementPolicies)
+}

@@ -1,0 +1,81 @@
+package v1alpha2
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// Group and version of this package.
+const (
+	Group   = "kubernetes.crossplane.io"
+	Version = "v1alpha2"
+)
+
+var (
+	// GroupVersion is the group and version of this package.
+	GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+	// ObjectGroupVersionKind is the kind Object in this version.
+	ObjectGroupVersionKind = GroupVersion.WithKind(commonv1.ObjectKind)
+)
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &Object{}, &ObjectList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// ObjectSpec is the desired state of an Object.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.managementPolicy) || self.managementPolicy == 'Default' || !has(self.managementPolicies) || self.managementPolicies == ['*']",message="managementPolicy and managementPolicies cannot both differ from their defaults: use managementPolicies"
+type ObjectSpec struct {
+	xpv2.ClusterManagedResourceSpec `json:",inline"`
+	commonv1.ObjectSpec             `json:",inline"`
+
+	// managementPolicy says in one word what may be done on the target: Default (everything), ObserveCreateUpdate (never delete),
+	// ObserveDelete (never create or change) or Observe. Newer Objects use managementPolicies.
+	// +optional
+	// +kubebuilder:default=Default
+	// +kubebuilder:validation:Enum=Default;ObserveCreateUpdate;ObserveDelete;Observe
+	ManagementPolicy commonv1.ManagementPolicy `json:"managementPolicy,omitempty"`
+
+	// providerRef is accepted for compatibility and has no effect: use providerConfigRef.
+	// +optional
+	ProviderReference *xpv2.Reference `json:"providerRef,omitempty"`
+}
+
+// An Object keeps one Kubernetes resource on a cluster or in a kcp workspace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kubernetes}
+// +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.forProvider.manifest.kind"
+// +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.forProvider.manifest.apiVersion",priority=1
+// +kubebuilder:printcolumn:name="METANAME",type="string",JSONPath=".spec.forProvider.manifest.metadata.name",priority=1
+// +kubebuilder:printcolumn:name="METANAMESPACE",type="string",JSONPath=".spec.forProvider.manifest.metadata.namespace",priority=1
+// +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name"
+// +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
+// +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+type Object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ObjectSpec            `json:"spec"`
+	Status commonv1.ObjectStatus `json:"status,omitempty"`
+}
+
+// ObjectList is a list of Objects.
+//
+// +kubebuilder:object:root=true
+type ObjectList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Object `json:"items"`
+}

@@ -1,0 +1,76 @@
+package v1alpha1
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+)
+
+// ProviderConfigSpec says how a cluster or a kcp workspace is reached, and as whom.
+type ProviderConfigSpec struct {
+	// credentials says where the kubeconfig comes from.
+	Credentials ProviderCredentials `json:"credentials"`
+
+	// identity adds credentials of a cloud provider to the kubeconfig.
+	// +optional
+	Identity *Identity `json:"identity,omitempty"`
+
+	// kcp points the kubeconfig at a workspace of kcp.
+	// +optional
+	KCP *KCPConnection `json:"kcp,omitempty"`
+}
+
+// ProviderConfigStatus is the observed state of a ProviderConfig of either scope.
+type ProviderConfigStatus struct {
+	xpv2.ProviderConfigStatus `json:",inline"`
+}
+
+// KCPConnection points a kubeconfig at one workspace of a kcp.
+type KCPConnection struct {
+	// workspacePath is the path of the workspace, for example root:org:team, or the name of its logical cluster. A path in the
+	// kubeconfig's server URL that names a workspace is replaced.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(:[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`
+	WorkspacePath string `json:"workspacePath"`
+}
+
+// ProviderCredentials says where credentials come from.
+//
+// +kubebuilder:validation:XValidation:rule="self.source != 'Secret' || has(self.secretRef)",message="secretRef must be set if source is Secret"
+// +kubebuilder:validation:XValidation:rule="self.source != 'Environment' || has(self.env)",message="env must be set if source is Environment"
+// +kubebuilder:validation:XValidation:rule="self.source != 'Filesystem' || has(self.fs)",message="fs must be set if source is Filesystem"
+type ProviderCredentials struct {
+	// source of the credentials: Secret, Environment and Filesystem hold a kubeconfig, of which the current context is used;
+	// InjectedIdentity is the provider's own ServiceAccount on the cluster it runs in; None means there are none, which only some
+	// identities allow.
+	// +kubebuilder:validation:Enum=None;Secret;InjectedIdentity;Environment;Filesystem
+	Source xpv2.CredentialsSource `json:"source"`
+
+	xpv2.CommonCredentialSelectors `json:",inline"`
+}
+
+// IdentityType is a kind of cloud identity.
+type IdentityType string
+
+const (
+	// IdentityGoogle authenticates to GKE with Google application credentials.
+	IdentityGoogle IdentityType = "GoogleApplicationCredentials"
+	// IdentityAzureServicePrincipal authenticates to AKS with a service principal.
+	IdentityAzureServicePrincipal IdentityType = "AzureServicePrincipalCredentials"
+	// IdentityAzureWorkload authenticates to AKS with a federated token.
+	IdentityAzureWorkload IdentityType = "AzureWorkloadIdentityCredentials"
+	// IdentityUpbound authenticates to an Upbound control plane with a token.
+	IdentityUpbound IdentityType = "UpboundTokens"
+	// IdentityAWSWeb authenticates to EKS with the default AWS credential chain.
+	IdentityAWSWeb IdentityType = "AWSWebIdentityCredentials"
+	// IdentityNebius authenticates to Nebius with a service account key.
+	IdentityNebius IdentityType = "NebiusServiceAccountCredentials"
+)
+
+// Identity adds credentials of a cloud provider to a kubeconfig.
+type Identity struct {
+	// type of the identity.
+	// +kubebuilder:validation:Enum=GoogleApplicationCredentials;AzureServicePrincipalCredentials;AzureWorkloadIdentityCredentials;UpboundTokens;AWSWebIdentityCredentials;NebiusServiceAccountCredentials
+	Type IdentityType `json:"type"`
+
+	ProviderCredentials `json:",inline"`
+}

@@ -1,0 +1,11 @@
+package v1alpha1
+
+import (
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// Desired returns the desired state both scopes share. It is never nil.
+func (mg *Object) Desired() *commonv1.ObjectSpec { return &mg.Spec.ObjectSpec }
+
+// Observed returns what was last seen on the target. It is never nil.
+func (mg *Object) Observed() *commonv1.ObjectObservation { return &mg.Status.AtProvider }

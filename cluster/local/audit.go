@@ -1,0 +1,138 @@
+package local
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+// auditPolicy makes exactly one line of each request. A watch is logged when it starts: when it ends is too late to know that it
+// runs. All else is logged when it is answered, before the client has the end of the answer.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- level: Metadata
+  verbs: [watch]
+  omitStages: [RequestReceived, ResponseComplete]
+- level: Metadata
+  omitStages: [RequestReceived, ResponseStarted]
+`
+
+// An AuditEvent is one request, as the API server saw it.
+type AuditEvent struct {
+	User        string
+	Verb        string // of the API, such as get, list, watch, create, update, patch, delete; of HTTP, lower case, without a resource
+	Group       string // empty for the core group
+	Resource    string // empty for requests such as discovery and health checks; see URI
+	Subresource string
+	Namespace   string
+	Name        string // empty for lists, and for creates that leave the name to the server
+	Code        int    // HTTP status
+	Time        time.Time
+	URI         string
+}
+
+// ReadAudit returns the requests in an audit log, in the order of the log. A last line that is not complete yet is left out.
+func ReadAudit(path string) ([]AuditEvent, error) {
+	events, _, err := ReadAuditFrom(path, 0)
+	return events, err
+}
+
+// ReadAuditFrom is ReadAudit from a byte offset. It also returns the offset behind the last complete line, to go on from.
+func ReadAuditFrom(path string, offset int64) ([]AuditEvent, int64, error) {
+	f, err := os.Open(path) //nolint:gosec // Callers choose the file.
+	if err != nil {
+		return nil, offset, errors.Wrap(err, "cannot open audit log")
+	}
+	defer f.Close() //nolint:errcheck // Only read.
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		return nil, offset, errors.Wrap(err, "cannot seek in audit log")
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, offset, errors.Wrap(err, "cannot read audit log")
+	}
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+
+	var events []AuditEvent
+	for line := range bytes.Lines(b) {
+		e, err := parseAuditEvent(line)
+		if err != nil {
+			return nil, offset, err
+		}
+		events = append(events, e)
+	}
+	return events, offset + int64(len(b)), nil
+}
+
+// AuditEnd returns the offset behind the last complete line of an audit log, for ReadAuditFrom to start at.
+func AuditEnd(path string) (int64, error) {
+	f, err := os.Open(path) //nolint:gosec // Callers choose the file.
+	if err != nil {
+		return 0, errors.Wrap(err, "cannot open audit log")
+	}
+	defer f.Close() //nolint:errcheck // Only read.
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return 0, errors.Wrap(err, "cannot seek in audit log")
+	}
+	// Nearly always the last byte ends a line. If not, a line is being written, and its beginning is near.
+	for size := int64(1); end > 0; size *= 1 << 10 {
+		size = min(size, end)
+		b := make([]byte, size)
+		if _, err := f.ReadAt(b, end-size); err != nil {
+			return 0, errors.Wrap(err, "cannot read audit log")
+		}
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			return end - size + int64(i) + 1, nil
+		}
+		if size == end {
+			break
+		}
+	}
+	return 0, nil
+}
+
+// parseAuditEvent reads the few fields of https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/ that AuditEvent has.
+func parseAuditEvent(line []byte) (AuditEvent, error) {
+	var e struct {
+		User                     struct{ Username string }
+		Verb                     string
+		RequestURI               string
+		RequestReceivedTimestamp time.Time
+		ResponseStatus           struct{ Code int }
+		ObjectRef                struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return AuditEvent{}, errors.Wrapf(err, "cannot parse line of audit log %q", line)
+	}
+	return AuditEvent{
+		User: e.User.Username, Verb: e.Verb,
+		Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
+		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
+		Code: e.ResponseStatus.Code, Time: e.RequestReceivedTimestamp, URI: e.RequestURI,
+	}, nil
+}
+
+// auditFlags writes the policy to dir and returns the flags of a server that logs to <dir>/audit.log, by name.
+func auditFlags(dir string) (map[string]string, error) {
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return nil, errors.Wrap(err, "cannot write audit policy")
+	}
+	return map[string]string{
+		"audit-policy-file": policy,
+		"audit-log-path":    auditLog(dir),
+		"audit-log-mode":    "blocking",
+		"audit-log-maxsize": "0", // Never rotated: readers keep offsets.
+	}, nil
+}
+
+func auditLog(dir string) string {
+	return filepath.Join(dir, "audit.log")
+}

@@ -1,0 +1,59 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestBinary(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		goMod  string
+		file   string // in .tools/bin, if any
+		mode   os.FileMode
+		want   string // in the error; empty for none
+	}{
+		"Found":         {"The folder is found from a folder below the module's.", module, "server", 0o700, ""},
+		"NoFile":        {"The error says how to get the binary.", module, "other", 0o700, "cannot find server, run make tools"},
+		"NoFolder":      {"So it does before anything was built.", module, "", 0, "cannot find the server binaries, run make tools"},
+		"NotExecutable": {"A half-written file is not run.", module, "server", 0o600, "run make tools"},
+		"OtherModule":   {"The binaries of another module are not ours.", module + "-fork", "server", 0o700, "cannot find the folder with"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, filepath.Join(root, "go.mod"), "// A comment.\n"+tc.goMod+"\n\ngo 1.26\n", 0o600)
+			if tc.file != "" {
+				write(t, filepath.Join(root, ".tools", "bin", tc.file), "", tc.mode)
+			}
+			below := filepath.Join(root, "some", "package")
+			if err := os.MkdirAll(below, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(below)
+
+			got, err := Binary("server")
+			if tc.want == "" {
+				if err != nil || !strings.HasSuffix(got, "/.tools/bin/server") {
+					t.Errorf("%s\nBinary: got %q, %v", tc.reason, got, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nBinary: want an error with %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, content string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+}

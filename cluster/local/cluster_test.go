@@ -1,0 +1,284 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// TestClusterLifecycle is one test, as each cluster takes seconds to start.
+func TestClusterLifecycle(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "one")
+	progress := &bytes.Buffer{}
+	c := startCluster(t, ClusterOptions{Dir: dir, Audit: true, Log: progress})
+	if got := strings.Count(progress.String(), "\none: ") + 1; got != 2 {
+		t.Errorf("Log: want a line each for etcd and kube-apiserver, got:\n%s", progress)
+	}
+	createConfigMap(t, clientOf(t, c.Config()), "kept")
+
+	t.Run("UserWithoutRights", func(t *testing.T) {
+		_, err := clientOf(t, userOf(t, c, "nobody")).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("List as a user without groups: want Forbidden, got %v", err)
+		}
+	})
+	t.Run("AuditCountsExactly", func(t *testing.T) { testAudit(t, c) })
+	t.Run("APIServerRestartKeepsAddressDataAndUsers", func(t *testing.T) { testRestart(t, c) })
+
+	if err := c.Stop(); err != nil {
+		t.Fatalf("Stop: %v", err)
+	}
+	assertNoProcess(t, dir)
+	if err := c.Stop(); err != nil {
+		t.Errorf("second Stop: %v", err)
+	}
+
+	again := startCluster(t, ClusterOptions{Dir: dir})
+	assertConfigMap(t, clientOf(t, again.Config()), "kept")
+	if got := again.AuditLog(); got != "" {
+		t.Errorf("AuditLog without Audit: want none, got %q", got)
+	}
+}
+
+func testAudit(t *testing.T, c *Cluster) {
+	begin := time.Now()
+	cs := clientOf(t, userOf(t, c, "counted", "system:masters"))
+	w, err := cs.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for _, name := range []string{"first", "second"} {
+		createConfigMap(t, cs, name)
+	}
+	for range 3 {
+		assertConfigMap(t, cs, "first")
+	}
+	_, err = cs.AppsV1().Deployments("default").Patch(t.Context(), "none", "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{}, "status")
+	if !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+
+	all, err := ReadAudit(c.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []AuditEvent
+	for _, e := range all {
+		if e.User != "counted" {
+			continue
+		}
+		if e.Time.Before(begin.Add(-time.Minute)) || e.Time.After(time.Now().Add(time.Minute)) {
+			t.Errorf("Time: want now, got %s", e.Time)
+		}
+		e.Time, e.User = time.Time{}, ""
+		got = append(got, e)
+	}
+	const uri = "/api/v1/namespaces/default/configmaps"
+	get := AuditEvent{Verb: "get", Resource: "configmaps", Namespace: "default", Name: "first", Code: 200, URI: uri + "/first"}
+	want := []AuditEvent{
+		{Verb: "watch", Resource: "configmaps", Namespace: "default", Code: 200, URI: uri + "?watch=true"},
+		{Verb: "create", Resource: "configmaps", Namespace: "default", Name: "first", Code: 201, URI: uri},
+		{Verb: "create", Resource: "configmaps", Namespace: "default", Name: "second", Code: 201, URI: uri},
+		get, get, get,
+		{
+			Verb: "patch", Group: "apps", Resource: "deployments", Subresource: "status", Namespace: "default", Name: "none", Code: 404,
+			URI: "/apis/apps/v1/namespaces/default/deployments/none/status",
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ReadAudit: -want, +got:\n%s", diff)
+	}
+}
+
+func testRestart(t *testing.T, c *Cluster) {
+	cs := clientOf(t, userOf(t, c, "stays", "system:masters"))
+	w, err := cs.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	begin := time.Now()
+	if err := c.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	if d := time.Since(begin); d >= stopTimeout {
+		t.Errorf("StopAPIServer with an open watch took %s: the server had to be killed", d)
+	}
+	if _, err := cs.CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{}); err == nil {
+		t.Error("Get while the API server is down: want an error")
+	}
+	if err := c.StartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	assertConfigMap(t, cs, "kept")
+}
+
+func TestClusterControllerManager(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "one")
+	c := startCluster(t, ClusterOptions{Dir: dir, ControllerManager: true})
+	cs := clientOf(t, c.Config())
+	owner := createConfigMap(t, cs, "owner")
+	dependent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "dependent", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()},
+	}}}
+	if _, err := cs.CoreV1().ConfigMaps("default").Create(t.Context(), dependent, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := cs.CoreV1().ConfigMaps("default").Delete(t.Context(), "owner", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err := poll(t.Context(), time.Minute, func(ctx context.Context) error {
+		_, err := cs.CoreV1().ConfigMaps("default").Get(ctx, "dependent", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return io.ErrNoProgress
+	})
+	if err != nil {
+		t.Errorf("a dependent must be collected after its owner: %v", err)
+	}
+	if err := c.Stop(); err != nil {
+		t.Fatalf("Stop: %v", err)
+	}
+	assertNoProcess(t, dir)
+}
+
+func TestStartClusterFailure(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spoil  string // file of which a folder is made, or the other way round
+		want   string
+	}{
+		"Etcd": {
+			reason: "The error has what etcd says about its data folder.",
+			spoil:  "etcd/member/snap/db",
+			want:   "is a directory",
+		},
+		"APIServer": {
+			reason: "The error has what kube-apiserver says about its audit log, and etcd, which had started, is stopped.",
+			spoil:  "audit.log",
+			want:   "is a directory",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "one")
+			if err := os.MkdirAll(filepath.Join(dir, tc.spoil), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			_, err := StartCluster(t.Context(), ClusterOptions{Dir: dir, Audit: true})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nStartCluster: want an error with %q, got: %v", tc.reason, tc.want, err)
+			}
+			assertNoProcess(t, dir)
+		})
+	}
+}
+
+func TestStartClusterCancelled(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "one")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// The first line says that etcd is ready: the API server is next.
+	_, err := StartCluster(ctx, ClusterOptions{Dir: dir, Log: writerFunc(func([]byte) { time.AfterFunc(200*time.Millisecond, cancel) })})
+	if err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+		t.Errorf("StartCluster: want %v, got %v", context.Canceled, err)
+	}
+	assertNoProcess(t, dir)
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) {
+	f(b)
+	return len(b), nil
+}
+
+func startCluster(t *testing.T, o ClusterOptions) *Cluster {
+	t.Helper()
+	c, err := StartCluster(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func clientOf(t *testing.T, cfg *rest.Config) kubernetes.Interface {
+	t.Helper()
+	cs, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cs
+}
+
+func userOf(t *testing.T, c *Cluster, name string, groups ...string) *rest.Config {
+	t.Helper()
+	cfg, err := c.User(name, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func createConfigMap(t *testing.T, cs kubernetes.Interface, name string) *corev1.ConfigMap {
+	t.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	cm, err := cs.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cm
+}
+
+func assertConfigMap(t *testing.T, cs kubernetes.Interface, name string) {
+	t.Helper()
+	if _, err := cs.CoreV1().ConfigMaps("default").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		t.Errorf("Get: %v", err)
+	}
+}
+
+// processes returns those that have dir among their arguments, as all servers have, and those of ours that have ended without being
+// waited for.
+func processes(t *testing.T, dir string) []string {
+	t.Helper()
+	out, err := exec.Command("ps", "-A", "-ww", "-o", "ppid=,stat=,args=").Output()
+	if err != nil {
+		t.Fatalf("cannot list processes: %v", err)
+	}
+	var found []string
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if strings.Contains(line, dir) || f[0] == strconv.Itoa(os.Getpid()) && strings.HasPrefix(f[1], "Z") {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func assertNoProcess(t *testing.T, dir string) {
+	t.Helper()
+	if found := processes(t, dir); len(found) > 0 {
+		t.Errorf("processes left:\n%s", strings.Join(found, ""))
+	}
+}

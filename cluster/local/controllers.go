@@ -1,0 +1,78 @@
+package local
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
+)
+
+const controllersTimeout = 60 * time.Second
+
+// startControllers runs kube-controller-manager, with all controllers but those that need nodes on a network or a cloud.
+func (c *Cluster) startControllers(ctx context.Context) error {
+	kubeconfig, rootCA, err := c.writeControllerFiles()
+	if err != nil {
+		return err
+	}
+	p, err := c.reserve()
+	if err != nil {
+		return err
+	}
+	c.controllers, err = c.thread.spawn(c.o.Dir, "kube-controller-manager",
+		"--kubeconfig="+kubeconfig,
+		"--authentication-kubeconfig="+kubeconfig,
+		"--authorization-kubeconfig="+kubeconfig,
+		"--bind-address="+loopback,
+		"--secure-port="+p.String(),
+		"--cert-dir="+filepath.Join(c.o.Dir, certsDir),
+		"--controllers=*,-nodeipam,-cloud-node-lifecycle",
+		"--enable-garbage-collector=true",
+		"--leader-elect=false",
+		"--root-ca-file="+rootCA,
+		// The key that envtest gives the API server.
+		"--service-account-private-key-file="+filepath.Join(c.o.Dir, certsDir, "sa-signer.key"),
+		// As in clusters made by kubeadm: each controller has only its own rights.
+		"--use-service-account-credentials=true",
+	)
+	if err != nil {
+		return err
+	}
+	// It signs its own certificate.
+	healthz := &rest.Config{Host: "https://" + p.addr(), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	healthy, err := answers(healthz, "/healthz")
+	if err != nil {
+		return err
+	}
+	working, err := answers(c.admin, "/api/v1/namespaces/default/serviceaccounts/default")
+	if err != nil {
+		return err
+	}
+	return c.controllers.await(ctx, controllersTimeout, func(ctx context.Context) error {
+		if err := healthy(ctx); err != nil {
+			return err
+		}
+		return working(ctx)
+	})
+}
+
+func (c *Cluster) writeControllerFiles() (kubeconfig, rootCA string, err error) {
+	cfg, err := c.User("system:kube-controller-manager")
+	if err != nil {
+		return "", "", err
+	}
+	b, err := Kubeconfig(cfg)
+	if err != nil {
+		return "", "", err
+	}
+	kubeconfig = filepath.Join(c.o.Dir, certsDir, "controller-manager.kubeconfig")
+	if err := os.WriteFile(kubeconfig, b, 0o600); err != nil {
+		return "", "", errors.Wrap(err, "cannot write kubeconfig of controller manager")
+	}
+	rootCA = filepath.Join(c.o.Dir, certsDir, "root-ca.crt")
+	err = os.WriteFile(rootCA, cfg.CAData, 0o600)
+	return kubeconfig, rootCA, errors.Wrap(err, "cannot write root CA")
+}

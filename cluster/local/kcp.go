@@ -1,0 +1,176 @@
+package local
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// kcpTimeout is five times what an idle machine needs for an empty folder.
+const kcpTimeout = 120 * time.Second
+
+// KCPOptions say how to start a KCP.
+type KCPOptions struct {
+	// Dir holds all files of kcp, and is made if it is not there. Its last element is the name in Log. Required.
+	Dir string
+	// Audit logs every request. See KCP.AuditLog.
+	Audit bool
+	// Log gets a line when kcp is ready; nothing if nil.
+	Log io.Writer
+}
+
+// KCP is a kcp with its embedded etcd: one shard, without front proxy.
+type KCP struct {
+	o       KCPOptions
+	thread  thread
+	ports   []*port
+	process *process
+	admin   *rest.Config // of the server itself, not of a workspace
+	stopped bool
+}
+
+// StartKCP returns when workspaces can be created in the root workspace. Context ctx ends the start, not kcp; callers stop it.
+func StartKCP(ctx context.Context, o KCPOptions) (*KCP, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil || o.Dir == "" {
+		return nil, errors.Errorf("cannot use folder %q for kcp", o.Dir)
+	}
+	o.Dir = dir
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	k := &KCP{o: o, thread: newThread()}
+	if err := k.start(ctx); err != nil {
+		// Why it did not start matters more than what else goes wrong.
+		_ = k.Stop()
+		return nil, errors.Wrapf(err, "cannot start kcp %q", k.name())
+	}
+	return k, nil
+}
+
+func (k *KCP) start(ctx context.Context) error {
+	begin := time.Now()
+	flags, err := k.prepare()
+	if err != nil {
+		return err
+	}
+	if k.process, err = k.thread.spawn(k.o.Dir, "kcp", append([]string{"start"}, flags...)...); err != nil {
+		return err
+	}
+	if err := k.process.await(ctx, kcpTimeout, k.ready); err != nil {
+		return err
+	}
+	report(k.o.Log, k.name()+": kcp ready", begin)
+	return nil
+}
+
+// prepare makes the folder, chooses ports, and returns the flags of kcp start.
+func (k *KCP) prepare() ([]string, error) {
+	if err := os.MkdirAll(k.o.Dir, 0o700); err != nil {
+		return nil, errors.Wrap(err, "cannot make folder of kcp")
+	}
+	for range 3 {
+		p, err := reservePort()
+		if err != nil {
+			return nil, err
+		}
+		k.ports = append(k.ports, p)
+	}
+	url := "https://" + k.ports[0].addr()
+	flags := []string{
+		"--root-directory=" + k.o.Dir,
+		"--bind-address=" + loopback,
+		"--external-hostname=" + loopback,
+		"--secure-port=" + k.ports[0].String(),
+		"--embedded-etcd-client-port=" + k.ports[1].String(),
+		"--embedded-etcd-peer-port=" + k.ports[2].String(),
+		"--shard-base-url=" + url,
+		"--shard-external-url=" + url,
+		// Open watches would otherwise keep it from stopping for a minute.
+		"--shutdown-watch-termination-grace-period=1s",
+	}
+	if !k.o.Audit {
+		return flags, nil
+	}
+	audit, err := auditFlags(k.o.Dir)
+	for name, value := range audit {
+		flags = append(flags, "--"+name+"="+value)
+	}
+	return flags, err
+}
+
+// ready finds the administrator's configuration when kcp has written it, and asks for what a new workspace needs.
+func (k *KCP) ready(ctx context.Context) error {
+	// Read again each time: a file of an earlier start is there until kcp replaces it.
+	admin, err := k.readAdmin()
+	if err != nil {
+		return err
+	}
+	k.admin = admin
+	const tenancy = "/clusters/root/apis/tenancy.kcp.io/v1alpha1"
+	check, err := answers(k.admin, "/readyz", tenancy+"/workspaces", tenancy+"/workspacetypes/universal")
+	if err != nil {
+		return err
+	}
+	return check(ctx)
+}
+
+func (k *KCP) readAdmin() (*rest.Config, error) {
+	file, err := clientcmd.LoadFromFile(k.adminKubeconfig())
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot read kubeconfig of administrator")
+	}
+	cfg, err := clientcmd.NewDefaultClientConfig(*file, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot use kubeconfig of administrator")
+	}
+	// The file points to a workspace.
+	cfg.Host = "https://" + k.ports[0].addr()
+	// A negative QPS means no limit; zero would mean client-go's default.
+	cfg.QPS = -1
+	return cfg, nil
+}
+
+// Stop ends kcp and returns when it is gone. It may be called again.
+func (k *KCP) Stop() error {
+	if k.stopped {
+		return nil
+	}
+	k.stopped = true
+	err := k.process.stop()
+	for _, p := range k.ports {
+		p.release()
+	}
+	k.thread.close()
+	return errors.Wrapf(err, "cannot stop kcp %q", k.name())
+}
+
+// Config returns the administrator's configuration for a workspace, such as root or root:org:team, or for a logical cluster by its
+// name. It has no limit of requests.
+func (k *KCP) Config(workspacePath string) *rest.Config {
+	cfg := rest.CopyConfig(k.admin)
+	cfg.Host += "/clusters/" + workspacePath
+	return cfg
+}
+
+// AuditLog returns the path of the audit log, empty without Audit. See Cluster.AuditLog.
+func (k *KCP) AuditLog() string {
+	if !k.o.Audit {
+		return ""
+	}
+	return auditLog(k.o.Dir)
+}
+
+func (k *KCP) adminKubeconfig() string {
+	return filepath.Join(k.o.Dir, "admin.kubeconfig")
+}
+
+func (k *KCP) name() string {
+	return filepath.Base(k.o.Dir)
+}

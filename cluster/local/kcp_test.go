@@ -1,0 +1,90 @@
+package local
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestKCPLifecycle is one test, as a kcp takes tens of seconds to start.
+func TestKCPLifecycle(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "one")
+	k := startKCP(t, KCPOptions{Dir: dir, Audit: true})
+	cs := clientOf(t, k.Config("root"))
+	createConfigMap(t, cs, "kept")
+	assertConfigMap(t, cs, "kept")
+	_, err := clientOf(t, k.Config("root:none")).CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("Get in a workspace that does not exist: want NotFound, got %v", err)
+	}
+	// As tests leave one: it must not delay the end.
+	w, err := cs.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	events, err := ReadAudit(k.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, e := range events {
+		if e.User == "kcp-admin" && e.Resource == "configmaps" {
+			count[e.Verb]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"create": 1, "get": 1, "watch": 1}, count); diff != "" {
+		t.Errorf("ReadAudit: requests by verb: -want, +got:\n%s", diff)
+	}
+
+	begin := time.Now()
+	if err := k.Stop(); err != nil {
+		t.Fatalf("Stop: %v", err)
+	}
+	if d := time.Since(begin); d >= stopTimeout {
+		t.Errorf("Stop with an open watch took %s: kcp had to be killed", d)
+	}
+	assertNoProcess(t, dir)
+	if err := k.Stop(); err != nil {
+		t.Errorf("second Stop: %v", err)
+	}
+
+	again := startKCP(t, KCPOptions{Dir: dir})
+	assertConfigMap(t, clientOf(t, again.Config("root")), "kept")
+}
+
+func TestStartKCPFailure(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "one")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "etcd-server"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := StartKCP(t.Context(), KCPOptions{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "not a directory") {
+		t.Errorf("StartKCP: want an error with what kcp says, got: %v", err)
+	}
+	t.Log(err)
+	assertNoProcess(t, dir)
+}
+
+func startKCP(t *testing.T, o KCPOptions) *KCP {
+	t.Helper()
+	k, err := StartKCP(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return k
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+)
+
+// envPrefix is the prefix of the environment variable of each flag that has no name of its own. It is that of provider-kubernetes,
+// whose DeploymentRuntimeConfigs keep working.
+const envPrefix = "crossplane-kubernetes-provider"
+
+// flags are the settings of the provider. Names, short names and environment variables are those of provider-kubernetes.
+type flags struct {
+	kubeconfig           string
+	debug                bool
+	sync                 time.Duration
+	poll                 time.Duration
+	pollStateMetric      time.Duration
+	pollJitterPercentage uint
+	leaderElection       bool
+	maxReconcileRate     int
+	sanitizeSecrets      bool
+	removeManagedFields  bool
+	allowExec            bool
+	webhookPort          int
+	metricsAddress       string
+	healthAddress        string
+	managementPolicies   bool
+	watches              bool
+	serverSideApply      bool
+}
+
+func newFlags(app *kingpin.Application) *flags {
+	f := &flags{}
+	app.Name = envPrefix
+	app.DefaultEnvars()
+	app.Flag("kubeconfig", "Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").StringVar(&f.kubeconfig)
+	app.Flag("debug", "Log what the provider does.").Short('d').BoolVar(&f.debug)
+	app.Flag("leader-election", "Elect a leader, so that several replicas may run.").Short('l').Envar("LEADER_ELECTION").BoolVar(&f.leaderElection)
+	app.Flag("max-reconcile-rate", "How many resources of each kind are reconciled at a time.").Default("100").IntVar(&f.maxReconcileRate)
+	f.addIntervals(app)
+	f.addAddresses(app)
+	f.addFeatures(app)
+	return f
+}
+
+func (f *flags) addIntervals(app *kingpin.Application) {
+	app.Flag("sync", "How often everything is reconciled from the cache.").Short('s').Default("1h").DurationVar(&f.sync)
+	app.Flag("poll", "How often each resource is compared with the cache of its target, beside each change.").Default("10m").DurationVar(&f.poll)
+	app.Flag("poll-state-metric", "How often metrics of the state of resources are updated.").Default("5s").DurationVar(&f.pollStateMetric)
+	app.Flag("poll-jitter-percentage", "By how much of the poll interval polls vary, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
+}
+
+func (f *flags) addAddresses(app *kingpin.Application) {
+	app.Flag("metrics-bind-address", "Address that serves metrics; 0 for none.").Default(":8080").Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
+	app.Flag("health-probe-bind-addr", "Address that serves /healthz and /readyz; 0 for none.").Default(":8081").Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
+	app.Flag("webhook-port", "Accepted for compatibility: there is no webhook.").Default("9443").Envar("WEBHOOK_PORT").IntVar(&f.webhookPort)
+}
+
+func (f *flags) addFeatures(app *kingpin.Application) {
+	app.Flag("sanitize-secrets", "Keep the data of Secrets out of status.atProvider.manifest.").Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
+	app.Flag("remove-managed-fields", "Keep managed fields out of status.atProvider.manifest.").Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
+	app.Flag("allow-kubeconfig-exec", "Let kubeconfigs from Secrets run credential plugins in the provider.").Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
+	app.Flag("enable-management-policies", "Honour spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
+	app.Flag("enable-watches", "Accepted for compatibility: targets are always watched.").Envar("ENABLE_WATCHES").BoolVar(&f.watches)
+	app.Flag("enable-server-side-apply", "Accepted for compatibility: manifests are always applied by the server.").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").BoolVar(&f.serverSideApply)
+}

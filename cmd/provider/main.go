@@ -1,0 +1,17 @@
+// Command provider runs the provider: it parses flags, and starts a manager with all controllers.
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/alecthomas/kingpin/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	app := kingpin.New(filepath.Base(os.Args[0]), "Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
+	f := newFlags(app)
+	kingpin.MustParse(app.Parse(os.Args[1:]))
+	app.FatalIfError(run(ctrl.SetupSignalHandler(), f), "cannot run provider")
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	"github.com/go-logr/logr"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/version"
+)
+
+const (
+	// leaderElectionID is that of provider-kubernetes, so that the two never work on the same Objects at a time.
+	leaderElectionID = "crossplane-leader-election-provider-kubernetes"
+	leaseDuration    = 60 * time.Second
+	renewDeadline    = 50 * time.Second
+	// readyPatience is how long a readiness probe waits for the caches.
+	readyPatience = 100 * time.Millisecond
+)
+
+// run runs the provider until the context ends.
+func run(ctx context.Context, f *flags) error {
+	if f.pollJitterPercentage >= 100 {
+		return errors.New("--poll-jitter-percentage must be below 100")
+	}
+	zl := zap.New(zap.UseDevMode(f.debug))
+	ctrl.SetLogger(quietUnless(f.debug, zl))
+	klog.SetLogger(zl.WithName("klog"))
+	log := logging.NewLogrLogger(zl.WithName("provider-kcp"))
+	f.warn(log)
+	cfg, err := restConfig(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(cfg, f)
+	if err != nil {
+		return err
+	}
+	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec})
+	if err != nil {
+		return errors.Wrap(err, "cannot make target registry")
+	}
+	defer registry.Close()
+	if err := controller.Setup(mgr, options(f, log, registry)); err != nil {
+		return errors.Wrap(err, "cannot set up controllers")
+	}
+	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
+}
+
+// quietUnless silences controller-runtime, which logs each start of a watch, unless debug is set.
+func quietUnless(debug bool, l logr.Logger) logr.Logger {
+	if debug {
+		return l
+	}
+	return logr.Discard()
+}
+
+// warn tells an operator of flags that have no effect.
+func (f *flags) warn(log logging.Logger) {
+	if !f.serverSideApply {
+		log.Info("Flag --no-enable-server-side-apply has no effect: manifests are always applied by the server")
+	}
+}
+
+func restConfig(path string) (*rest.Config, error) {
+	cfg, err := ctrl.GetConfig()
+	if path != "" {
+		cfg, err = clientcmd.BuildConfigFromFlags("", path)
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot get kubeconfig of the control plane")
+	}
+	cfg.UserAgent = version.UserAgent()
+	cfg.QPS, cfg.Burst = -1, 0 // See package target for why there is no client-side limit.
+	return cfg, nil
+}
+
+func newManager(cfg *rest.Config, f *flags) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apis.AddToScheme)
+	if err := kinds.AddToScheme(scheme); err != nil {
+		return nil, errors.Wrap(err, "cannot build scheme")
+	}
+	lease, renew := leaseDuration, renewDeadline
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields()},
+		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		LeaderElection:                f.leaderElection,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionResourceLock:    resourcelock.LeasesResourceLock,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease,
+		RenewDeadline:                 &renew,
+		Metrics:                       server.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress:        f.healthAddress,
+	})
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make manager")
+	}
+	return mgr, addProbes(mgr)
+}
+
+func addProbes(mgr ctrl.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return errors.Wrap(err, "cannot add health probe")
+	}
+	return errors.Wrap(mgr.AddReadyzCheck("caches", func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("caches of the control plane are not filled yet")
+		}
+		return nil
+	}), "cannot add readiness probe")
+}
+
+func options(f *flags, log logging.Logger, registry *target.Registry) object.Options {
+	features := &feature.Flags{}
+	if f.managementPolicies {
+		features.Enable(feature.EnableBetaManagementPolicies)
+	}
+	recorder := managed.NewMRMetricRecorder()
+	state := statemetrics.NewMRStateMetrics()
+	metrics.Registry.MustRegister(recorder, state)
+	return object.Options{
+		Options: xpcontroller.Options{
+			Logger:                  log,
+			GlobalRateLimiter:       ratelimiter.NewGlobal(f.maxReconcileRate),
+			PollInterval:            f.poll,
+			MaxConcurrentReconciles: f.maxReconcileRate,
+			Features:                features,
+			MetricOptions: &xpcontroller.MetricOptions{
+				PollStateMetricInterval: f.pollStateMetric, MRMetrics: recorder, MRStateMetrics: state,
+			},
+		},
+		Registry:            registry,
+		PollJitter:          float64(f.pollJitterPercentage) / 100,
+		SanitizeSecrets:     f.sanitizeSecrets,
+		RemoveManagedFields: f.removeManagedFields,
+	}
+}

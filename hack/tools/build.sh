@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Builds the servers and tools that tests, demo and Makefile run, from Go modules pinned in the folders beside this
+# file, into a cache that all clones share. Nothing but the finished programs stays on the machine. See README.md.
+#
+# Usage: hack/tools/build.sh [tool...]     a tool is a folder beside this file; default: all of them
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=$(cd "$here/../.." && pwd)/.tools/bin
+cache=${PROVIDER_KCP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/provider-kcp}
+
+# Raise it when a change of this script (a flag, say) must rebuild every tool: it is part of each tool's key.
+recipe=1
+heartbeat_seconds=10
+
+scratch='' # this run's temporary folder, once there is one
+job=''     # process group of the running build, while there is one
+
+main() {
+	local tool tools=("$@") known=() missing=()
+	for tool in "$here"/*/tool.env; do
+		tool=${tool%/tool.env}
+		known+=("${tool##*/}")
+	done
+	[ $# -gt 0 ] || tools=("${known[@]}")
+
+	command -v go >/dev/null || die 'Go is needed: https://go.dev/doc/install'
+	mkdir -p "$cache/tools" "$bin"
+	for tool in "${tools[@]}"; do
+		[ -f "$here/$tool/tool.env" ] || die "unknown tool $tool; there are: ${known[*]}"
+		[ -d "$(home_of "$tool")" ] || missing+=("$tool")
+	done
+	[ ${#missing[@]} -eq 0 ] || build_all "${missing[@]}"
+	for tool in "${tools[@]}"; do link "$tool"; done
+}
+
+say() { printf 'tools: %s\n' "$*" >&2; }
+
+die() {
+	say "$*"
+	exit 1
+}
+
+# home_of prints the folder of a tool's programs. Its name holds a hash of all that decides what they are, so that a
+# moved pin is a new folder and a clone at an older commit keeps the one it knows.
+home_of() {
+	local key
+	key=$(cd "$here/$1" && {
+		echo "$recipe"
+		go env GOVERSION GOHOSTOS GOHOSTARCH
+		sha256 ./*
+	} | sha256)
+	echo "$cache/tools/$1-${key:0:12}"
+}
+
+sha256() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
+
+# link makes .tools/bin point to the current programs of a tool. A rename replaces a link in one step: a script that
+# starts the program at the same time finds the old one or the new one, never none.
+link() {
+	local program to
+	for program in "$(home_of "$1")"/*; do
+		to=$bin/${program##*/}
+		[ "$(readlink "$to" || true)" != "$program" ] || continue
+		ln -sf "$program" "$to.$$"
+		mv -f "$to.$$" "$to"
+	done
+}
+
+build_all() {
+	trap clean_up EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+	lock
+	mkdir -p "$cache/tmp"
+	scratch=$(mktemp -d "$cache/tmp/build.XXXXXX")
+	set_go_environment
+
+	local tool
+	for tool in "$@"; do
+		[ -d "$(home_of "$tool")" ] || build "$tool" # another run may have built it while this one waited
+	done
+}
+
+# lock lets one run build at a time: two would want twice the memory and disk, and gain nothing on a small machine.
+# Whoever holds it may remove what a killed run left. Where there is no flock, two runs do the same work side by side
+# and the first to finish wins.
+lock() {
+	command -v flock >/dev/null || return 0
+	exec 9>"$cache/lock"
+	if ! flock -n 9; then
+		say "another run builds tools in $cache, waiting for it"
+		flock 9
+	fi
+	rm -rf "$cache/tmp"
+}
+
+clean_up() {
+	trap '' INT TERM HUP # a second Ctrl-C must not stop the removal
+	# The whole group: compilers that outlive the go command would go on writing into the folder removed here. They may
+	# still do so for a moment after the signal, hence the second try.
+	[ -z "$job" ] || { kill -KILL -- "-$job" && wait "$job"; } 2>/dev/null || true
+	[ -z "$scratch" ] || rm -rf "$scratch" 2>/dev/null || { sleep 1 && rm -rf "$scratch"; }
+}
+
+# set_go_environment keeps all that a build downloads and compiles in the scratch folder: it is several GB, which
+# would otherwise stay in the user's own caches. What these hold already is not downloaded again.
+set_go_environment() {
+	local proxy downloaded
+	proxy=$(go env GOPROXY)
+	downloaded=$(go env GOMODCACHE)/cache/download
+	case $downloaded in
+	*[,\|%\ ]*) ;; # has a meaning in GOPROXY or in a URL
+	/*) [ ! -d "$downloaded" ] || proxy="file://$downloaded,$proxy" ;;
+	esac
+	export GOPROXY=$proxy GOMODCACHE=$scratch/modules GOCACHE=$scratch/compiled GOTMPDIR=$scratch
+
+	# readonly: go.mod and go.sum are complete, so nothing is resolved and no checksum database is asked; a sum that is
+	# missing fails. modcacherw: rm can remove the module cache. buildvcs: our commit says nothing about the tools.
+	export GOFLAGS='-mod=readonly -modcacherw -trimpath -buildvcs=false' GOWORK=off CGO_ENABLED=0
+
+	# The tools run here, also when a caller builds the provider for another system.
+	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
+	export GOOS GOARCH
+}
+
+# build makes one tool's programs. They appear in the cache by one rename: a folder that is there is complete.
+build() {
+	local tool=$1 home start=$SECONDS
+	local PROGRAMS='' LDFLAGS='' TAGS='' COLD=''
+	# shellcheck source=/dev/null
+	. "$here/$tool/tool.env"
+	home=$(home_of "$tool") # before the build: someone may edit the pin meanwhile
+	say "building $tool, about $COLD on two cores"
+	rm -rf "$scratch/out"
+	mkdir "$scratch/out"
+	: >"$scratch/packages"
+
+	set -m # gives the job a process group of its own, for clean_up
+	(cd "$here/$tool" && compile) </dev/null >"$scratch/log" 2>&1 &
+	job=$!
+	set +m
+	watch_job "$tool" "$start"
+	if ! wait "$job"; then
+		job=''
+		grep -vxF -f "$scratch/packages" "$scratch/log" | grep -v '^go: downloading ' >&2 || true
+		die "cannot build $tool"
+	fi
+	job=''
+	rm -rf "$scratch/compiled" # the largest part, and little in it fits the next tool
+
+	# Without flock another run may have been first; its result is as good, and mv would move into that folder.
+	[ -d "$home" ] || mv "$scratch/out" "$home"
+	say "built $tool in $((SECONDS - start)) s"
+}
+
+# compile builds PROGRAMS. With -v go prints the name of each package that it compiles, for watch_job to count.
+compile() {
+	local program packages=()
+	for program in $PROGRAMS; do packages+=("${program#*=}"); done
+	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
+	mv "$scratch/packages.new" "$scratch/packages"
+	for program in $PROGRAMS; do
+		go build -v -tags "$TAGS" -ldflags "-s -w $LDFLAGS" -o "$scratch/out/${program%%=*}" "${program#*=}"
+	done
+}
+
+# watch_job says now and then how far the build is, until it ends.
+watch_job() {
+	local tool=$1 start=$2 next=$((SECONDS + heartbeat_seconds)) all
+	while kill -0 "$job" 2>/dev/null; do
+		sleep 0.3
+		[ "$SECONDS" -ge "$next" ] || continue
+		next=$((SECONDS + heartbeat_seconds))
+		all=$(($(wc -l <"$scratch/packages")))
+		if [ "$all" -eq 0 ]; then
+			say "  $tool: $((SECONDS - start)) s, $(grep -c '^go: downloading ' "$scratch/log") modules downloaded"
+		else
+			say "  $tool: $((SECONDS - start)) s, $(grep -cxF -f "$scratch/packages" "$scratch/log") of $all packages compiled"
+		fi
+	done
+}
+
+main "$@"

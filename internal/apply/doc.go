@@ -1,0 +1,14 @@
+// Package apply keeps one manifest on a cluster by server-side apply, and tells without a request whether it still is as applied.
+//
+// It knows no kind of ours, reads no cache and keeps no state: it works on the resource client and the objects it is given.
+//
+// # Decisions
+//
+// What was applied is remembered as two hashes: of the manifest, and of the fields our field manager owns in the server's answer, with
+// their values. The first changes when the user wants something else; the second when somebody takes over, changes or removes a field
+// of ours, while the server's defaults and other managers' fields never enter it. provider-kubernetes compares by a dry-run apply,
+// which costs a write request for each look and goes wrong when its cache of the result is stale.
+//
+// Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI schema; the
+// untyped one does not, because a path element carries the keys of its list item.
+package apply

@@ -1,0 +1,27 @@
+// Package object reconciles Objects of both scopes: it keeps the manifest of each on the cluster or kcp workspace its ProviderConfig
+// names.
+//
+// It watches Objects, the ProviderConfigs they reference and the Secrets those name on the control plane, and on the targets the
+// resources it manages. On the control plane it writes the finalizer and the external name of an Object, its status, the record that
+// it uses its ProviderConfig, and events. On the target it applies the manifest, with a label of ours, and deletes it. It never
+// deletes a resource with another UID than the one it has recorded, unless the resource carries fields this Object applied; it never
+// writes spec.
+//
+// # Decisions
+//
+// The order of steps is crossplane-runtime's. This package adds what is particular to Objects: how to connect, to look, to apply and to
+// delete. A reconciler of our own would save one pass of the queue per creation and was rejected for the behaviour users know.
+//
+// A settled Object costs no request. Whether a resource is as applied follows from the copy the watch keeps and two hashes in status,
+// which survive a restart. See package apply.
+//
+// Where the policy allows both to create and to update, a resource that the watch does not show is applied without asking whether it
+// exists: server-side apply creates or adopts in one write, and the answer tells which it was. Where the policy allows less, the
+// resource is looked up by its name first.
+//
+// An Object whose resource somebody keeps changing is reverted at once for a hundred times, then once a second, so that two
+// controllers which disagree do not spin.
+//
+// A failed pass is retried after 250 ms at first and 4 s at most: forbidden requests, missing namespaces and invalid fields heal
+// without a sign that could be watched. Together, the retries of a controller are limited to 50 a second.
+package object

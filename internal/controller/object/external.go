@@ -1,0 +1,179 @@
+package object
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// An external is the resource of one Object on its target, for one pass.
+type external struct {
+	cluster *target.Cluster
+	owner   watch.Owner
+	pass    *pass
+	drift   *driftLimiter
+	options Options
+
+	manifest *unstructured.Unstructured
+	mapping  target.Mapping
+	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
+}
+
+// Observe looks at the resource and records what it sees in the status of the Object.
+func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	o, ok := mg.(Object)
+	if !ok {
+		return managed.ExternalObservation{}, e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
+	}
+	obs, err := e.observe(ctx, o)
+	if err != nil {
+		return managed.ExternalObservation{}, e.pass.fail(err)
+	}
+	return obs, nil
+}
+
+func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	if err := e.prepare(o); err != nil {
+		if target.IsNoKind(err) && meta.WasDeleted(o) {
+			return managed.ExternalObservation{}, nil // What the target does not serve is gone.
+		}
+		return managed.ExternalObservation{}, err
+	}
+	if err := e.look(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if e.live == nil || meta.WasDeleted(o) && !ours(o, e.live) {
+		return managed.ExternalObservation{}, nil
+	}
+	if err := e.see(o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	current, err := e.upToDate(o)
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: current}, err
+}
+
+// prepare computes what is wanted, and where on the target it lives.
+func (e *external) prepare(o Object) error {
+	if err := unsupported(o.Desired()); err != nil && !meta.WasDeleted(o) {
+		return err
+	}
+	var err error
+	if e.manifest, err = manifest(o); err != nil {
+		return err
+	}
+	e.mapping, err = e.cluster.Mapping(e.owner, e.manifest.GroupVersionKind())
+	if err != nil {
+		return errors.Wrap(err, "cannot find kind of manifest")
+	}
+	return place(e.manifest, e.mapping)
+}
+
+// see records the live resource in the status, and whether it is ready.
+func (e *external) see(o Object) error {
+	v, err := readiness.Of(o.Desired().Readiness.Policy, e.live)
+	if err != nil {
+		return errors.Wrap(errInvalidManifest, err.Error())
+	}
+	e.pass.verdict = &v
+	return record(o.Observed(), e.live, e.options)
+}
+
+// upToDate says whether nothing needs to be applied now.
+func (e *external) upToDate(o Object) (bool, error) {
+	p := o.GetManagementPolicies()
+	if !policy.Allows(p, xpv2.ManagementActionCreate) && !policy.Allows(p, xpv2.ManagementActionUpdate) {
+		return true, nil
+	}
+	wanted, err := apply.HashManifest(e.manifest)
+	if err != nil {
+		return false, errors.Wrap(err, "cannot compare manifest")
+	}
+	applied := o.Observed().Applied
+	if applied == nil || applied.ManifestHash != wanted {
+		return false, nil
+	}
+	held, err := apply.HashOwned(e.live, e.manifest, fieldManager(o))
+	if err != nil {
+		return false, errors.Wrap(err, "cannot compare resource")
+	}
+	if held == applied.FieldsHash {
+		return true, nil
+	}
+	e.pass.retry = e.drift.wait(e.owner)
+	return e.pass.retry > 0, nil
+}
+
+// Create applies the manifest.
+func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, e.apply(ctx, mg)
+}
+
+// Update applies the manifest.
+func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, e.apply(ctx, mg)
+}
+
+func (e *external) apply(ctx context.Context, mg resource.Managed) error {
+	o, ok := mg.(Object)
+	if !ok {
+		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
+	}
+	live, err := apply.Apply(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, fieldManager(o))
+	if err != nil {
+		e.distrust(err)
+		return e.pass.fail(err)
+	}
+	e.live = live
+	e.cluster.Watches().Put(e.mapping.Resource, live)
+	if err := remember(o, e.manifest, live); err != nil {
+		return e.pass.fail(err)
+	}
+	e.pass.applied = true
+	return e.pass.fail(e.see(o))
+}
+
+// distrust forgets how the target serves the kind if the target has answered as if it did not. That a namespace does not exist is
+// told the same way, by details that name it.
+func (e *external) distrust(err error) {
+	if !apierrors.IsNotFound(err) {
+		return
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces" {
+		return
+	}
+	e.cluster.InvalidateMapping(e.manifest.GroupVersionKind())
+}
+
+// Delete requests the deletion of the resource that Observe has seen.
+func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
+	o, ok := mg.(Object)
+	if !ok || e.live == nil {
+		return managed.ExternalDelete{}, e.pass.fail(errors.Errorf("resource is a %T that was not observed", mg))
+	}
+	if e.live.GetDeletionTimestamp() != nil {
+		return managed.ExternalDelete{}, nil
+	}
+	err := apply.Delete(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), apply.Deletion{
+		Name: e.live.GetName(), UID: e.live.GetUID(), Propagation: o.Desired().ForProvider.DeletionPropagationPolicy,
+	})
+	if apierrors.IsNotFound(err) {
+		return managed.ExternalDelete{}, nil
+	}
+	return managed.ExternalDelete{}, e.pass.fail(err)
+}
+
+// Disconnect does nothing: connections are shared, and released with the finalizer.
+func (e *external) Disconnect(context.Context) error { return nil }

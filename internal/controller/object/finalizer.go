@@ -1,0 +1,62 @@
+package object
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A finalizer keeps our finalizer on an Object, and writes its external name along with it.
+type finalizer struct {
+	local  client.Client
+	forget func(client.Object) // called when an Object is done with
+}
+
+// AddFinalizer adds the finalizer and, if it has none, the external name, in one write. The status of the Object is left as it is in
+// memory, which the answer to the write would overwrite.
+func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error {
+	if meta.FinalizerExists(obj, managed.FinalizerName) {
+		return nil
+	}
+	return f.update(ctx, obj, func(o client.Object) {
+		meta.AddFinalizer(o, managed.FinalizerName)
+		if meta.GetExternalName(o) == "" {
+			meta.SetExternalName(o, o.GetName())
+		}
+	})
+}
+
+// RemoveFinalizer removes the finalizer and gives up all that is kept for the Object.
+func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	err := f.update(ctx, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	if err := resource.IgnoreNotFound(err); err != nil {
+		return errors.Wrap(err, "cannot remove finalizer")
+	}
+	f.forget(obj)
+	return nil
+}
+
+func (f finalizer) update(ctx context.Context, obj resource.Object, change func(client.Object)) error {
+	o, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return errors.Errorf("%T is not an API object", obj)
+	}
+	change(o)
+	if err := f.local.Update(ctx, o); err != nil {
+		return errors.Wrap(err, "cannot update Object")
+	}
+	obj.SetResourceVersion(o.GetResourceVersion())
+	obj.SetFinalizers(o.GetFinalizers())
+	obj.SetAnnotations(o.GetAnnotations())
+	return nil
+}
+
+// annotations does not write the annotations by which crossplane-runtime finds interrupted creations. See package quiet.
+type annotations struct{}
+
+// UpdateCriticalAnnotations does nothing.
+func (annotations) UpdateCriticalAnnotations(context.Context, client.Object) error { return nil }

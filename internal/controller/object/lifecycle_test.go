@@ -1,0 +1,77 @@
+package object_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// forScopes runs a test for both scopes.
+func forScopes(t *testing.T, f func(*testing.T, build.Scope)) {
+	t.Helper()
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) { f(t, s) })
+	}
+}
+
+// await waits until the data of a ConfigMap on the target is as wanted.
+func awaitData(t *testing.T, tc client.Client, key types.NamespacedName, want map[string]string) *corev1.ConfigMap {
+	t.Helper()
+	cm := &corev1.ConfigMap{}
+	kube.Eventually(t, soon, "data of "+key.String(), func() (bool, string) {
+		if err := tc.Get(t.Context(), key, cm); err != nil {
+			return false, err.Error()
+		}
+		return cmp.Equal(cm.Data, want), cmp.Diff(want, cm.Data)
+	})
+	return cm
+}
+
+// awaitGone waits until a resource does not exist.
+func awaitGone(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), "it exists"
+	})
+}
+
+func TestLifecycle(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+
+		seen := &corev1.ConfigMap{}
+		if err := json.Unmarshal(o.Observed().Manifest.Raw, seen); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(cm.GetUID(), seen.GetUID()); diff != "" {
+			t.Errorf("status.atProvider.manifest.metadata.uid: -want, +got:\n%s", diff)
+		}
+
+		o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(tns, "settings", "shape", "round"))
+		if err := c.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"shape": "round"})
+
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		awaitGone(t, c, o)
+		awaitGone(t, tc, cm)
+	})
+}

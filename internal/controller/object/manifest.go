@@ -1,0 +1,70 @@
+package object
+
+import (
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// errInvalidManifest is the cause of errors that only a change of the Object can cure.
+var errInvalidManifest = errors.New("manifest is invalid")
+
+// manifest returns what an Object wants on its target. Nothing of it is ever written back to the Object.
+func manifest(o Object) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(o.Desired().ForProvider.Manifest.Raw); err != nil {
+		return nil, errors.Wrapf(errInvalidManifest, "cannot parse spec.forProvider.manifest: %v", err)
+	}
+	if u.GetAPIVersion() == "" {
+		return nil, errors.Wrap(errInvalidManifest, "spec.forProvider.manifest.apiVersion is not set")
+	}
+	if u.IsList() {
+		return nil, errors.Wrap(errInvalidManifest, "spec.forProvider.manifest is a list: use an Object for each item")
+	}
+	if u.GetName() == "" {
+		u.SetName(o.GetName())
+	}
+	if policy.Owns(o.GetManagementPolicies()) {
+		label(u)
+	}
+	return u, nil
+}
+
+// label marks a resource for the watches.
+func label(u *unstructured.Unstructured) {
+	labels := u.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[commonv1.LabelKeyManaged] = commonv1.LabelValueManaged
+	u.SetLabels(labels)
+}
+
+// place fits a manifest to how the target serves its kind.
+func place(u *unstructured.Unstructured, m target.Mapping) error {
+	if m.Namespaced && u.GetNamespace() == "" {
+		return errors.Wrapf(errInvalidManifest,
+			"spec.forProvider.manifest.metadata.namespace is not set, and kind %s is namespaced", u.GetKind())
+	}
+	if !m.Namespaced {
+		u.SetNamespace("")
+	}
+	return nil
+}
+
+// unsupported returns an error that names the first field whose behaviour does not exist yet.
+func unsupported(spec *commonv1.ObjectSpec) error {
+	switch {
+	case len(spec.References) > 0:
+		return errors.Wrap(errInvalidManifest, "spec.references is not supported yet")
+	case len(spec.ConnectionDetails) > 0:
+		return errors.Wrap(errInvalidManifest, "spec.connectionDetails is not supported yet")
+	}
+	return nil
+}
+
+// fieldManager returns the field manager of an Object.
+func fieldManager(o Object) string { return commonv1.FieldManagerPrefix + o.GetName() }

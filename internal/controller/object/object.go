@@ -1,0 +1,16 @@
+package object
+
+import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// An Object of either scope.
+type Object interface {
+	resource.Managed
+	// Desired returns the desired state, never nil.
+	Desired() *commonv1.ObjectSpec
+	// Observed returns what was last seen on the target, never nil.
+	Observed() *commonv1.ObjectObservation
+}

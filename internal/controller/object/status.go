@@ -1,0 +1,81 @@
+package object
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+)
+
+// record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is there.
+func record(obs *commonv1.ObjectObservation, live *unstructured.Unstructured, o Options) error {
+	seen := present(live, o)
+	was := map[string]any{}
+	if decode(obs.Manifest.Raw, &was) == nil && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
+		return nil
+	}
+	raw, err := json.Marshal(seen)
+	if err != nil {
+		return errors.Wrap(err, "cannot encode resource")
+	}
+	obs.Manifest = runtime.RawExtension{Raw: raw}
+	return nil
+}
+
+// present returns the content of a resource as the status is to show it. Parts are shared with the resource.
+func present(live *unstructured.Unstructured, o Options) map[string]any {
+	content := maps.Clone(live.Object)
+	if o.RemoveManagedFields {
+		content = withoutMetadata(content, "managedFields")
+	}
+	if o.SanitizeSecrets && live.GetAPIVersion() == "v1" && live.GetKind() == "Secret" {
+		content["data"] = map[string]any{"redacted": nil}
+	}
+	return content
+}
+
+// essence returns the content of a resource without what each write changes.
+func essence(content map[string]any) map[string]any {
+	return withoutMetadata(content, "resourceVersion", "managedFields")
+}
+
+// withoutMetadata returns the content of a resource without some fields of its metadata. Other parts are shared.
+func withoutMetadata(content map[string]any, fields ...string) map[string]any {
+	m, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return content
+	}
+	m = maps.Clone(m)
+	for _, f := range fields {
+		delete(m, f)
+	}
+	content = maps.Clone(content)
+	content["metadata"] = m
+	return content
+}
+
+// remember records what was applied.
+func remember(o Object, manifest, live *unstructured.Unstructured) error {
+	wanted, err := apply.HashManifest(manifest)
+	if err != nil {
+		return errors.Wrap(err, "cannot record manifest")
+	}
+	held, err := apply.HashOwned(live, manifest, fieldManager(o))
+	if err != nil {
+		return errors.Wrap(err, "cannot record resource")
+	}
+	o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: wanted, FieldsHash: held}
+	return nil
+}
+
+// decode decodes JSON the way unstructured resources are: whole numbers are int64.
+func decode(raw []byte, into any) error {
+	return errors.Wrap(utiljson.Unmarshal(raw, into), "cannot decode")
+}

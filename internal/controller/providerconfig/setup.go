@@ -1,0 +1,73 @@
+package providerconfig
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+)
+
+// gather is how long records of use are gathered before the users are counted.
+const gather = 500 * time.Millisecond
+
+// Setup adds the controller of one kind of ProviderConfig to a manager.
+func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
+	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
+	r := providerconfig.NewReconciler(quiet.Manager{Manager: mgr}, c.Kinds,
+		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
+		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))) //nolint:staticcheck // crossplane-runtime needs this recorder.
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(o.ForControllerRuntime()).
+		For(c.New()).
+		Watches(c.NewUsage(), gathered(c)).
+		Complete(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
+		}))
+	return errors.Wrapf(err, "cannot set up controller %s", name)
+}
+
+// gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.
+func gathered(c scope.Config) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	later := func(obj client.Object, q queue) {
+		if req, ok := configOf(obj, c); ok {
+			q.AddAfter(req, gather)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { later(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { later(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { later(e.Object, q) },
+	}
+}
+
+// configOf returns the ProviderConfig of this kind that a record of use names, and whether it names one.
+func configOf(obj client.Object, c scope.Config) (reconcile.Request, bool) {
+	switch u := obj.(type) {
+	case resource.TypedProviderConfigUsage:
+		ref := u.GetProviderConfigReference()
+		n := types.NamespacedName{Name: ref.Name}
+		if c.Namespaced {
+			n.Namespace = obj.GetNamespace()
+		}
+		return reconcile.Request{NamespacedName: n}, ref.Kind == c.Kinds.Config.Kind
+	case resource.LegacyProviderConfigUsage:
+		return reconcile.Request{NamespacedName: types.NamespacedName{Name: u.GetProviderConfigReference().Name}}, true
+	}
+	return reconcile.Request{}, false
+}

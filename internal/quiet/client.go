@@ -1,0 +1,133 @@
+package quiet
+
+import (
+	"context"
+	"maps"
+	"reflect"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// A Pass is one reconcile of one object.
+type Pass struct {
+	// Amend, if set, may change the status of the object before it is compared and written.
+	Amend func(client.Object)
+	// Gone is set when the object no longer exists.
+	Gone bool
+
+	last client.Object // the object as the server last gave it
+}
+
+type passKey struct{}
+
+// WithPass returns a context that carries a pass.
+func WithPass(ctx context.Context, p *Pass) context.Context {
+	return context.WithValue(ctx, passKey{}, p)
+}
+
+func passOf(ctx context.Context) *Pass {
+	p, ok := ctx.Value(passKey{}).(*Pass)
+	if !ok {
+		return &Pass{}
+	}
+	return p
+}
+
+// saw remembers what the server has said about the object.
+func (p *Pass) saw(obj client.Object) {
+	if last, ok := obj.DeepCopyObject().(client.Object); ok {
+		p.last = last
+	}
+}
+
+// concerns says whether an object is the one of the pass, in the version the server last gave.
+func (p *Pass) concerns(obj client.Object) bool {
+	return p.last != nil && p.last.GetUID() == obj.GetUID() && p.last.GetResourceVersion() == obj.GetResourceVersion()
+}
+
+// A Client drops updates that change nothing. Only the metadata and the status of the object of a pass are compared: our reconcilers
+// never change a spec.
+type Client struct {
+	client.Client
+}
+
+// Get gets an object. The first of a pass is its object.
+func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	p := passOf(ctx)
+	err := c.Client.Get(ctx, key, obj, o...)
+	if p.last == nil {
+		p.Gone = apierrors.IsNotFound(err)
+		if err == nil {
+			p.saw(obj)
+		}
+	}
+	return err //nolint:wrapcheck // This is the wrapped client's own answer.
+}
+
+// Update writes the metadata of the object of a pass if it has changed.
+func (c Client) Update(ctx context.Context, obj client.Object, o ...client.UpdateOption) error {
+	p := passOf(ctx)
+	if p.concerns(obj) && sameMetadata(p.last, obj) {
+		return nil
+	}
+	if err := c.Client.Update(ctx, obj, o...); err != nil {
+		return err //nolint:wrapcheck // This is the wrapped client's own answer.
+	}
+	if p.last != nil && p.last.GetUID() == obj.GetUID() {
+		p.saw(obj)
+	}
+	return nil
+}
+
+// Status returns a writer of status that drops updates which change nothing.
+func (c Client) Status() client.SubResourceWriter {
+	return statusWriter{SubResourceWriter: c.Client.Status()}
+}
+
+type statusWriter struct{ client.SubResourceWriter }
+
+// Update writes the status of the object of a pass if it has changed.
+func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client.SubResourceUpdateOption) error {
+	p := passOf(ctx)
+	if p.Amend != nil {
+		p.Amend(obj)
+	}
+	if p.concerns(obj) && equality.Semantic.DeepEqual(status(p.last), status(obj)) {
+		return nil
+	}
+	return w.SubResourceWriter.Update(ctx, obj, o...) //nolint:wrapcheck // This is the wrapped client's own answer.
+}
+
+func status(obj client.Object) any {
+	return reflect.ValueOf(obj).Elem().FieldByName("Status").Interface()
+}
+
+func sameMetadata(a, b client.Object) bool {
+	return maps.Equal(a.GetLabels(), b.GetLabels()) &&
+		maps.Equal(annotations(a), annotations(b)) &&
+		equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers()) &&
+		equality.Semantic.DeepEqual(a.GetOwnerReferences(), b.GetOwnerReferences())
+}
+
+// annotations returns those that count.
+func annotations(obj client.Object) map[string]string {
+	all := maps.Clone(obj.GetAnnotations())
+	for _, k := range []string{
+		meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreateFailed,
+	} {
+		delete(all, k)
+	}
+	return all
+}
+
+// A Manager is a manager whose client is quiet, for reconcilers that take their client from it.
+type Manager struct {
+	manager.Manager
+}
+
+// GetClient returns a quiet client.
+func (m Manager) GetClient() client.Client { return Client{Client: m.Manager.GetClient()} }

@@ -1,0 +1,17 @@
+// Package quiet makes crossplane-runtime's reconcilers write only what is new.
+//
+// Its Client and Recorder stand between a reconciler and the API server. They look at nothing but the object of the current pass.
+//
+// # Decisions
+//
+// A Pass in the context carries the object as the server last gave it, so that each write is compared with the truth of this pass. A
+// comparison with the informer's cache was rejected: just after a write of our own the cache is behind, and the second write of the
+// pass would be taken for a change.
+//
+// The annotations external-create-pending and -succeeded are not written. crossplane-runtime keeps them to find resources that were
+// created under a name only the answer told; ours are named by the manifest, so that a creation which was interrupted is repeated
+// without harm. That saves two of seven writes for each new resource.
+//
+// The final status of a pass may be amended before it is compared and written. crossplane-runtime reports each creation as Creating
+// and looks again; Amend lets what the creation has shown count at once, in one write instead of two.
+package quiet

@@ -1,0 +1,52 @@
+package quiet
+
+import (
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Reasons crossplane-runtime gives to events that report a state rather than a change.
+const (
+	reasonDeleted event.Reason = "DeletedExternalResource"
+	reasonPaused  event.Reason = "ReconciliationPaused"
+)
+
+// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already.
+type Recorder struct {
+	next event.Recorder
+}
+
+// NewRecorder returns a Recorder that hands on to another.
+func NewRecorder(next event.Recorder) Recorder { return Recorder{next: next} }
+
+// Event records an event about something new.
+func (r Recorder) Event(obj runtime.Object, e event.Event) {
+	if c, ok := obj.(resource.Conditioned); ok && known(c, e) {
+		return
+	}
+	r.next.Event(obj, e)
+}
+
+// WithAnnotations returns a Recorder that adds annotations to each event.
+func (r Recorder) WithAnnotations(keysAndValues ...string) event.Recorder {
+	return Recorder{next: r.next.WithAnnotations(keysAndValues...)}
+}
+
+func known(c resource.Conditioned, e event.Event) bool {
+	synced := c.GetCondition(xpv2.TypeSynced)
+	if e.Type == event.TypeWarning {
+		return synced.Status == corev1.ConditionFalse && strings.HasSuffix(synced.Message, e.Message)
+	}
+	switch e.Reason {
+	case reasonDeleted:
+		return c.GetCondition(xpv2.TypeReady).Reason == xpv2.ReasonDeleting && synced.Status == corev1.ConditionTrue
+	case reasonPaused:
+		return synced.Reason == xpv2.ReasonReconcilePaused
+	}
+	return false
+}

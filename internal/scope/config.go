@@ -1,0 +1,45 @@
+package scope
+
+import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+)
+
+// ClusterScopeConfig returns the ProviderConfig of cluster-scoped resources.
+func ClusterScopeConfig() Config {
+	return Config{
+		Kinds: resource.ProviderConfigKinds{
+			Config:    pcv1alpha1.ProviderConfigGroupVersionKind,
+			Usage:     pcv1alpha1.ProviderConfigUsageGroupVersionKind,
+			UsageList: pcv1alpha1.ProviderConfigUsageListGroupVersionKind,
+		},
+		New:      func() resource.ProviderConfig { return &pcv1alpha1.ProviderConfig{} },
+		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
+	}
+}
+
+// NamespacedScopeConfigs returns the ProviderConfigs of namespaced resources. Both record their use in the same kind, in the namespace
+// of the user.
+func NamespacedScopeConfigs() []Config {
+	kinds := resource.ProviderConfigKinds{
+		Config:    mpcv1alpha1.ProviderConfigGroupVersionKind,
+		Usage:     mpcv1alpha1.ProviderConfigUsageGroupVersionKind,
+		UsageList: mpcv1alpha1.ProviderConfigUsageListGroupVersionKind,
+	}
+	shared := kinds
+	shared.Config = mpcv1alpha1.ClusterProviderConfigGroupVersionKind
+	usage := func() client.Object { return &mpcv1alpha1.ProviderConfigUsage{} }
+	return []Config{
+		{
+			Kinds: kinds, NewUsage: usage, Namespaced: true,
+			New: func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
+		},
+		{
+			Kinds: shared, NewUsage: usage,
+			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
+		},
+	}
+}

@@ -1,0 +1,64 @@
+package scope
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// ErrNoConfig means that a resource's providerConfigRef names nothing that exists.
+var ErrNoConfig = errors.New("ProviderConfig does not exist")
+
+// A Kind is one API kind served in one scope.
+type Kind[T resource.Managed] struct {
+	// GVK of the kind.
+	GVK schema.GroupVersionKind
+	// New returns an empty object of the kind, and NewList an empty list.
+	New     func() T
+	NewList func() resource.ManagedList
+	// Key returns the name of the ProviderConfig that a resource references, as ConfigKey makes it.
+	Key func(T) string
+	// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
+	Config func(context.Context, T) (*commonv1.ProviderConfigSpec, error)
+	// Track records that the resource uses its ProviderConfig.
+	Track func(context.Context, T) error
+	// Configs are the kinds of ProviderConfig the kind may reference.
+	Configs []Config
+}
+
+// A Config is a kind of ProviderConfig.
+type Config struct {
+	// Kinds are the kinds of the ProviderConfig and of the records of its use.
+	Kinds resource.ProviderConfigKinds
+	// New returns an empty ProviderConfig, and NewUsage an empty record.
+	New      func() resource.ProviderConfig
+	NewUsage func() client.Object
+	// Namespaced says whether the ProviderConfig lives in the namespace of its users.
+	Namespaced bool
+}
+
+// Key returns the name of a ProviderConfig of this kind that is unique among all kinds.
+func (c Config) Key(pc client.Object) string {
+	return configKey(c.Kinds.Config, pc.GetNamespace(), pc.GetName())
+}
+
+func configKey(gvk schema.GroupVersionKind, namespace, name string) string {
+	return gvk.GroupKind().String() + "/" + namespace + "/" + name
+}
+
+// get reads a ProviderConfig.
+func get(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) error {
+	err := client.IgnoreNotFound(c.Get(ctx, key, pc))
+	if err != nil {
+		return errors.Wrapf(err, "cannot get ProviderConfig %q", key.Name)
+	}
+	if pc.GetUID() == "" {
+		return errors.Wrapf(ErrNoConfig, "cannot get ProviderConfig %q", key.Name)
+	}
+	return nil
+}

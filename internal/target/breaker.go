@@ -1,0 +1,238 @@
+package target
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+const (
+	// slowAfter is how long a request may stay unanswered before the target is probed beside it.
+	slowAfter = 2 * time.Second
+	// probeTimeout is how long a probe waits for an answer.
+	probeTimeout = 3 * time.Second
+	// probeInterval is the pause between probes of a target that does not answer.
+	probeInterval = time.Second
+	// connectPatience is how long a user waits for the first probe.
+	connectPatience = 250 * time.Millisecond
+	// connectWaiters is how many users of one target may wait for it at a time.
+	connectWaiters = 8
+)
+
+type state int
+
+const (
+	stateConnecting state = iota
+	stateUp
+	stateDown
+)
+
+// A breaker stands between a cluster's clients and its transport. It lets requests through while the target answers.
+type breaker struct {
+	next    http.RoundTripper
+	url     string                                // what a probe asks for
+	changed func()                                // called when the target answers again, or for the first time
+	lost    func()                                // called when the target has stopped answering
+	ctx     context.Context                       //nolint:containedctx // The life of the cluster, which outlives each request.
+	waiters chan struct{}                         // bounds who waits for the first probe
+	mu      sync.Mutex                            // guards all below
+	state   state                                 //
+	cause   error                                 // what the last attempt died of
+	known   chan struct{}                         // closed when the first probe is over
+	probing bool                                  // a probe loop is running
+	flight  map[*context.CancelCauseFunc]struct{} // requests not answered yet
+}
+
+func newBreaker(ctx context.Context, url string, changed, lost func()) *breaker {
+	return &breaker{
+		url: url, changed: changed, lost: lost, ctx: ctx,
+		waiters: make(chan struct{}, connectWaiters),
+		known:   make(chan struct{}),
+		flight:  map[*context.CancelCauseFunc]struct{}{},
+	}
+}
+
+// wrap puts the breaker in front of a transport. It is called once, before the first request.
+func (b *breaker) wrap(next http.RoundTripper) http.RoundTripper {
+	b.next = next
+	return b
+}
+
+// ready returns nil if the target answers. While nothing is known yet it waits a moment.
+func (b *breaker) ready(ctx context.Context) error {
+	select {
+	case b.waiters <- struct{}{}:
+		t := time.NewTimer(connectPatience)
+		select {
+		case <-b.known:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+		<-b.waiters
+	default:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.verdict()
+}
+
+// verdict says whether requests may pass. The caller holds the lock.
+func (b *breaker) verdict() error {
+	switch b.state {
+	case stateUp:
+		return nil
+	case stateDown:
+		return unreachable{cause: b.cause}
+	case stateConnecting:
+	}
+	return connecting{}
+}
+
+// RoundTrip sends a request if the target answers. A transport error opens the breaker.
+func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	if err := b.enter(&cancel); err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	slow := time.AfterFunc(slowAfter, b.suspect)
+	res, err := b.next.RoundTrip(req.WithContext(ctx))
+	slow.Stop()
+	b.leave(&cancel)
+	if err != nil {
+		lost := context.Cause(ctx)
+		cancel(nil)
+		if errors.Is(lost, ErrUnreachable) {
+			return nil, lost
+		}
+		if req.Context().Err() != nil {
+			return nil, err
+		}
+		b.trip(err)
+		return nil, unreachable{cause: err}
+	}
+	res.Body = &body{ReadCloser: res.Body, done: func() { cancel(nil) }}
+	return res, nil
+}
+
+func (b *breaker) enter(cancel *context.CancelCauseFunc) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.verdict(); err != nil {
+		return err
+	}
+	b.flight[cancel] = struct{}{}
+	return nil
+}
+
+func (b *breaker) leave(cancel *context.CancelCauseFunc) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.flight, cancel)
+}
+
+// suspect probes a target that is slow to answer, and opens the breaker if the probe is not answered either.
+func (b *breaker) suspect() {
+	b.mu.Lock()
+	busy := b.probing || b.state != stateUp
+	if !busy {
+		b.probing = true
+	}
+	b.mu.Unlock()
+	if busy {
+		return
+	}
+	err := b.probe()
+	b.mu.Lock()
+	b.probing = false
+	b.mu.Unlock()
+	if err != nil {
+		b.trip(err)
+	}
+}
+
+// trip opens the breaker, gives up all unanswered requests and starts to probe.
+func (b *breaker) trip(cause error) {
+	b.mu.Lock()
+	if b.state == stateDown || b.ctx.Err() != nil {
+		b.mu.Unlock()
+		return
+	}
+	b.state, b.cause = stateDown, cause
+	for cancel := range b.flight {
+		(*cancel)(unreachable{cause: cause})
+	}
+	b.mu.Unlock()
+	b.lost()
+	go b.recover()
+}
+
+// recover probes until the target answers.
+func (b *breaker) recover() {
+	for {
+		err := b.probe()
+		if b.ctx.Err() != nil {
+			return
+		}
+		if b.learn(err) {
+			b.changed()
+			return
+		}
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-time.After(probeInterval):
+		}
+	}
+}
+
+// learn takes in the result of a probe and says whether the target answers.
+func (b *breaker) learn(err error) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state, b.cause = stateUp, nil
+	if err != nil {
+		b.state, b.cause = stateDown, err
+	}
+	select {
+	case <-b.known:
+	default:
+		close(b.known)
+	}
+	return err == nil
+}
+
+// probe asks the target for its version. Any answer will do, a refusal included.
+func (b *breaker) probe() error {
+	ctx, cancel := context.WithTimeoutCause(b.ctx, probeTimeout, errors.Errorf("no answer within %s", probeTimeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url, nil)
+	if err != nil {
+		return errors.Wrap(err, "cannot make a probe")
+	}
+	res, err := b.next.RoundTrip(req)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	return res.Body.Close()
+}
+
+// body is the body of an answer; closing it ends the request's context.
+type body struct {
+	io.ReadCloser
+	done func()
+}
+
+// Close closes the body.
+func (r *body) Close() error {
+	defer r.done()
+	return r.ReadCloser.Close()
+}

@@ -1,0 +1,99 @@
+package target
+
+import (
+	"context"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// selector selects the resources that carry our label.
+const selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
+
+// A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called concurrently.
+type Cluster struct {
+	dynamic dynamic.Interface
+	watches *watch.Set
+	kinds   *kinds
+	breaker *breaker
+	cancel  context.CancelFunc
+}
+
+// newCluster connects with a REST configuration, which it changes. wake is called when something has changed for an owner, and wakeAll
+// when it has for all.
+func newCluster(cfg *rest.Config, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Cluster{cancel: cancel}
+	host, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		cancel()
+		return nil, errors.Wrap(err, "cannot parse the server of the kubeconfig")
+	}
+	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
+	cfg.Wrap(c.breaker.wrap)
+	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
+	if err := c.dial(ctx, cfg, wake); err != nil {
+		cancel()
+		return nil, err
+	}
+	go c.breaker.recover()
+	return c, nil
+}
+
+func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Owner)) error {
+	http, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return errors.Wrap(err, "cannot make a client from the kubeconfig")
+	}
+	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, http)
+	if err != nil {
+		return errors.Wrap(err, "cannot make a client from the kubeconfig")
+	}
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, http)
+	if err != nil {
+		return errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
+	}
+	c.kinds = newKinds(ctx, d, wake)
+	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Wake: wake})
+	return nil
+}
+
+// Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
+func (c *Cluster) Mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+	return c.kinds.mapping(o, gvk)
+}
+
+// InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
+func (c *Cluster) InvalidateMapping(gvk schema.GroupVersionKind) { c.kinds.invalidate(gvk) }
+
+// Resource returns a client of a resource, in a namespace unless that is empty.
+func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return c.dynamic.Resource(r)
+	}
+	return c.dynamic.Resource(r).Namespace(namespace)
+}
+
+// Watches returns the watches of the cluster.
+func (c *Cluster) Watches() *watch.Set { return c.watches }
+
+// Ready returns nil if the cluster answers, and an error that satisfies IsUnreachable if not.
+func (c *Cluster) Ready(ctx context.Context) error { return c.breaker.ready(ctx) }
+
+// forget ends all that an owner has on the cluster.
+func (c *Cluster) forget(o watch.Owner) {
+	c.watches.Forget(o)
+	c.kinds.forget(o)
+}
+
+// close ends the connection.
+func (c *Cluster) close() {
+	c.cancel()
+	c.watches.Close()
+}

@@ -1,0 +1,23 @@
+// Package target connects to clusters and kcp workspaces, and keeps each connection for all who use it.
+//
+// A Registry hands out one Cluster per set of credentials, however many ProviderConfigs and objects share them. A Cluster owns all
+// that is per cluster: the REST configuration and its one transport, the kinds it serves, the watches, and a circuit breaker. It
+// lives from its first user to its last. Credential Secrets are watched one by one, by name, on the control plane.
+//
+// # Decisions
+//
+// A cluster that does not answer holds no worker. A Cluster is probed by a goroutine of its own before anybody may use it, and each
+// request runs through the breaker, which is part of the transport: a transport error, or a request that stays unanswered while a
+// probe goes unanswered too, opens it. Then requests in flight are cancelled, new ones fail at once with ErrUnreachable, and only the
+// probe goes out until it succeeds; then all users are woken. Per-request timeouts alone were rejected: an admission webhook may
+// rightly take 30 seconds, and 100 workers waiting that long for a dead cluster are lost to the living ones.
+//
+// There is no client-side rate limit. The number of workers bounds what is in flight, a resource at rest asks nothing, and servers
+// have priority and fairness of their own; a token bucket here only delays the first seconds after a start.
+//
+// Kinds are discovered one group and version at a time, as manifests name them. A mapper that discovers a whole cluster costs
+// megabytes and seconds on targets with many CRDs: https://github.com/crossplane-contrib/provider-kubernetes/issues/541
+//
+// A kubeconfig from a Secret is data from a user. It may not run programs or read files of the provider's container, unless the
+// operator allows it; one from the container's environment or file system may.
+package target

@@ -1,0 +1,184 @@
+package target
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// searchInterval is the pause between looks for the kinds a target does not serve and somebody waits for.
+const searchInterval = 2 * time.Second
+
+// A Mapping is how a target serves a kind.
+type Mapping struct {
+	// Resource is the kind's resource.
+	Resource schema.GroupVersionResource
+	// Namespaced says whether the resources of the kind live in namespaces.
+	Namespaced bool
+	// Watchable says whether the target can list and watch the kind.
+	Watchable bool
+}
+
+// kinds knows which kinds a target serves, as far as anybody has asked.
+type kinds struct {
+	client discovery.DiscoveryInterface
+	wake   func(watch.Owner)
+	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
+
+	mu        sync.Mutex
+	known     map[schema.GroupVersionKind]Mapping
+	waiting   map[schema.GroupVersionKind]map[watch.Owner]struct{}
+	searching bool
+}
+
+func newKinds(ctx context.Context, c discovery.DiscoveryInterface, wake func(watch.Owner)) *kinds {
+	return &kinds{
+		client: c, wake: wake, ctx: ctx,
+		known:   map[schema.GroupVersionKind]Mapping{},
+		waiting: map[schema.GroupVersionKind]map[watch.Owner]struct{}{},
+	}
+}
+
+// mapping returns how the target serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
+func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+	k.mu.Lock()
+	m, ok := k.known[gvk]
+	if !ok && len(k.waiting[gvk]) > 0 {
+		k.wait(o, gvk)
+		k.mu.Unlock()
+		return Mapping{}, errNoKind{gvk: gvk}
+	}
+	k.mu.Unlock()
+	if ok {
+		return m, nil
+	}
+	err := k.discover(gvk.GroupVersion())
+	if err != nil {
+		return Mapping{}, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m, ok := k.known[gvk]; ok {
+		return m, nil
+	}
+	k.wait(o, gvk)
+	return Mapping{}, errNoKind{gvk: gvk}
+}
+
+// invalidate forgets a kind, because a request for it was answered as if it did not exist.
+func (k *kinds) invalidate(gvk schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, gvk)
+}
+
+// forget ends an owner's wait.
+func (k *kinds) forget(o watch.Owner) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for gvk, owners := range k.waiting {
+		delete(owners, o)
+		if len(owners) == 0 {
+			delete(k.waiting, gvk)
+		}
+	}
+}
+
+// discover asks for the resources of one group and version. A group the target does not serve is no error.
+func (k *kinds) discover(gv schema.GroupVersion) error {
+	list, err := k.client.ServerResourcesForGroupVersion(gv.String())
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return errors.Wrapf(err, "cannot discover %s", gv)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range list.APIResources {
+		if isSubresource(r) {
+			continue
+		}
+		k.known[gv.WithKind(r.Kind)] = Mapping{
+			Resource:   gv.WithResource(r.Name),
+			Namespaced: r.Namespaced,
+			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
+		}
+	}
+	return nil
+}
+
+func isSubresource(r metav1.APIResource) bool { return strings.Contains(r.Name, "/") }
+
+// wait adds an owner to those who wait for a kind, and starts to look for it. The caller holds the lock.
+func (k *kinds) wait(o watch.Owner, gvk schema.GroupVersionKind) {
+	if k.waiting[gvk] == nil {
+		k.waiting[gvk] = map[watch.Owner]struct{}{}
+	}
+	k.waiting[gvk][o] = struct{}{}
+	if !k.searching {
+		k.searching = true
+		go k.search()
+	}
+}
+
+// search looks for the kinds waited for, with one request per group and version, until none is left.
+func (k *kinds) search() {
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-time.After(searchInterval):
+		}
+		missing, left := k.missing()
+		if !left {
+			return
+		}
+		for gv := range missing {
+			// A failure is met again, and reported, by whoever asks for the kind next.
+			_ = k.discover(gv)
+		}
+		for _, o := range k.found() {
+			k.wake(o)
+		}
+	}
+}
+
+// missing returns the groups and versions waited for. If there are none the search is over.
+func (k *kinds) missing() (map[schema.GroupVersion]struct{}, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	gvs := map[schema.GroupVersion]struct{}{}
+	for gvk := range k.waiting {
+		gvs[gvk.GroupVersion()] = struct{}{}
+	}
+	k.searching = len(gvs) > 0
+	return gvs, k.searching
+}
+
+// found returns, and no longer counts as waiting, who waited for a kind that is there now.
+func (k *kinds) found() []watch.Owner {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var owners []watch.Owner
+	for gvk, waiting := range k.waiting {
+		if _, ok := k.known[gvk]; !ok {
+			continue
+		}
+		for o := range waiting {
+			owners = append(owners, o)
+		}
+		delete(k.waiting, gvk)
+	}
+	return owners
+}

@@ -1,0 +1,234 @@
+package target
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// Options of a Registry.
+type Options struct {
+	// Injected is how the provider reaches the cluster it runs in: the control plane, and the target of InjectedIdentity.
+	Injected *rest.Config
+	// UserAgent is sent to every target.
+	UserAgent string
+	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
+	AllowExec bool
+}
+
+// A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may be called
+// concurrently.
+type Registry struct {
+	options Options
+	local   *Cluster
+
+	mu       sync.Mutex
+	sinks    map[string]func(types.NamespacedName)
+	clusters map[string]*Cluster // by digest
+	users    map[*Cluster]map[watch.Owner]struct{}
+	uses     map[watch.Owner]use
+	configs  map[string]map[watch.Owner]struct{} // by the key of a ProviderConfig
+}
+
+// A use is what one owner has of the Registry.
+type use struct {
+	config  string
+	digest  string
+	cluster *Cluster
+}
+
+// NewRegistry returns a Registry that is connected to the control plane only. Close ends all of its connections.
+func NewRegistry(o Options) (*Registry, error) {
+	r := &Registry{
+		options:  o,
+		sinks:    map[string]func(types.NamespacedName){},
+		clusters: map[string]*Cluster{},
+		users:    map[*Cluster]map[watch.Owner]struct{}{},
+		uses:     map[watch.Owner]use{},
+		configs:  map[string]map[watch.Owner]struct{}{},
+	}
+	cfg := rest.CopyConfig(o.Injected)
+	cfg.UserAgent = o.UserAgent
+	local, err := newCluster(cfg, r.wake, r.wakeEveryone)
+	r.local = local
+	return r, errors.Wrap(err, "cannot connect to the control plane")
+}
+
+// OnChange says how to wake the objects of a controller: enqueue must add one to the controller's queue, and must not block.
+func (r *Registry) OnChange(controller string, enqueue func(types.NamespacedName)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sinks[controller] = enqueue
+}
+
+// Bind records that an owner's connection is described by the ProviderConfig of a key, whether that exists or not. The owner is woken
+// by Wake with that key.
+func (r *Registry) Bind(o watch.Owner, key string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.uses[o]
+	if u.config == key {
+		return
+	}
+	r.unbind(o, u.config)
+	u.config = key
+	r.uses[o] = u
+	if r.configs[key] == nil {
+		r.configs[key] = map[watch.Owner]struct{}{}
+	}
+	r.configs[key][o] = struct{}{}
+}
+
+// Connect returns the cluster a ProviderConfig describes. The owner is woken when the credentials change, when the cluster stops
+// answering, and when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to
+// tell.
+func (r *Registry) Connect(ctx context.Context, o watch.Owner, spec *commonv1.ProviderConfigSpec) (*Cluster, error) {
+	creds, err := r.credentials(ctx, o, spec)
+	if apierrors.IsConflict(err) || IsUnreachable(err) {
+		return nil, err
+	}
+	if err != nil {
+		r.release(o)
+		return nil, invalidConnection{err}
+	}
+	c, err := r.acquire(o, creds)
+	if err != nil {
+		return nil, invalidConnection{err}
+	}
+	return c, c.Ready(ctx)
+}
+
+// Wake wakes all owners bound to a ProviderConfig.
+func (r *Registry) Wake(key string) {
+	r.mu.Lock()
+	owners := keys(r.configs[key])
+	r.mu.Unlock()
+	r.wakeAll(owners)
+}
+
+// Forget ends all that an owner has.
+func (r *Registry) Forget(o watch.Owner) {
+	r.release(o)
+	r.local.forget(o)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unbind(o, r.uses[o].config)
+	delete(r.uses, o)
+}
+
+// Close ends all connections.
+func (r *Registry) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.clusters {
+		c.close()
+	}
+	r.local.close()
+}
+
+// acquire returns the cluster of credentials, connected if need be, and gives up the one the owner used before.
+func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
+	digest := creds.digest()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.uses[o]
+	if u.cluster != nil && u.digest == digest {
+		return u.cluster, nil
+	}
+	r.disconnect(o, u)
+	u.cluster, u.digest = nil, ""
+	r.uses[o] = u
+	c, ok := r.clusters[digest]
+	if !ok {
+		cfg, err := r.config(creds)
+		if err != nil {
+			return nil, err
+		}
+		if c, err = newCluster(cfg, r.wake, r.wakeUsers); err != nil {
+			return nil, err
+		}
+		r.clusters[digest] = c
+		r.users[c] = map[watch.Owner]struct{}{}
+	}
+	r.users[c][o] = struct{}{}
+	u.cluster, u.digest = c, digest
+	r.uses[o] = u
+	return c, nil
+}
+
+// release gives up the cluster an owner uses.
+func (r *Registry) release(o watch.Owner) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	u := r.uses[o]
+	r.disconnect(o, u)
+	u.cluster, u.digest = nil, ""
+	r.uses[o] = u
+}
+
+// disconnect takes an owner off its cluster, and closes the cluster if it was the last. The caller holds the lock.
+func (r *Registry) disconnect(o watch.Owner, u use) {
+	if u.cluster == nil {
+		return
+	}
+	u.cluster.forget(o)
+	delete(r.users[u.cluster], o)
+	if len(r.users[u.cluster]) > 0 {
+		return
+	}
+	delete(r.users, u.cluster)
+	delete(r.clusters, u.digest)
+	u.cluster.close()
+}
+
+// unbind takes an owner off a ProviderConfig. The caller holds the lock.
+func (r *Registry) unbind(o watch.Owner, key string) {
+	delete(r.configs[key], o)
+	if len(r.configs[key]) == 0 {
+		delete(r.configs, key)
+	}
+}
+
+func (r *Registry) wake(o watch.Owner) {
+	r.mu.Lock()
+	enqueue, ok := r.sinks[o.Controller]
+	r.mu.Unlock()
+	if ok {
+		enqueue(o.NamespacedName)
+	}
+}
+
+func (r *Registry) wakeAll(owners []watch.Owner) {
+	for _, o := range owners {
+		r.wake(o)
+	}
+}
+
+func (r *Registry) wakeUsers(c *Cluster) {
+	r.mu.Lock()
+	owners := keys(r.users[c])
+	r.mu.Unlock()
+	r.wakeAll(owners)
+}
+
+func (r *Registry) wakeEveryone(*Cluster) {
+	r.mu.Lock()
+	owners := keys(r.uses)
+	r.mu.Unlock()
+	r.wakeAll(owners)
+}
+
+func keys[V any](m map[watch.Owner]V) []watch.Owner {
+	owners := make([]watch.Owner, 0, len(m))
+	for o := range m {
+		owners = append(owners, o)
+	}
+	return owners
+}

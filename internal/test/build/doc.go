@@ -1,0 +1,2 @@
+// Package build makes the API objects that tests create.
+package build

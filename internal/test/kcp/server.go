@@ -1,0 +1,109 @@
+package kcp
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+)
+
+// root is the path of the workspace at the top.
+const root = "root"
+
+const (
+	workspaceTimeout = 60 * time.Second
+	cleanupTimeout   = 10 * time.Second
+	pollInterval     = 20 * time.Millisecond
+)
+
+// Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of *Server and
+// *kube.Server at the same time.
+func Run(m *testing.M, servers ...local.Starter) int {
+	return local.Main(m, servers...)
+}
+
+// A Server is one kcp. Use it after Run.
+type Server struct {
+	kcp *local.KCP
+}
+
+// Start is for Run.
+func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
+	dir, err := os.MkdirTemp("", "kcp-")
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make folder of kcp")
+	}
+	s.kcp, err = local.StartKCP(ctx, local.KCPOptions{Dir: dir})
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return func() error {
+		if err := s.kcp.Stop(); err != nil {
+			return err
+		}
+		return errors.Wrap(os.RemoveAll(dir), "cannot remove folder of kcp")
+	}, nil
+}
+
+// Config returns the administrator's configuration for a workspace, by its path or the name of its logical cluster.
+func (s *Server) Config(workspace string) *rest.Config {
+	return s.kcp.Config(workspace)
+}
+
+// Workspace creates a workspace for the test, waits until it is ready, and returns its path and the administrator's configuration for it.
+func (s *Server) Workspace(t testing.TB) (path string, cfg *rest.Config) {
+	t.Helper()
+	c, err := client.New(s.Config(root), client.Options{})
+	if err != nil {
+		t.Fatalf("cannot make client: %v", err)
+	}
+	ws := newWorkspace()
+	if err := c.Create(t.Context(), ws); err != nil {
+		t.Fatalf("cannot create workspace: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		// Only to keep the server small. The server itself goes away soon.
+		_ = c.Delete(ctx, ws)
+	})
+	awaitReady(t, c, ws)
+	path = root + ":" + ws.GetName()
+	return path, s.Config(path)
+}
+
+// newWorkspace is not of the SDK's type: that would be all this package needs of it.
+func newWorkspace() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "tenancy.kcp.io/v1alpha1",
+		"kind":       "Workspace",
+		"metadata":   map[string]any{"generateName": "test-"},
+		"spec":       map[string]any{"type": map[string]any{"name": "universal", "path": root}},
+	}}
+}
+
+func awaitReady(t testing.TB, c client.Client, ws *unstructured.Unstructured) {
+	t.Helper()
+	end := time.Now().Add(workspaceTimeout)
+	for {
+		phase, _, _ := unstructured.NestedString(ws.Object, "status", "phase")
+		if phase == "Ready" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("workspace %q is not ready after %s: %v", ws.GetName(), workspaceTimeout, ws.Object["status"])
+		}
+		time.Sleep(pollInterval)
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(ws), ws); err != nil {
+			t.Fatalf("cannot get workspace: %v", err)
+		}
+	}
+}

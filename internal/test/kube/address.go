@@ -1,0 +1,59 @@
+package kube
+
+import (
+	"net"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+const loopback = "127.0.0.1"
+
+// BlackHole returns an address, host:port, that accepts connections and never answers, until the test ends.
+func BlackHole(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		t.Fatalf("cannot listen: %v", err)
+	}
+	var accepting sync.WaitGroup
+	accepting.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close() //nolint:errcheck,revive // All are held until the listener ends.
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		accepting.Wait()
+	})
+	return l.Addr().String()
+}
+
+// Refused returns an address, host:port, that refuses connections until the test ends.
+func Refused(t testing.TB) string {
+	t.Helper()
+	// Bound without listening: nothing accepts there, and no other program can take the port meanwhile. Package net cannot do this.
+	syscall.ForkLock.RLock()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatalf("cannot make socket: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatalf("cannot bind socket: %v", err)
+	}
+	addr, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatalf("cannot get address of socket: %v", err)
+	}
+	return net.JoinHostPort(loopback, strconv.Itoa(addr.(*syscall.SockaddrInet4).Port))
+}

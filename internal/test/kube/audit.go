@@ -1,0 +1,125 @@
+package kube
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+)
+
+// An Audit counts the requests that a server has answered.
+//
+//	audit := target.Audit(t)
+//	mark := audit.Mark()
+//	...
+//	got := audit.Since(mark).By("provider")
+//	if diff := cmp.Diff(want, got.Count()); diff != "" {
+//		t.Errorf("requests: -want, +got:\n%s\n%s", diff, got)
+//	}
+type Audit struct {
+	t    testing.TB
+	path string
+}
+
+// A Mark is a point in the order of a server's requests.
+type Mark int64
+
+// Requests are in the order in which the server answered them.
+type Requests []local.AuditEvent
+
+// Audit returns the server's audit.
+func (s *Server) Audit(t testing.TB) Audit {
+	return Audit{t: t, path: s.cluster.AuditLog()}
+}
+
+// Mark returns the point behind all requests that have been answered.
+func (a Audit) Mark() Mark {
+	a.t.Helper()
+	end, err := local.AuditEnd(a.path)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return Mark(end)
+}
+
+// Since returns the requests answered since m: all that a client has the whole answer of, without watches, and without leases, which
+// come by the clock.
+func (a Audit) Since(m Mark) Requests {
+	a.t.Helper()
+	return slices.DeleteFunc(a.all(m), func(e local.AuditEvent) bool {
+		return e.Verb == "watch" || e.Resource == "leases"
+	})
+}
+
+// Watches returns the watches begun since m.
+func (a Audit) Watches(m Mark) Requests {
+	a.t.Helper()
+	return slices.DeleteFunc(a.all(m), func(e local.AuditEvent) bool {
+		return e.Verb != "watch"
+	})
+}
+
+func (a Audit) all(m Mark) Requests {
+	a.t.Helper()
+	events, _, err := local.ReadAuditFrom(a.path, int64(m))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return events
+}
+
+// By returns the requests of one user.
+func (r Requests) By(user string) Requests {
+	var out Requests
+	for _, e := range r {
+		if e.User == user {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Count returns how many requests there are of each verb and resource, such as "get configmaps", "patch deployments.apps/status" and
+// "get /openapi/v3". Nil if there are none.
+func (r Requests) Count() map[string]int {
+	var count map[string]int
+	for _, e := range r {
+		if count == nil {
+			count = make(map[string]int)
+		}
+		count[e.Verb+" "+subject(e)]++
+	}
+	return count
+}
+
+// String lists the counts and then each request, one a line.
+func (r Requests) String() string {
+	var b strings.Builder
+	count := r.Count()
+	for _, what := range slices.Sorted(maps.Keys(count)) {
+		fmt.Fprintf(&b, "%6d %s\n", count[what], what)
+	}
+	for _, e := range r {
+		fmt.Fprintf(&b, "%s %s: %s %s/%s %d\n", e.Time.Format("15:04:05.000"), e.User, e.Verb+" "+subject(e), e.Namespace, e.Name, e.Code)
+	}
+	return b.String()
+}
+
+// subject says what a request is about: <resource>[.<group>][/<subresource>], or the path where there is no resource.
+func subject(e local.AuditEvent) string {
+	if e.Resource == "" {
+		path, _, _ := strings.Cut(e.URI, "?")
+		return path
+	}
+	s := e.Resource
+	if e.Group != "" {
+		s += "." + e.Group
+	}
+	if e.Subresource != "" {
+		s += "/" + e.Subresource
+	}
+	return s
+}

@@ -1,0 +1,164 @@
+package kube
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+)
+
+// maxNamePrefix leaves room in a label, 63 characters, for the separator and what the server appends.
+const maxNamePrefix = 50
+
+// cleanupTimeout bounds what a test does after its end, against a server that may be down.
+const cleanupTimeout = 10 * time.Second
+
+// Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of *Server and
+// *kcp.Server at the same time.
+func Run(m *testing.M, servers ...local.Starter) int {
+	return local.Main(m, servers...)
+}
+
+// A Server is an API server with an etcd of its own and an audit log. Set its fields, if any, before Run; use it after.
+type Server struct {
+	// ControllerManager adds kube-controller-manager, for tests that need the garbage collector.
+	ControllerManager bool
+
+	cluster *local.Cluster
+	stopped bool
+}
+
+// Start is for Run.
+func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
+	dir, err := os.MkdirTemp("", "kube-")
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make folder of server")
+	}
+	s.cluster, err = local.StartCluster(ctx, local.ClusterOptions{Dir: dir, ControllerManager: s.ControllerManager, Audit: true})
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return nil, err
+	}
+	return func() error {
+		if err := s.cluster.Stop(); err != nil {
+			return err
+		}
+		return errors.Wrap(os.RemoveAll(dir), "cannot remove folder of server")
+	}, nil
+}
+
+// Config returns a copy of the administrator's configuration.
+func (s *Server) Config() *rest.Config {
+	return s.cluster.Config()
+}
+
+// Client returns an administrator's client without a cache. Its scheme has the built-in types, CustomResourceDefinition and what add adds.
+func (s *Server) Client(t testing.TB, add ...func(*runtime.Scheme) error) client.Client {
+	t.Helper()
+	known := runtime.NewScheme()
+	for _, f := range append(add, scheme.AddToScheme, apiextensionsv1.AddToScheme) {
+		if err := f(known); err != nil {
+			t.Fatalf("cannot add to scheme: %v", err)
+		}
+	}
+	c, err := client.New(s.Config(), client.Options{Scheme: known})
+	if err != nil {
+		t.Fatalf("cannot make client: %v", err)
+	}
+	return c
+}
+
+// Namespace creates a namespace for the test, with a name that begins like that of the test, and returns its name.
+func (s *Server) Namespace(t testing.TB) string {
+	t.Helper()
+	c := s.Client(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(t.Name())}}
+	if err := c.Create(t.Context(), ns); err != nil {
+		t.Fatalf("cannot create namespace: %v", err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
+		defer cancel()
+		// Only to keep the server small. The server itself goes away soon.
+		_ = c.Delete(ctx, ns)
+	})
+	return ns.GetName()
+}
+
+// User returns the configuration of a user. It has no rights but those of its groups; system:masters has all.
+func (s *Server) User(t testing.TB, name string, groups ...string) *rest.Config {
+	t.Helper()
+	cfg, err := s.cluster.User(name, groups...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+// Kubeconfig returns a kubeconfig that needs no other file.
+func Kubeconfig(t testing.TB, cfg *rest.Config) []byte {
+	t.Helper()
+	b, err := local.Kubeconfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// InstallCRDs creates or updates the CustomResourceDefinitions in folders or files, and waits until they are served. They stay: other
+// tests of the package may use them.
+func (s *Server) InstallCRDs(t testing.TB, paths ...string) {
+	t.Helper()
+	if _, err := envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}); err != nil {
+		t.Fatalf("cannot install CustomResourceDefinitions: %v", err)
+	}
+}
+
+// Stop ends the API server: its address refuses connections until Restart, or until the test ends. Its data stay. Not for tests that
+// run in parallel with others.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	if err := s.cluster.StopAPIServer(); err != nil {
+		t.Fatal(err)
+	}
+	s.stopped = true
+	t.Cleanup(func() {
+		if s.stopped {
+			s.Restart(t)
+		}
+	})
+}
+
+// Restart brings the API server back after Stop, at the same address, with the same data and users.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	// Also called by a Cleanup, when the context of the test has ended.
+	if err := s.cluster.StartAPIServer(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	s.stopped = false
+}
+
+// namePrefix makes the beginning of an object's name from that of a test.
+func namePrefix(test string) string {
+	dns := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(test))
+	return strings.Trim(dns[:min(len(dns), maxNamePrefix)], "-") + "-"
+}

@@ -1,0 +1,19 @@
+// Package watch keeps copies of the resources of one cluster that somebody has asked for, and wakes who asked when one changes.
+//
+// It watches through client-go reflectors, writes nothing, and speaks to one cluster per Set.
+//
+// # Decisions
+//
+// Memory grows with what is managed. A resource we may label is watched through one stream per kind that selects our label, so that
+// the other resources of that kind never reach us; a resource we may only look at is watched by its name. A stream of the whole kind,
+// filtered here, was rejected: a target with 20,000 ConfigMaps of other people would be read in full after each disconnect.
+//
+// Streams feed a store of our own instead of a shared informer. The store compares resource versions, which lets Put add the answer
+// to a write at once: the next look reads its own write, and the echo of that write from the stream wakes nobody. Resource versions
+// are integers that grow over the life of a resource type: https://github.com/kubernetes/enhancements/issues/5504
+//
+// A look never blocks a worker for long. While a stream has not delivered its first list, Get waits a moment and then returns an
+// error that crossplane-runtime requeues without a word; the owner is woken when the list arrives.
+//
+// A stream that the server denies is retried each minute and reported as ErrDenied, so that the caller can read live instead.
+package watch
