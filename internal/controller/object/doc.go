@@ -22,6 +22,6 @@
 // An Object whose resource somebody keeps changing is reverted at once for a hundred times, then once a second, so that two
 // controllers which disagree do not spin.
 //
-// A failed pass is retried after 250 ms at first and 4 s at most: forbidden requests, missing namespaces and invalid fields heal
+// A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid fields heal
 // without a sign that could be watched. Together, the retries of a controller are limited to 50 a second.
 package object

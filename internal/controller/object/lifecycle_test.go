@@ -7,8 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -44,6 +47,40 @@ func awaitGone(t *testing.T, c client.Client, o client.Object) {
 	})
 }
 
+// observed returns the ConfigMap that the status of an Object shows.
+func observed(t *testing.T, o build.Object) *corev1.ConfigMap {
+	t.Helper()
+	cm := &corev1.ConfigMap{}
+	if err := json.Unmarshal(o.Observed().Manifest.Raw, cm); err != nil {
+		t.Fatal(err)
+	}
+	return cm
+}
+
+// nameOnly returns the metadata that identifies a resource.
+func nameOnly(o client.Object) metav1.ObjectMeta { return build.Meta(o.GetNamespace(), o.GetName()) }
+
+// pause pauses an Object and waits until it is.
+func pause(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	annotate(t, c, o, `"true"`)
+	awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused})
+}
+
+// unpause lets an Object go on.
+func unpause(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	annotate(t, c, o, "null")
+}
+
+func annotate(t *testing.T, c client.Client, o build.Object, paused string) {
+	t.Helper()
+	patch := `{"metadata":{"annotations":{"crossplane.io/paused":` + paused + `}}}`
+	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestLifecycle(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -54,11 +91,7 @@ func TestLifecycle(t *testing.T) {
 		awaitReady(t, c, o)
 		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
 
-		seen := &corev1.ConfigMap{}
-		if err := json.Unmarshal(o.Observed().Manifest.Raw, seen); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(cm.GetUID(), seen.GetUID()); diff != "" {
+		if diff := cmp.Diff(cm.GetUID(), observed(t, o).GetUID()); diff != "" {
 			t.Errorf("status.atProvider.manifest.metadata.uid: -want, +got:\n%s", diff)
 		}
 

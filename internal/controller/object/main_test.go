@@ -12,7 +12,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -23,7 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	targetpkg "github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -119,13 +119,28 @@ func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (na
 func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte) (namespace, name string) {
 	t.Helper()
 	namespace = local.Namespace(t)
-	create(t, c,
-		&corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"},
-			Data:       map[string][]byte{"kubeconfig": kubeconfig},
-		},
+	create(t, c, secret(namespace, "credentials", kubeconfig),
 		s.Config(namespace, namespace, build.FromSecret(namespace, "credentials")))
 	return namespace, namespace
+}
+
+// connectAs makes another ProviderConfig in the namespace of a world.
+func connectAs(t *testing.T, w world, cfg *rest.Config) (namespace, name string) {
+	t.Helper()
+	name = w.namespace + "-other"
+	create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
+		w.scope.Config(w.namespace, name, build.FromSecret(w.namespace, "other")))
+	return w.namespace, name
+}
+
+// setConfig makes an Object refer to another ProviderConfig of its scope.
+func setConfig(o build.Object, name string) {
+	switch o := o.(type) {
+	case *objectv1alpha2.Object:
+		o.Spec.ProviderConfigReference.Name = name
+	case *mobjectv1alpha1.Object:
+		o.Spec.ProviderConfigReference.Name = name
+	}
 }
 
 // targetUser returns who the provider is on the target, with all rights.
@@ -156,6 +171,3 @@ func awaitReady(t *testing.T, c client.Client, o build.Object) {
 	awaitCondition(t, c, o, synced)
 	awaitCondition(t, c, o, ready)
 }
-
-// connection returns the spec of a ProviderConfig whose Secret does not matter.
-var _ commonv1.ProviderConfigSpec

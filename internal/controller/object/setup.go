@@ -29,7 +29,7 @@ import (
 const (
 	// retryFirst and retryMax bound the pause before a failed Object is tried again, which doubles each time.
 	retryFirst = 250 * time.Millisecond
-	retryMax   = 4 * time.Second
+	retryMax   = 2 * time.Second
 	// retryRate and retryBurst bound how many failed Objects are tried again each second.
 	retryRate  = 50
 	retryBurst = 200

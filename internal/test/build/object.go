@@ -98,6 +98,11 @@ func Namespaced() Scope {
 	}
 }
 
+// Meta returns the metadata of a resource.
+func Meta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}
+
 // Raw returns a manifest as API types hold it. It panics if the manifest holds what JSON cannot.
 func Raw(m Manifest) runtime.RawExtension {
 	b, err := json.Marshal(m)

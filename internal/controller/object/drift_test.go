@@ -1,0 +1,187 @@
+package object_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestDriftIsReverted shows that what somebody else does to our fields is undone, by watch.
+func TestDriftIsReverted(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	for name, drift := range map[string]struct {
+		reason string
+		do     func(*testing.T, *corev1.ConfigMap) error
+	}{
+		"Changed": {reason: "A changed value comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
+			cm.Data["color"] = "red"
+			return tc.Update(t.Context(), cm)
+		}},
+		"Removed": {reason: "A removed key comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
+			cm.Data = nil
+			return tc.Update(t.Context(), cm)
+		}},
+		"Deleted": {reason: "A deleted resource comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
+			return tc.Delete(t.Context(), cm)
+		}},
+		"Unlabelled": {reason: "A resource that lost our label is labelled again.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
+			cm.Labels, cm.Data["color"] = nil, "red"
+			return tc.Update(t.Context(), cm)
+		}},
+		"TakenOver": {reason: "A field another manager has applied by force comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
+			cm = &corev1.ConfigMap{TypeMeta: cm.TypeMeta, ObjectMeta: nameOnly(cm), Data: map[string]string{"color": "red"}}
+			cm.APIVersion, cm.Kind = "v1", "ConfigMap"
+			return tc.Patch(t.Context(), cm, client.Apply, client.ForceOwnership, client.FieldOwner("intruder")) //nolint:staticcheck // Typed objects have no apply configuration here.
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, s, targetUser(t))
+				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+				create(t, c, o)
+				awaitReady(t, c, o)
+				key := types.NamespacedName{Namespace: tns, Name: "settings"}
+				want := map[string]string{"color": "blue"}
+				if err := drift.do(t, awaitData(t, tc, key, want)); err != nil {
+					t.Fatalf("%s\ncannot drift: %v", drift.reason, err)
+				}
+				kube.Eventually(t, soon, "the label and data to come back", func() (bool, string) {
+					cm := &corev1.ConfigMap{}
+					if err := tc.Get(t.Context(), key, cm); err != nil {
+						return false, err.Error()
+					}
+					return cmp.Equal(cm.Data, want) && len(cm.Labels) == 1, cmp.Diff(want, cm.Data)
+				})
+			})
+		})
+	}
+}
+
+// TestForeignFieldsAreLeftAlone shows that a field we did not set may change without a write to the target.
+func TestForeignFieldsAreLeftAlone(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		who := tns + "-writer"
+		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+
+		audit := target.Audit(t)
+		mark := audit.Mark()
+		cm.Data["shape"] = "round"
+		cm.Labels["theirs"] = "yes"
+		if err := tc.Update(t.Context(), cm); err != nil {
+			t.Fatal(err)
+		}
+		// The status shows the change, so it has been seen.
+		kube.Eventually(t, soon, "the change to be observed", func() (bool, string) {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				return false, err.Error()
+			}
+			seen := observed(t, o)
+			return cmp.Equal(seen.Data, cm.Data), cmp.Diff(cm.Data, seen.Data)
+		})
+		if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("requests on the target: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// TestFightIsSlowedDown shows that two who disagree do not spin.
+func TestFightIsSlowedDown(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	s := build.Cluster()
+	tns := target.Namespace(t)
+	who := tns + "-fighter"
+	ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
+	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	key := types.NamespacedName{Namespace: tns, Name: "settings"}
+	mark := target.Audit(t).Mark()
+	for i := range 300 {
+		cm := &corev1.ConfigMap{}
+		if err := tc.Get(t.Context(), key, cm); err != nil {
+			t.Fatal(err)
+		}
+		cm.Data["color"] = strconv.Itoa(i)
+		if err := client.IgnoreNotFound(tc.Update(t.Context(), cm)); err != nil && i == 0 {
+			t.Fatal(err)
+		}
+	}
+	reverts := target.Audit(t).Since(mark).By(who).Count()["patch configmaps"]
+	const most = 150 // 100 at once, one a second after that
+	if reverts > most {
+		t.Errorf("reverts of 300 changes: want at most %d, got %d", most, reverts)
+	}
+	awaitData(t, tc, key, map[string]string{"color": "blue"})
+}
+
+// TestNamesakeSurvives shows that only the resource we know is deleted.
+func TestNamesakeSurvives(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		o.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
+		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
+		create(t, tc, theirs)
+		create(t, c, o)
+		awaitReady(t, c, o)
+
+		// It is made again by somebody else while the Object is paused, and the Object is deleted before it can look.
+		pause(t, c, o)
+		if err := tc.Delete(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		namesake := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
+		create(t, tc, namesake)
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		unpause(t, c, o)
+		awaitGone(t, c, o)
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(namesake), namesake); err != nil {
+			t.Errorf("a namesake with another UID must survive: %v", err)
+		}
+	})
+}
+
+// TestManyDriftsOfOneResource shows that each of 50 changes in a row is reverted.
+func TestManyDriftsOfOneResource(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	s := build.Cluster()
+	tns := target.Namespace(t)
+	ns, pc := connect(t, c, s, targetUser(t))
+	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	key := types.NamespacedName{Namespace: tns, Name: "settings"}
+	want := map[string]string{"color": "blue"}
+	began := time.Now()
+	for i := range 50 {
+		cm := awaitData(t, tc, key, want)
+		cm.Data["color"] = strconv.Itoa(i)
+		if err := tc.Update(t.Context(), cm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitData(t, tc, key, want)
+	t.Logf("50 changes reverted in %s", time.Since(began))
+}

@@ -1,0 +1,106 @@
+package object_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// nowhere returns the configuration of a server at an address that is none.
+func nowhere(addr string) *rest.Config { return &rest.Config{Host: "https://" + addr} }
+
+// TestRefusedConnection shows what users see of a target that does not listen, and that a good kubeconfig cures it.
+func TestRefusedConnection(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, nowhere(kube.Refused(t)))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		create(t, c, o)
+		if m := awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable)); !strings.Contains(m, "connection refused") {
+			t.Errorf("message of condition Synced: want the cause, got %q", m)
+		}
+		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
+		healed := time.Now()
+		awaitReady(t, c, o)
+		if took := time.Since(healed); took > recovery {
+			t.Errorf("want recovery within %s, took %s", recovery, took)
+		}
+	})
+}
+
+// TestTargetRestarts shows that an Object of a target that goes down says so, and is kept again when the target is back.
+func TestTargetRestarts(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+
+		target.Stop(t)
+		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+		target.Restart(t)
+		back := time.Now()
+		awaitReady(t, c, o)
+		if took := time.Since(back); took > recovery {
+			t.Errorf("want recovery within %s, took %s", recovery, took)
+		}
+		key := types.NamespacedName{Namespace: tns, Name: "settings"}
+		cm := awaitData(t, target.Client(t), key, map[string]string{"color": "red"})
+
+		// The watch is back too.
+		cm.Data["color"] = "green"
+		if err := target.Client(t).Update(t.Context(), cm); err != nil {
+			t.Fatal(err)
+		}
+		awaitData(t, target.Client(t), key, map[string]string{"color": "red"})
+	})
+}
+
+// TestDeadTargetDelaysNoOther shows that 300 Objects of a server which never answers do not keep 20 Objects of another from being ready.
+func TestDeadTargetDelaysNoOther(t *testing.T) {
+	const dead, living, within = 300, 20, 10 * time.Second
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		dns, dpc := connect(t, c, s, nowhere(kube.BlackHole(t)))
+		ns, pc := connect(t, c, s, targetUser(t))
+		objs := make([]build.Object, 0, dead)
+		for i := range dead {
+			o := s.Object(dns, fmt.Sprintf("%s-dead-%d", tns, i), dpc, build.ConfigMap(tns, fmt.Sprintf("dead-%d", i)))
+			create(t, c, o)
+			objs = append(objs, o)
+		}
+		began := time.Now()
+		for i := range living {
+			create(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("living-%d", i))))
+		}
+		for i := range living {
+			awaitReady(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, nil))
+		}
+		if took := time.Since(began); took > within {
+			t.Errorf("%d Objects beside %d of a dead target: want all ready within %s, took %s", living, dead, within, took)
+		}
+		for _, o := range objs {
+			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+			if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+				t.Fatal(err)
+			}
+			if err := client.IgnoreNotFound(c.Delete(t.Context(), o)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
