@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -80,7 +79,7 @@ func owned(entries []metav1.ManagedFieldsEntry, manager string) (*fieldpath.Set,
 			continue
 		}
 		s := &fieldpath.Set{}
-		if err := s.FromJSON(bytes.NewReader(e.FieldsV1.Raw)); err != nil {
+		if err := s.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
 			return nil, errors.Wrapf(err, "cannot read the fields of manager %q", manager)
 		}
 		all = all.Union(s)

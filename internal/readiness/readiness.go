@@ -62,7 +62,8 @@ func fromAllConditions(statuses map[string]string) Verdict {
 
 // conditions returns the status of each condition by its type. Malformed conditions are left out.
 func conditions(u *unstructured.Unstructured) map[string]string {
-	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions") //nolint:errcheck // What is no list holds no conditions.
+	// What is no list holds no conditions.
+	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	statuses := map[string]string{}
 	for _, item := range list {
 		c, ok := item.(map[string]any)

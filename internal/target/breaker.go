@@ -87,10 +87,10 @@ func (b *breaker) verdict() error {
 	case stateUp:
 		return nil
 	case stateDown:
-		return unreachable{cause: b.cause}
+		return unreachableError{cause: b.cause}
 	case stateConnecting:
 	}
-	return connecting{}
+	return connectingError{}
 }
 
 // RoundTrip sends a request if the target answers. A transport error opens the breaker.
@@ -114,7 +114,7 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		b.trip(err)
-		return nil, unreachable{cause: err}
+		return nil, unreachableError{cause: err}
 	}
 	res.Body = &body{ReadCloser: res.Body, done: func() { cancel(nil) }}
 	return res, nil
@@ -165,7 +165,7 @@ func (b *breaker) trip(cause error) {
 	}
 	b.state, b.cause = stateDown, cause
 	for cancel := range b.flight {
-		(*cancel)(unreachable{cause: cause})
+		(*cancel)(unreachableError{cause: cause})
 	}
 	b.mu.Unlock()
 	b.lost()
@@ -228,6 +228,7 @@ func (b *breaker) probe() error {
 // body is the body of an answer; closing it ends the request's context.
 type body struct {
 	io.ReadCloser
+
 	done func()
 }
 

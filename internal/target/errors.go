@@ -14,48 +14,48 @@ var ErrUnreachable = errors.New("target is unreachable")
 // IsUnreachable says whether an error means that the target does not answer.
 func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
 
-// unreachable is ErrUnreachable with what the last attempt died of.
-type unreachable struct{ cause error }
+// unreachableError is ErrUnreachable with what the last attempt died of.
+type unreachableError struct{ cause error }
 
 // Error names the cause.
-func (e unreachable) Error() string { return fmt.Sprintf("%v: %v", ErrUnreachable, e.cause) }
+func (e unreachableError) Error() string { return fmt.Sprintf("%v: %v", ErrUnreachable, e.cause) }
 
 // Is makes the error an ErrUnreachable.
-func (e unreachable) Is(err error) bool { return err == ErrUnreachable }
+func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }
 
-// connecting is the error while the first probe is under way. Like a cache that is not filled, it is requeued without a word.
-type connecting struct{}
+// connectingError is the error while the first probe is under way. Like a cache that is not filled, it is requeued without a word.
+type connectingError struct{}
 
 // Error says what is waited for.
-func (connecting) Error() string { return "waiting for the target to answer for the first time" }
+func (connectingError) Error() string { return "waiting for the target to answer for the first time" }
 
 // Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently.
-func (e connecting) Status() metav1.Status {
+func (e connectingError) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
 }
 
-// errNoKind means that the target does not serve a kind.
-type errNoKind struct{ gvk schema.GroupVersionKind }
+// noKindError means that the target does not serve a kind.
+type noKindError struct{ gvk schema.GroupVersionKind }
 
 // Error names the kind.
-func (e errNoKind) Error() string {
+func (e noKindError) Error() string {
 	return fmt.Sprintf("target does not serve kind %s of %s", e.gvk.Kind, e.gvk.GroupVersion())
 }
 
 // IsNoKind says whether an error means that the target does not serve a kind.
 func IsNoKind(err error) bool {
-	var e errNoKind
+	var e noKindError
 	return errors.As(err, &e)
 }
 
-// invalidConnection means that credentials are missing or unusable.
-type invalidConnection struct{ error }
+// invalidConnectionError means that credentials are missing or unusable.
+type invalidConnectionError struct{ error }
 
 // Unwrap returns the cause.
-func (e invalidConnection) Unwrap() error { return e.error }
+func (e invalidConnectionError) Unwrap() error { return e.error }
 
 // IsInvalidConnection says whether an error means that a ProviderConfig's credentials are missing or unusable.
 func IsInvalidConnection(err error) bool {
-	var e invalidConnection
+	var e invalidConnectionError
 	return errors.As(err, &e)
 }

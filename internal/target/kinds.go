@@ -56,7 +56,7 @@ func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, er
 	if !ok && len(k.waiting[gvk]) > 0 {
 		k.wait(o, gvk)
 		k.mu.Unlock()
-		return Mapping{}, errNoKind{gvk: gvk}
+		return Mapping{}, noKindError{gvk: gvk}
 	}
 	k.mu.Unlock()
 	if ok {
@@ -72,7 +72,7 @@ func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, er
 		return m, nil
 	}
 	k.wait(o, gvk)
-	return Mapping{}, errNoKind{gvk: gvk}
+	return Mapping{}, noKindError{gvk: gvk}
 }
 
 // invalidate forgets a kind, because a request for it was answered as if it did not exist.

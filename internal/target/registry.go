@@ -96,11 +96,11 @@ func (r *Registry) Connect(ctx context.Context, o watch.Owner, spec *commonv1.Pr
 	}
 	if err != nil {
 		r.release(o)
-		return nil, invalidConnection{err}
+		return nil, invalidConnectionError{err}
 	}
 	c, err := r.acquire(o, creds)
 	if err != nil {
-		return nil, invalidConnection{err}
+		return nil, invalidConnectionError{err}
 	}
 	return c, c.Ready(ctx)
 }

@@ -15,5 +15,5 @@
 // A look never blocks a worker for long. While a stream has not delivered its first list, Get waits a moment and then returns an
 // error that crossplane-runtime requeues without a word; the owner is woken when the list arrives.
 //
-// A stream that the server denies is retried each minute and reported as ErrDenied, so that the caller can read live instead.
+// A stream that the server denies is retried each minute and reported as denied, so that the caller can read live instead.
 package watch

@@ -193,7 +193,7 @@ func (f *feed) drop(n types.NamespacedName, o Owner) bool {
 	return len(f.owners) == 0
 }
 
-// await waits for the first list, for at most patience. It returns errNotSynced if it has not arrived, and errDenied if the server
+// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, and deniedError if the server
 // refuses the stream.
 func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
 	t := time.NewTimer(patience)
@@ -206,11 +206,11 @@ func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.denied != nil {
-		return errDenied{cause: f.denied}
+		return deniedError{cause: f.denied}
 	}
 	if !f.filled {
 		f.missed[o] = struct{}{}
-		return errNotSynced{resource: f.key.resource}
+		return notSyncedError{resource: f.key.resource}
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (s *Set) Get(ctx context.Context, o Owner, i Interest) (*unstructured.Unstr
 	f := s.feeds[keyOf(i)]
 	s.mu.Unlock()
 	if f == nil {
-		return nil, errNotSynced{resource: i.Resource}
+		return nil, notSyncedError{resource: i.Resource}
 	}
 	if err := f.await(ctx, o, patience); err != nil {
 		return nil, err

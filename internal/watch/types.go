@@ -11,9 +11,10 @@ import (
 
 // An Owner is who is woken when a resource changes: one object of one controller.
 type Owner struct {
+	types.NamespacedName
+
 	// Controller is the name of the controller that reconciles the object.
 	Controller string
-	types.NamespacedName
 }
 
 // A Scope says which stream carries a resource.
@@ -30,45 +31,46 @@ const (
 
 // An Interest names one resource of a cluster and the stream it is to be seen through.
 type Interest struct {
-	Resource schema.GroupVersionResource
 	types.NamespacedName
-	Scope Scope
+
+	Resource schema.GroupVersionResource
+	Scope    Scope
 }
 
 // A Purpose tells the interests of one owner apart, so that each can be replaced without the others.
 type Purpose string
 
-// errNotSynced is what Get returns until the first list has arrived.
-type errNotSynced struct{ resource schema.GroupVersionResource }
+// notSyncedError is what Get returns until the first list has arrived.
+type notSyncedError struct{ resource schema.GroupVersionResource }
 
 // Error says which stream is waited for.
-func (e errNotSynced) Error() string {
+func (e notSyncedError) Error() string {
 	return fmt.Sprintf("waiting for the first list of %s", e.resource.GroupResource())
 }
 
 // Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts without a condition or an event: that
 // our copy is not there yet is nothing a user can act on.
-func (e errNotSynced) Status() metav1.Status {
+func (e notSyncedError) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
 }
 
 // IsNotSynced says whether an error means that the first list has not arrived yet.
 func IsNotSynced(err error) bool {
-	var e errNotSynced
+	var e notSyncedError
 	return errors.As(err, &e)
 }
 
-// errDenied is what Get returns for a stream that the server refuses.
-type errDenied struct{ cause error }
+// deniedError is what Get returns for a stream that the server refuses.
+type deniedError struct{ cause error }
 
 // Error says why the server refuses.
-func (e errDenied) Error() string { return "cannot watch: " + e.cause.Error() }
+func (e deniedError) Error() string { return "cannot watch: " + e.cause.Error() }
 
 // Unwrap returns the answer of the server.
-func (e errDenied) Unwrap() error { return e.cause }
+func (e deniedError) Unwrap() error { return e.cause }
 
 // IsDenied says whether an error means that the server refuses to list or watch the resource, so that it can only be read live.
 func IsDenied(err error) bool {
-	var e errDenied
+	var e deniedError
 	return errors.As(err, &e)
 }

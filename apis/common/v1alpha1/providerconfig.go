@@ -39,13 +39,13 @@ type KCPConnection struct {
 // +kubebuilder:validation:XValidation:rule="self.source != 'Environment' || has(self.env)",message="env must be set if source is Environment"
 // +kubebuilder:validation:XValidation:rule="self.source != 'Filesystem' || has(self.fs)",message="fs must be set if source is Filesystem"
 type ProviderCredentials struct {
+	xpv2.CommonCredentialSelectors `json:",inline"`
+
 	// source of the credentials: Secret, Environment and Filesystem hold a kubeconfig, of which the current context is used;
 	// InjectedIdentity is the provider's own ServiceAccount on the cluster it runs in; None means there are none, which only some
 	// identities allow.
 	// +kubebuilder:validation:Enum=None;Secret;InjectedIdentity;Environment;Filesystem
 	Source xpv2.CredentialsSource `json:"source"`
-
-	xpv2.CommonCredentialSelectors `json:",inline"`
 }
 
 // IdentityType is a kind of cloud identity.
@@ -68,9 +68,9 @@ const (
 
 // Identity adds credentials of a cloud provider to a kubeconfig.
 type Identity struct {
+	ProviderCredentials `json:",inline"`
+
 	// type of the identity.
 	// +kubebuilder:validation:Enum=GoogleApplicationCredentials;AzureServicePrincipalCredentials;AzureWorkloadIdentityCredentials;UpboundTokens;AWSWebIdentityCredentials;NebiusServiceAccountCredentials
 	Type IdentityType `json:"type"`
-
-	ProviderCredentials `json:",inline"`
 }

@@ -42,7 +42,7 @@ func TestDriftIsReverted(t *testing.T) {
 		"TakenOver": {reason: "A field another manager has applied by force comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
 			cm = &corev1.ConfigMap{TypeMeta: cm.TypeMeta, ObjectMeta: nameOnly(cm), Data: map[string]string{"color": "red"}}
 			cm.APIVersion, cm.Kind = "v1", "ConfigMap"
-			return tc.Patch(t.Context(), cm, client.Apply, client.ForceOwnership, client.FieldOwner("intruder")) //nolint:staticcheck // Typed objects have no apply configuration here.
+			return tc.Patch(t.Context(), cm, client.Apply, client.ForceOwnership, client.FieldOwner("intruder"))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

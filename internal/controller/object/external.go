@@ -120,8 +120,11 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	return managed.ExternalCreation{}, e.apply(ctx, mg)
 }
 
-// Update applies the manifest.
+// Update applies the manifest. It does not create what policies only allow to change.
 func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
+	if e.live == nil {
+		return managed.ExternalUpdate{}, e.pass.fail(errors.New("resource does not exist, and management policies do not allow to create it"))
+	}
 	return managed.ExternalUpdate{}, e.apply(ctx, mg)
 }
 

@@ -1,34 +1,23 @@
 package object_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller"
-	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
-	targetpkg "github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
 // user is whom the provider is on both servers.
@@ -49,55 +38,10 @@ func provide(t *testing.T) client.Client {
 	startProvider.Do(func() {
 		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 		local.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
-		// It runs until the process of the test ends, as the servers do.
-		go startManager(context.Background(), t, local.User(t, user, "system:masters"), 5*time.Second)
+		provider.Start(t, local.User(t, user, "system:masters"))
 	})
 	return local.Client(t, apis.AddToScheme)
 }
-
-func startManager(ctx context.Context, t *testing.T, cfg *rest.Config, poll time.Duration) {
-	cfg.QPS = -1
-	s := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(s); err != nil {
-		t.Error(err)
-	}
-	if err := apis.AddToScheme(s); err != nil {
-		t.Error(err)
-	}
-	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:     s,
-		Metrics:    server.Options{BindAddress: "0"},
-		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		Controller: ctrlconfig.Controller{SkipNameValidation: ptr(true)},
-	})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	registry, err := targetpkg.NewRegistry(targetpkg.Options{Injected: cfg, UserAgent: user})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer registry.Close()
-	features := &feature.Flags{}
-	features.Enable(feature.EnableBetaManagementPolicies)
-	err = controller.Setup(mgr, object.Options{
-		Options: xpcontroller.Options{
-			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: 20, Features: features,
-		},
-		Registry: registry,
-	})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	if err := mgr.Start(ctx); err != nil {
-		t.Error(err)
-	}
-}
-
-func ptr[T any](v T) *T { return &v }
 
 // create creates resources on the control plane.
 func create(t *testing.T, c client.Client, objs ...client.Object) {

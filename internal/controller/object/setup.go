@@ -38,6 +38,7 @@ const (
 // Options of the controllers of Objects, beside those all controllers have.
 type Options struct {
 	controller.Options
+
 	// Registry connects to the targets.
 	Registry *target.Registry
 	// PollJitter is the fraction of the poll interval by which it varies.

@@ -34,9 +34,9 @@ func ConfigMap(namespace, name string, data ...string) Manifest {
 // An Object is an Object of either scope.
 type Object interface {
 	client.Object
-	SetConditions(...xpv2.Condition)
-	GetCondition(xpv2.ConditionType) xpv2.Condition
-	SetManagementPolicies(xpv2.ManagementPolicies)
+	SetConditions(c ...xpv2.Condition)
+	GetCondition(t xpv2.ConditionType) xpv2.Condition
+	SetManagementPolicies(p xpv2.ManagementPolicies)
 	Desired() *commonv1.ObjectSpec
 	Observed() *commonv1.ObjectObservation
 }

@@ -24,7 +24,7 @@ func BlackHole(t testing.TB) string {
 			if err != nil {
 				return
 			}
-			defer conn.Close() //nolint:errcheck,revive // All are held until the listener ends.
+			defer conn.Close() //nolint:errcheck // All are held until the listener ends.
 		}
 	})
 	t.Cleanup(func() {
@@ -55,5 +55,9 @@ func Refused(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("cannot get address of socket: %v", err)
 	}
-	return net.JoinHostPort(loopback, strconv.Itoa(addr.(*syscall.SockaddrInet4).Port))
+	in4, ok := addr.(*syscall.SockaddrInet4)
+	if !ok {
+		t.Fatalf("cannot use address of socket: %T", addr)
+	}
+	return net.JoinHostPort(loopback, strconv.Itoa(in4.Port))
 }

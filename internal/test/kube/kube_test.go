@@ -50,22 +50,15 @@ func TestNamespaceName(t *testing.T) {
 
 func TestAudit(t *testing.T) {
 	ns := target.Namespace(t)
-	cfg := target.User(t, "audited", "system:masters")
-	other, err := client.New(target.User(t, "other", "system:masters"), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.NewWithWatch(cfg, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := newUser(t, "audited")
+	other := newUser(t, "other")
 	audit := target.Audit(t)
 
+	// Clients ask for the kinds that the server has when they need them first.
+	create(t, c, ns, "web")
+	get(t, other, ns, "web")
 	before := audit.Mark()
-	cm := newConfigMap(ns, "web")
-	if err := c.Create(t.Context(), cm); err != nil {
-		t.Fatal(err)
-	}
+	create(t, c, ns, "zero")
 	mark := audit.Mark()
 	w, err := c.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(ns))
 	if err != nil {
@@ -73,35 +66,53 @@ func TestAudit(t *testing.T) {
 	}
 	defer w.Stop()
 	for range 3 {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
-			t.Fatal(err)
-		}
-		if err := other.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
-			t.Fatal(err)
-		}
+		get(t, c, ns, "web")
+		get(t, other, ns, "web")
 	}
-	for _, name := range []string{"one", "two"} {
-		if err := c.Create(t.Context(), newConfigMap(ns, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	create(t, c, ns, "one")
+	create(t, c, ns, "two")
 
-	got := audit.Since(mark).By("audited")
-	want := map[string]int{"get configmaps": 3, "create configmaps": 2}
+	assertCount(t, "Since(mark)", audit.Since(mark).By("audited"), map[string]int{"get configmaps": 3, "create configmaps": 2})
+	assertCount(t, "Since(mark) of another user", audit.Since(mark).By("other"), map[string]int{"get configmaps": 3})
+	assertCount(t, "Since(before)", audit.Since(before).By("audited"), map[string]int{"get configmaps": 3, "create configmaps": 3})
+	assertCount(t, "Since now", audit.Since(audit.Mark()).By("audited"), nil)
+	assertCount(t, "Watches", audit.Watches(mark).By("audited"), map[string]int{"watch configmaps": 1})
+
+	s := audit.Since(mark).By("audited").String()
+	for _, line := range []string{"     3 get configmaps\n", " audited: create configmaps " + ns + "/two 201\n"} {
+		if !strings.Contains(s, line) {
+			t.Errorf("String: want a line with %q, got:\n%s", line, s)
+		}
+	}
+}
+
+func assertCount(t *testing.T, what string, got kube.Requests, want map[string]int) {
+	t.Helper()
 	if diff := cmp.Diff(want, got.Count()); diff != "" {
-		t.Errorf("Since(mark): -want, +got:\n%s\n%s", diff, got)
+		t.Errorf("%s: -want, +got:\n%s\n%s", what, diff, got)
 	}
-	if s := got.String(); !strings.Contains(s, "     3 get configmaps\n") || !strings.Contains(s, " audited: create configmaps "+ns+"/two 201\n") {
-		t.Errorf("String: want counts and requests, got:\n%s", s)
+}
+
+func newUser(t *testing.T, name string) client.WithWatch {
+	t.Helper()
+	c, err := client.NewWithWatch(target.User(t, name, "system:masters"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := audit.Watches(mark).By("audited").Count(); !cmp.Equal(got, map[string]int{"watch configmaps": 1}) {
-		t.Errorf("Watches: want one, got %v", got)
+	return c
+}
+
+func create(t *testing.T, c client.Client, namespace, name string) {
+	t.Helper()
+	if err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}); err != nil {
+		t.Fatal(err)
 	}
-	if got := audit.Since(before).By("audited").Count()["create configmaps"]; got != 3 {
-		t.Errorf("Since(before): want 3 creates, got %d", got)
-	}
-	if got := audit.Since(audit.Mark()).By("audited").Count(); got != nil {
-		t.Errorf("Since now: want nil, got %v", got)
+}
+
+func get(t *testing.T, c client.Client, namespace, name string) {
+	t.Helper()
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &corev1.ConfigMap{}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -117,27 +128,19 @@ func TestInstallCRDs(t *testing.T) {
 func TestStopRestart(t *testing.T) {
 	ns := target.Namespace(t)
 	c := target.Client(t)
-	if err := c.Create(t.Context(), newConfigMap(ns, "kept")); err != nil {
-		t.Fatal(err)
-	}
-	get := func() error {
-		return c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "kept"}, &corev1.ConfigMap{})
-	}
+	create(t, c, ns, "kept")
 	t.Run("Down", func(t *testing.T) {
 		target.Stop(t)
-		if err := get(); !errors.Is(err, syscall.ECONNREFUSED) {
+		err := c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "kept"}, &corev1.ConfigMap{})
+		if !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("Get while the server is down: want connection refused, got %v", err)
 		}
 		// The end of this test brings the server back.
 	})
-	if err := get(); err != nil {
-		t.Errorf("Get after the end of the test that stopped the server: %v", err)
-	}
+	get(t, c, ns, "kept")
 	target.Stop(t)
 	target.Restart(t)
-	if err := get(); err != nil {
-		t.Errorf("Get after Restart: %v", err)
-	}
+	get(t, c, ns, "kept")
 }
 
 func TestKubeconfig(t *testing.T) {
@@ -206,13 +209,10 @@ func ask(ctx context.Context, t *testing.T, address string) error {
 	return err
 }
 
-func newConfigMap(namespace, name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-}
-
 // A recorder keeps the message of a failure in place of failing the test.
 type recorder struct {
 	testing.TB
+
 	fatal string
 }
 

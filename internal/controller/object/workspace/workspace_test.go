@@ -1,0 +1,117 @@
+// Package workspace_test shows that Objects are kept in workspaces of a real kcp.
+package workspace_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const soon = 20 * time.Second
+
+var (
+	local      kube.Server
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
+
+// TestWorkspacePath shows that one kubeconfig and a workspace path each reach different workspaces, in both scopes.
+func TestWorkspacePath(t *testing.T) {
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	provider.Start(t, local.User(t, "provider", "system:masters"))
+	c := local.Client(t, apis.AddToScheme)
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			ns := local.Namespace(t)
+			if err := c.Create(t.Context(), &corev1.Secret{
+				ObjectMeta: build.Meta(ns, "kcp"),
+				Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			path, cfg := workspaces.Workspace(t)
+			other, otherCfg := workspaces.Workspace(t)
+			keep(t, c, s, ns, ns+"-one", path)
+			keep(t, c, s, ns, ns+"-two", other)
+
+			in, err := client.New(cfg, client.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			inOther, err := client.New(otherCfg, client.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			awaitData(t, in, map[string]string{"workspace": path})
+			awaitData(t, inOther, map[string]string{"workspace": other})
+
+			// Drift in a workspace is reverted by watch.
+			cm := &corev1.ConfigMap{ObjectMeta: build.Meta("default", "settings")}
+			if err := in.Delete(t.Context(), cm); err != nil {
+				t.Fatal(err)
+			}
+			awaitData(t, in, map[string]string{"workspace": path})
+
+			o := s.New()
+			o.SetNamespace(namespaceOf(s, ns))
+			o.SetName(ns + "-one")
+			if err := c.Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			kube.Eventually(t, soon, "the ConfigMap to be gone", func() (bool, string) {
+				err := in.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
+				return apierrors.IsNotFound(err), "it exists"
+			})
+			awaitData(t, inOther, map[string]string{"workspace": other})
+		})
+	}
+}
+
+// namespaceOf returns the namespace of the Objects of a scope.
+func namespaceOf(s build.Scope, ns string) string { return s.Object(ns, "", "", nil).GetNamespace() }
+
+// keep makes a ProviderConfig for a workspace and an Object in it, and waits until that is ready.
+func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) {
+	t.Helper()
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{WorkspacePath: path}
+	o := s.Object(ns, name, name, build.ConfigMap("default", "settings", "workspace", path))
+	for _, obj := range []client.Object{s.Config(ns, name, spec), o} {
+		if err := c.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kube.Eventually(t, soon, name+" to be ready", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
+	})
+}
+
+func awaitData(t *testing.T, c client.Client, want map[string]string) {
+	t.Helper()
+	kube.Eventually(t, soon, "the ConfigMap", func() (bool, string) {
+		cm := &corev1.ConfigMap{}
+		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "settings"}, cm); err != nil {
+			return false, err.Error()
+		}
+		return cmp.Equal(cm.Data, want), cmp.Diff(want, cm.Data)
+	})
+}

@@ -1,0 +1,85 @@
+package quiet
+
+import (
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// conditioned is an object with conditions.
+type conditioned struct {
+	corev1.ConfigMap
+	xpv2.ConditionedStatus
+}
+
+// heard is a recorder that keeps the reasons of events.
+type heard struct{ reasons *[]event.Reason }
+
+func (h heard) Event(_ runtime.Object, e event.Event)      { *h.reasons = append(*h.reasons, e.Reason) }
+func (h heard) WithAnnotations(_ ...string) event.Recorder { return h }
+func withConditions(c ...xpv2.Condition) *conditioned {
+	return &conditioned{ConditionedStatus: *xpv2.NewConditionedStatus(c...)}
+}
+func metadata(annotations map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+}
+
+func TestRecorder(t *testing.T) {
+	errBoom := errors.New("boom")
+	for name, tc := range map[string]struct {
+		reason string
+		obj    runtime.Object
+		event  event.Event
+		want   []event.Reason
+	}{
+		"NewFailure":     {"A new failure is told.", withConditions(xpv2.ReconcileSuccess()), event.Warning("X", errBoom), []event.Reason{"X"}},
+		"SameFailure":    {"A failure the condition tells already is not.", withConditions(xpv2.ReconcileError(errors.Wrap(errBoom, "observe failed"))), event.Warning("X", errBoom), nil},
+		"OtherFailure":   {"Another failure is told.", withConditions(xpv2.ReconcileError(errors.New("crash"))), event.Warning("X", errBoom), []event.Reason{"X"}},
+		"FirstDeletion":  {"The first request to delete is told.", withConditions(xpv2.Available(), xpv2.ReconcileSuccess()), event.Normal(reasonDeleted, "d"), []event.Reason{reasonDeleted}},
+		"AgainDeletion":  {"Its repetition is not.", withConditions(xpv2.Deleting(), xpv2.ReconcileSuccess()), event.Normal(reasonDeleted, "d"), nil},
+		"FirstPause":     {"A pause is told.", withConditions(), event.Normal(reasonPaused, "p"), []event.Reason{reasonPaused}},
+		"StillPaused":    {"Its duration is not.", withConditions(xpv2.ReconcilePaused()), event.Normal(reasonPaused, "p"), nil},
+		"Creation":       {"Each other change is told.", withConditions(xpv2.ReconcileSuccess()), event.Normal("Created", "c"), []event.Reason{"Created"}},
+		"NotConditioned": {"Objects without conditions are told of everything.", &corev1.ConfigMap{}, event.Warning("X", errBoom), []event.Reason{"X"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []event.Reason
+			r := NewRecorder(heard{reasons: &got})
+			// crossplane-runtime records through the recorder that this returns.
+			r.WithAnnotations("external-name", "x").Event(tc.obj, tc.event)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nevents: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestSameMetadata(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*corev1.ConfigMap)
+		want   bool
+	}{
+		"Nothing":       {"Nothing has changed.", func(*corev1.ConfigMap) {}, true},
+		"CreatePending": {"The annotations of a creation do not count.", func(c *corev1.ConfigMap) { c.Annotations[meta.AnnotationKeyExternalCreatePending] = "now" }, true},
+		"Annotation":    {"Any other annotation counts.", func(c *corev1.ConfigMap) { c.Annotations["a"] = "b" }, false},
+		"Label":         {"A label counts.", func(c *corev1.ConfigMap) { c.Labels = map[string]string{"a": "b"} }, false},
+		"Finalizer":     {"A finalizer counts.", func(c *corev1.ConfigMap) { c.Finalizers = []string{"x"} }, false},
+		"Owner":         {"An owner counts.", func(c *corev1.ConfigMap) { c.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := metadata(map[string]string{"x": "y"}), metadata(map[string]string{"x": "y"})
+			tc.change(b)
+			if got := sameMetadata(a, b); got != tc.want {
+				t.Errorf("%s\nsameMetadata: want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

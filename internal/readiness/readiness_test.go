@@ -1,0 +1,51 @@
+package readiness
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// with returns a resource with conditions: types and statuses in turn.
+func with(conditions ...string) *unstructured.Unstructured {
+	list := []any{}
+	for i := 0; i+1 < len(conditions); i += 2 {
+		list = append(list, map[string]any{"type": conditions[i], "status": conditions[i+1]})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
+}
+
+func TestOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		policy commonv1.ReadinessPolicy
+		u      *unstructured.Unstructured
+		want   Verdict
+		err    bool
+	}{
+		"Default":           {reason: "Without a policy, existing is enough.", u: with(), want: Verdict{Ready: true}},
+		"SuccessfulCreate":  {reason: "Existing is enough.", policy: commonv1.ReadinessSuccessfulCreate, u: with("Ready", "False"), want: Verdict{Ready: true}},
+		"ReadyTrue":         {reason: "Condition Ready counts.", policy: commonv1.ReadinessDeriveFromObject, u: with("Other", "False", "Ready", "True"), want: Verdict{Ready: true}},
+		"ReadyUnknown":      {reason: "Unknown is not True.", policy: commonv1.ReadinessDeriveFromObject, u: with("Ready", "Unknown"), want: Verdict{Message: "Condition Ready of the resource is Unknown"}},
+		"NoReady":           {reason: "Without condition Ready it is not ready.", policy: commonv1.ReadinessDeriveFromObject, u: with("Other", "True"), want: Verdict{Message: "The resource has no condition Ready"}},
+		"AllTrue":           {reason: "All conditions are True.", policy: commonv1.ReadinessAllTrue, u: with("A", "True", "B", "True"), want: Verdict{Ready: true}},
+		"NotAllTrue":        {reason: "The others are named in order.", policy: commonv1.ReadinessAllTrue, u: with("C", "False", "A", "True", "B", "Unknown"), want: Verdict{Message: "Conditions of the resource are not True: B, C"}},
+		"NoConditions":      {reason: "None is not all.", policy: commonv1.ReadinessAllTrue, u: with(), want: Verdict{Message: "The resource has no conditions"}},
+		"MalformedIsNoList": {reason: "Conditions of a strange shape are none.", policy: commonv1.ReadinessAllTrue, u: &unstructured.Unstructured{Object: map[string]any{"status": "x"}}, want: Verdict{Message: "The resource has no conditions"}},
+		"Cel":               {reason: "CEL is not there yet.", policy: commonv1.ReadinessDeriveFromCelQuery, u: with(), err: true},
+		"Unknown":           {reason: "Other policies do not exist.", policy: "Maybe", u: with(), err: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Of(tc.policy, tc.u)
+			if (err != nil) != tc.err {
+				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,164 @@
+package target
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// deadline is how long a test waits for what must happen.
+const deadline = 20 * time.Second
+
+// newTestBreaker returns a breaker in front of a server, and channels that tell when it opens and closes.
+func newTestBreaker(t *testing.T, url string) (b *breaker, up, down chan struct{}) {
+	t.Helper()
+	up, down = make(chan struct{}, 10), make(chan struct{}, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	b = newBreaker(ctx, url, func() { up <- struct{}{} }, func() { down <- struct{}{} })
+	b.wrap(&http.Transport{DisableKeepAlives: true})
+	return b, up, down
+}
+
+func await(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(deadline):
+		t.Fatalf("gave up waiting for %s", what)
+	}
+}
+
+func send(ctx context.Context, t *testing.T, b *breaker, url string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := b.RoundTrip(req)
+	if err == nil {
+		_ = res.Body.Close()
+	}
+	return err
+}
+
+func TestBreakerConnects(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	b, up, _ := newTestBreaker(t, s.URL)
+	if err := send(t.Context(), t, b, s.URL); !apierrors.IsConflict(err) {
+		t.Errorf("Before the first probe a request is requeued silently: got %v", err)
+	}
+	go b.recover()
+	await(t, "the first probe", up)
+	if err := b.ready(t.Context()); err != nil {
+		t.Errorf("Any answer to a probe will do: got %v", err)
+	}
+	if err := send(t.Context(), t, b, s.URL); err != nil {
+		t.Errorf("A request to a target that answers passes: got %v", err)
+	}
+}
+
+func TestBreakerOpensAndRecovers(t *testing.T) {
+	s := httptest.NewServer(http.NotFoundHandler())
+	addr := s.Listener.Addr().String()
+	b, up, down := newTestBreaker(t, s.URL)
+	go b.recover()
+	await(t, "the first probe", up)
+
+	s.Close()
+	if err := send(t.Context(), t, b, s.URL); !IsUnreachable(err) {
+		t.Errorf("A refused connection means unreachable: got %v", err)
+	}
+	await(t, "the breaker to open", down)
+	if err := b.ready(t.Context()); !IsUnreachable(err) {
+		t.Errorf("An open breaker lets nothing pass: got %v", err)
+	}
+
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Second}
+	defer again.Close()
+	go func() { _ = again.Serve(l) }()
+	await(t, "the breaker to close", up)
+	if err := send(t.Context(), t, b, s.URL); err != nil {
+		t.Errorf("A request to a target that is back passes: got %v", err)
+	}
+}
+
+func TestBreakerGivesUpUnanswered(t *testing.T) {
+	hang := make(chan struct{})
+	silent := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hang: // Until told to hang, it answers.
+			select {
+			case <-silent:
+			case <-r.Context().Done():
+			}
+		default:
+		}
+	}))
+	defer s.Close()
+	defer close(silent)
+	b, up, down := newTestBreaker(t, s.URL)
+	go b.recover()
+	await(t, "the first probe", up)
+
+	close(hang)
+	err := send(t.Context(), t, b, s.URL)
+	if !IsUnreachable(err) {
+		t.Errorf("A request that stays unanswered is given up when a probe does too: got %v", err)
+	}
+	await(t, "the breaker to open", down)
+}
+
+func TestBreakerKeepsSlowButAlive(t *testing.T) {
+	slow := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-slow
+		}
+	}))
+	defer s.Close()
+	b, up, down := newTestBreaker(t, s.URL+"/version")
+	go b.recover()
+	await(t, "the first probe", up)
+	timer := time.AfterFunc(slowAfter+time.Second/2, func() { close(slow) })
+	defer timer.Stop()
+	if err := send(t.Context(), t, b, s.URL+"/slow"); err != nil {
+		t.Errorf("A slow request to a target that answers probes may take its time: got %v", err)
+	}
+	if len(down) > 0 {
+		t.Error("The breaker must not open")
+	}
+}
+
+func TestBreakerIgnoresCancelledRequests(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/wait" {
+			<-r.Context().Done()
+		}
+	}))
+	defer s.Close()
+	b, up, down := newTestBreaker(t, s.URL)
+	go b.recover()
+	await(t, "the first probe", up)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := send(ctx, t, b, s.URL+"/wait"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("A request whose caller gives up fails with its reason: got %v", err)
+	}
+	if len(down) > 0 {
+		t.Error("The breaker must not open")
+	}
+}

@@ -1,0 +1,77 @@
+// Package provider runs the controllers inside a test, with settings a test may need and the binary does not offer.
+package provider
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// Defaults of the settings that tests leave alone.
+const (
+	poll    = 5 * time.Second
+	workers = 20
+)
+
+// Start runs all controllers as the user of a configuration, until the process of the test ends. The CRDs must be installed.
+func Start(t testing.TB, cfg *rest.Config) {
+	t.Helper()
+	cfg.QPS = -1
+	mgr, err := newManager(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: "provider-kcp/test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	features := &feature.Flags{}
+	features.Enable(feature.EnableBetaManagementPolicies)
+	o := object.Options{
+		Options: xpcontroller.Options{
+			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers, Features: features,
+		},
+		Registry: registry,
+	}
+	if err := controller.Setup(mgr, o); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if err := mgr.Start(context.Background()); err != nil {
+			panic(err) // The test that started it may be over.
+		}
+	}()
+}
+
+func newManager(cfg *rest.Config) (ctrl.Manager, error) {
+	s := runtime.NewScheme()
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apis.AddToScheme)
+	if err := kinds.AddToScheme(s); err != nil {
+		return nil, errors.Wrap(err, "cannot build scheme")
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:     s,
+		Metrics:    server.Options{BindAddress: "0"},
+		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+	})
+	return mgr, errors.Wrap(err, "cannot make manager")
+}

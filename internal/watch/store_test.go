@@ -1,0 +1,133 @@
+package watch
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func at(name, rv string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetName(name)
+	u.SetResourceVersion(rv)
+	return u
+}
+
+func TestStore(t *testing.T) {
+	replace := func(s *store, rv string, list ...*unstructured.Unstructured) {
+		items := make([]any, 0, len(list))
+		for _, u := range list {
+			items = append(items, u)
+		}
+		_ = s.Replace(items, rv)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		do     func(*store)
+		want   map[string]string // resource version by name
+		woken  []string
+	}{
+		"ReadOwnWrite": {
+			reason: "The answer to a write is there at once and wakes nobody, nor does its echo.",
+			do: func(s *store) {
+				s.put(at("a", "5"))
+				_ = s.Add(at("a", "5"))
+			},
+			want: map[string]string{"a": "5"},
+		},
+		"LaterChange": {
+			reason: "A later change wakes.",
+			do: func(s *store) {
+				s.put(at("a", "5"))
+				_ = s.Update(at("a", "6"))
+			},
+			want: map[string]string{"a": "6"}, woken: []string{"a"},
+		},
+		"StaleEvent": {
+			reason: "An event older than our write does not undo it.",
+			do: func(s *store) {
+				s.put(at("a", "5"))
+				_ = s.Update(at("a", "4"))
+			},
+			want: map[string]string{"a": "5"},
+		},
+		"StaleDelete": {
+			reason: "The deletion of the predecessor does not remove the successor we made.",
+			do: func(s *store) {
+				s.put(at("a", "5"))
+				_ = s.Delete(at("a", "4"))
+			},
+			want: map[string]string{"a": "5"},
+		},
+		"Delete": {
+			reason: "A deletion removes and wakes.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "5"))
+				_ = s.Delete(at("a", "6"))
+			},
+			want: map[string]string{}, woken: []string{"a", "a"},
+		},
+		"GhostOfDeleted": {
+			reason: "The answer to a write that arrives after the deletion of the resource does not bring it back.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "5"))
+				_ = s.Delete(at("a", "6"))
+				s.put(at("a", "5"))
+			},
+			want: map[string]string{}, woken: []string{"a", "a"},
+		},
+		"GhostOfListed": {
+			reason: "What a later list does not hold is gone, whatever an earlier write said.",
+			do: func(s *store) {
+				replace(s, "9")
+				s.put(at("a", "5"))
+			},
+			want: map[string]string{},
+		},
+		"RelistKeepsLaterWrites": {
+			reason: "A list made before our write does not remove what we wrote.",
+			do: func(s *store) {
+				s.put(at("a", "9"))
+				replace(s, "7", at("b", "3"))
+			},
+			want: map[string]string{"a": "9", "b": "3"}, woken: []string{"b"},
+		},
+		"RelistWakesTheChanged": {
+			reason: "After a gap in the stream, only what changed meanwhile wakes.",
+			do: func(s *store) {
+				replace(s, "3", at("same", "1"), at("changed", "2"), at("gone", "3"))
+				replace(s, "9", at("same", "1"), at("changed", "8"), at("new", "9"))
+			},
+			want:  map[string]string{"same": "1", "changed": "8", "new": "9"},
+			woken: []string{"changed", "changed", "gone", "gone", "new", "same"},
+		},
+		"OpaqueVersions": {
+			reason: "Resource versions that are no numbers count as new each time.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "x"))
+				_ = s.Update(at("a", "y"))
+			},
+			want: map[string]string{"a": "y"}, woken: []string{"a", "a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var woken []string
+			s := newStore(func(n types.NamespacedName) { woken = append(woken, n.Name) }, func() {})
+			tc.do(s)
+			got := map[string]string{}
+			for n, u := range s.items {
+				got[n.Name] = u.GetResourceVersion()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nitems: -want, +got:\n%s", tc.reason, diff)
+			}
+			less := func(a, b string) bool { return a < b }
+			if diff := cmp.Diff(tc.woken, woken, cmpopts.SortSlices(less), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nwoken: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
