@@ -19,8 +19,8 @@ demo: tools build ## Run the provider on real clusters and a real kcp, and show 
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
 .PHONY: test
-test: tools build ## Run all tests, on real servers.
-	go test -count=1 -timeout=40m ./...
+test: tools build ## Run all tests, on real servers, one package at a time: they share the machine.
+	go test -count=1 -p=1 -timeout=40m ./...
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.

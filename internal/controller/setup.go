@@ -7,13 +7,12 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 // Setup adds every controller, in every scope, to a manager.
 func Setup(mgr ctrl.Manager, o object.Options) error {
-	local := quiet.Manager{Manager: mgr}.GetClient()
+	local := mgr.GetClient()
 	configs := append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig())
 	for _, c := range configs {
 		if err := providerconfig.Setup(mgr, o.Options, c); err != nil {

@@ -49,23 +49,29 @@ func (p *Pass) concerns(obj client.Object) bool {
 	return p.last != nil && p.last.GetUID() == obj.GetUID() && p.last.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// A Client drops updates that change nothing. Only the metadata and the status of the object of a pass are compared: our reconcilers
-// never change a spec.
+// A Client drops updates that change nothing, and never shows an object of a pass as it was before our own last write to it. Only the
+// metadata and the status of the object of a pass are compared: our reconcilers never change a spec.
 type Client struct {
 	client.Client
+
+	written *written
 }
 
-// Get gets an object. The first of a pass is its object.
+// Get gets an object. The first of a pass is its object, for which it waits until the cache has seen our last write.
 func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
 	p := passOf(ctx)
-	err := c.Client.Get(ctx, key, obj, o...)
-	if p.last == nil {
-		p.Gone = apierrors.IsNotFound(err)
-		if err == nil {
-			p.saw(obj)
-		}
+	if p.last != nil {
+		return c.Client.Get(ctx, key, obj, o...)
 	}
-	return err //nolint:wrapcheck // This is the wrapped client's own answer.
+	err := c.written.await(ctx, key, func(ctx context.Context) (string, error) {
+		err := c.Client.Get(ctx, key, obj, o...)
+		return obj.GetResourceVersion(), err
+	})
+	p.Gone = apierrors.IsNotFound(err)
+	if err == nil {
+		p.saw(obj)
+	}
+	return err
 }
 
 // Update writes the metadata of the object of a pass if it has changed.
@@ -75,20 +81,25 @@ func (c Client) Update(ctx context.Context, obj client.Object, o ...client.Updat
 		return nil
 	}
 	if err := c.Client.Update(ctx, obj, o...); err != nil {
-		return err //nolint:wrapcheck // This is the wrapped client's own answer.
+		return err
 	}
 	if p.last != nil && p.last.GetUID() == obj.GetUID() {
 		p.saw(obj)
+		c.written.note(obj)
 	}
 	return nil
 }
 
 // Status returns a writer of status that drops updates which change nothing.
 func (c Client) Status() client.SubResourceWriter {
-	return statusWriter{SubResourceWriter: c.Client.Status()}
+	return statusWriter{SubResourceWriter: c.Client.Status(), written: c.written}
 }
 
-type statusWriter struct{ client.SubResourceWriter }
+type statusWriter struct {
+	client.SubResourceWriter
+
+	written *written
+}
 
 // Update writes the status of the object of a pass if it has changed.
 func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client.SubResourceUpdateOption) error {
@@ -99,7 +110,11 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 	if p.concerns(obj) && equality.Semantic.DeepEqual(status(p.last), status(obj)) {
 		return nil
 	}
-	return w.SubResourceWriter.Update(ctx, obj, o...) //nolint:wrapcheck // This is the wrapped client's own answer.
+	if err := w.SubResourceWriter.Update(ctx, obj, o...); err != nil {
+		return err
+	}
+	w.written.note(obj)
+	return nil
 }
 
 func status(obj client.Object) any {
@@ -127,7 +142,14 @@ func annotations(obj client.Object) map[string]string {
 // A Manager is a manager whose client is quiet, for reconcilers that take their client from it.
 type Manager struct {
 	manager.Manager
+
+	client Client
+}
+
+// NewManager returns a Manager for the reconciler of one kind.
+func NewManager(m manager.Manager) Manager {
+	return Manager{Manager: m, client: Client{Client: m.GetClient(), written: newWritten()}}
 }
 
 // GetClient returns a quiet client.
-func (m Manager) GetClient() client.Client { return Client{Client: m.Manager.GetClient()} }
+func (m Manager) GetClient() client.Client { return m.client }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +35,8 @@ type kinds struct {
 	client discovery.DiscoveryInterface
 	wake   func(watch.Owner)
 	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
+
+	flight singleflight.Group // one discovery of a group and version at a time
 
 	mu        sync.Mutex
 	known     map[schema.GroupVersionKind]Mapping
@@ -62,8 +65,7 @@ func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, er
 	if ok {
 		return m, nil
 	}
-	err := k.discover(gvk.GroupVersion())
-	if err != nil {
+	if err := k.discoverOnce(gvk); err != nil {
 		return Mapping{}, err
 	}
 	k.mu.Lock()
@@ -92,6 +94,21 @@ func (k *kinds) forget(o watch.Owner) {
 			delete(k.waiting, gvk)
 		}
 	}
+}
+
+// discoverOnce discovers the group and version of a kind, unless somebody else just has.
+func (k *kinds) discoverOnce(gvk schema.GroupVersionKind) error {
+	gv := gvk.GroupVersion()
+	_, err, _ := k.flight.Do(gv.String(), func() (any, error) {
+		k.mu.Lock()
+		_, ok := k.known[gvk]
+		k.mu.Unlock()
+		if ok {
+			return nil, nil //nolint:nilnil // The error is all that counts.
+		}
+		return nil, k.discover(gv)
+	})
+	return err
 }
 
 // discover asks for the resources of one group and version. A group the target does not serve is no error.

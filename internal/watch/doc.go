@@ -8,7 +8,7 @@
 // the other resources of that kind never reach us; a resource we may only look at is watched by its name. A stream of the whole kind,
 // filtered here, was rejected: a target with 20,000 ConfigMaps of other people would be read in full after each disconnect.
 //
-// Streams feed a store of our own instead of a shared informer. The store compares resource versions, which lets Put add the answer
+// Streams feed a store of our own instead of a shared informer. The store compares resource versions, which lets Writing add the answer
 // to a write at once: the next look reads its own write, and the echo of that write from the stream wakes nobody. Resource versions
 // are integers that grow over the life of a resource type: https://github.com/kubernetes/enhancements/issues/5504
 //

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -86,19 +87,36 @@ func (s *Set) Get(ctx context.Context, o Owner, i Interest) (*unstructured.Unstr
 	return f.store.get(i.NamespacedName), nil
 }
 
-// Put adds the answer to a write to every stream that will carry it, so that the next Get sees it. The Set keeps the object.
-func (s *Set) Put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range []feedKey{
-		{resource: r},
-		{resource: r, namespace: u.GetNamespace()},
-		{resource: r, namespace: u.GetNamespace(), name: u.GetName()},
-	} {
-		if f, ok := s.feeds[k]; ok {
-			f.store.put(u)
+// Writing says that a write to a resource begins. The function it returns must be called when the write is over, with the answer of the
+// server or nil if there is none. The next Get then sees the answer, and its echo from the stream, before or after, wakes nobody. The
+// Set keeps the answer.
+func (s *Set) Writing(r schema.GroupVersionResource, n types.NamespacedName) (done func(answer *unstructured.Unstructured)) {
+	stores := s.carriers(r, n)
+	for _, st := range stores {
+		st.begin(n)
+	}
+	return func(answer *unstructured.Unstructured) {
+		for _, st := range stores {
+			st.end(n, answer)
 		}
 	}
+}
+
+// carriers returns the stores of the streams that carry a resource.
+func (s *Set) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var stores []*store
+	for _, k := range []feedKey{
+		{resource: r},
+		{resource: r, namespace: n.Namespace},
+		{resource: r, namespace: n.Namespace, name: n.Name},
+	} {
+		if f, ok := s.feeds[k]; ok && !slices.Contains(stores, f.store) {
+			stores = append(stores, f.store)
+		}
+	}
+	return stores
 }
 
 // Kick makes streams that rest after a failure try again now.

@@ -1,11 +1,11 @@
 package watch
 
 import (
-	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -17,28 +17,42 @@ type store struct {
 	// filled is called, without the lock, after each list.
 	filled func()
 
-	mu    sync.RWMutex
-	items map[types.NamespacedName]*unstructured.Unstructured
-	seen  uint64 // the newest resource version the stream has delivered
+	mu     sync.RWMutex
+	items  map[types.NamespacedName]*unstructured.Unstructured
+	writes map[types.NamespacedName]*write
+	seen   string // the newest resource version the stream has delivered
+}
+
+// A write is one or more writes of ours to a resource that are under way.
+type write struct {
+	count int
+	heard bool // the stream has told of a change meanwhile
 }
 
 var _ cache.ReflectorStore = &store{}
 
 func newStore(changed func(types.NamespacedName), filled func()) *store {
-	return &store{changed: changed, filled: filled, items: map[types.NamespacedName]*unstructured.Unstructured{}}
+	return &store{
+		changed: changed, filled: filled,
+		items:  map[types.NamespacedName]*unstructured.Unstructured{},
+		writes: map[types.NamespacedName]*write{},
+	}
 }
 
 func nameOf(u *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-// version returns a resource version as a number; what is none counts as 0, which never outranks anything.
-func version(rv string) uint64 {
-	v, err := strconv.ParseUint(rv, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return v
+// newer says whether resource version a is known to be newer than b.
+func newer(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c > 0
+}
+
+// older says whether resource version a is known to be no newer than b.
+func older(a, b string) bool {
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c <= 0
 }
 
 // get returns the shared copy of a resource, nil if it is not there.
@@ -48,20 +62,70 @@ func (s *store) get(n types.NamespacedName) *unstructured.Unstructured {
 	return s.items[n]
 }
 
-// put adds the answer to a write, unless the stream has already told a later story. It wakes nobody.
-func (s *store) put(u *unstructured.Unstructured) {
+// begin says that a write of ours to a resource is under way: what the stream tells of it meanwhile may be the echo of that write, and
+// is not passed on before end.
+func (s *store) begin(n types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, n := version(u.GetResourceVersion()), nameOf(u)
+	if s.writes[n] == nil {
+		s.writes[n] = &write{}
+	}
+	s.writes[n].count++
+}
+
+// end says that a write is over, and what the server has answered, nil if nothing. What the stream has told meanwhile is passed on
+// unless it was the echo.
+func (s *store) end(n types.NamespacedName, answer *unstructured.Unstructured) {
+	if s.finish(n, answer) {
+		s.changed(n)
+	}
+}
+
+func (s *store) finish(n types.NamespacedName, answer *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answer != nil {
+		s.put(n, answer)
+	}
+	w := s.writes[n]
+	if w == nil {
+		return false
+	}
+	if w.count--; w.count > 0 {
+		return false
+	}
+	delete(s.writes, n)
 	held, ok := s.items[n]
-	if ok && version(held.GetResourceVersion()) >= v {
+	return w.heard && (answer == nil || !ok || held.GetResourceVersion() != answer.GetResourceVersion())
+}
+
+// put adds the answer to a write, unless the stream has already told a later story. The caller holds the lock.
+func (s *store) put(n types.NamespacedName, u *unstructured.Unstructured) {
+	held, ok := s.items[n]
+	if ok && !newer(u.GetResourceVersion(), held.GetResourceVersion()) {
 		return
 	}
 	// What the stream has passed and does not hold is gone, or has lost our label.
-	if !ok && s.seen >= v {
+	if !ok && older(u.GetResourceVersion(), s.seen) {
 		return
 	}
 	s.items[n] = u
+}
+
+// told notes that the stream has told of a change, and says whether to pass that on now. The caller holds the lock.
+func (s *store) told(n types.NamespacedName) bool {
+	w := s.writes[n]
+	if w != nil {
+		w.heard = true
+	}
+	return w == nil
+}
+
+// pass notes the newest resource version of the stream. The caller holds the lock.
+func (s *store) pass(rv string) {
+	if s.seen == "" || newer(rv, s.seen) {
+		s.seen = rv
+	}
 }
 
 // Add records a resource the stream delivered.
@@ -79,13 +143,13 @@ func (s *store) Update(obj any) error {
 func (s *store) record(u *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, n := version(u.GetResourceVersion()), nameOf(u)
-	s.seen = max(s.seen, v)
-	if held, ok := s.items[n]; ok && v > 0 && version(held.GetResourceVersion()) >= v {
+	n := nameOf(u)
+	s.pass(u.GetResourceVersion())
+	if held, ok := s.items[n]; ok && older(u.GetResourceVersion(), held.GetResourceVersion()) {
 		return false
 	}
 	s.items[n] = u
-	return true
+	return s.told(n)
 }
 
 // Delete forgets a resource the stream reports as gone, or as no longer selected.
@@ -100,19 +164,19 @@ func (s *store) Delete(obj any) error {
 func (s *store) remove(u *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, n := version(u.GetResourceVersion()), nameOf(u)
-	s.seen = max(s.seen, v)
+	n := nameOf(u)
+	s.pass(u.GetResourceVersion())
 	held, ok := s.items[n]
-	if !ok || version(held.GetResourceVersion()) > v {
+	if !ok || newer(held.GetResourceVersion(), u.GetResourceVersion()) {
 		return false
 	}
 	delete(s.items, n)
-	return true
+	return s.told(n)
 }
 
 // Replace takes over a list. Resources written since the list was made are kept.
 func (s *store) Replace(list []any, rv string) error {
-	changed := s.replace(list, version(rv))
+	changed := s.replace(list, rv)
 	for _, n := range changed {
 		s.changed(n)
 	}
@@ -120,10 +184,10 @@ func (s *store) Replace(list []any, rv string) error {
 	return nil
 }
 
-func (s *store) replace(list []any, seen uint64) []types.NamespacedName {
+func (s *store) replace(list []any, rv string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.seen = max(s.seen, seen)
+	s.pass(rv)
 	var changed []types.NamespacedName
 	items := make(map[types.NamespacedName]*unstructured.Unstructured, len(list))
 	for _, obj := range list {
@@ -134,10 +198,11 @@ func (s *store) replace(list []any, seen uint64) []types.NamespacedName {
 		n := nameOf(u)
 		items[n] = u
 		held, ok := s.items[n]
-		if ok && version(held.GetResourceVersion()) > version(u.GetResourceVersion()) {
+		if ok && newer(held.GetResourceVersion(), u.GetResourceVersion()) {
 			items[n] = held
+			continue
 		}
-		if !ok || held.GetResourceVersion() != u.GetResourceVersion() {
+		if (!ok || held.GetResourceVersion() != u.GetResourceVersion()) && s.told(n) {
 			changed = append(changed, n)
 		}
 	}
@@ -145,11 +210,13 @@ func (s *store) replace(list []any, seen uint64) []types.NamespacedName {
 		if _, ok := items[n]; ok {
 			continue
 		}
-		if version(held.GetResourceVersion()) > seen {
+		if newer(held.GetResourceVersion(), rv) {
 			items[n] = held
 			continue
 		}
-		changed = append(changed, n)
+		if s.told(n) {
+			changed = append(changed, n)
+		}
 	}
 	s.items = items
 	return changed

@@ -16,6 +16,12 @@ func at(name, rv string) *unstructured.Unstructured {
 	return u
 }
 
+// put makes a write of ours, whose answer is u.
+func put(s *store, u *unstructured.Unstructured) {
+	s.begin(nameOf(u))
+	s.end(nameOf(u), u)
+}
+
 func TestStore(t *testing.T) {
 	replace := func(s *store, rv string, list ...*unstructured.Unstructured) {
 		items := make([]any, 0, len(list))
@@ -33,15 +39,43 @@ func TestStore(t *testing.T) {
 		"ReadOwnWrite": {
 			reason: "The answer to a write is there at once and wakes nobody, nor does its echo.",
 			do: func(s *store) {
-				s.put(at("a", "5"))
+				put(s, at("a", "5"))
 				_ = s.Add(at("a", "5"))
 			},
 			want: map[string]string{"a": "5"},
 		},
+		"EchoBeforeAnswer": {
+			reason: "The echo of a write that overtakes its answer wakes nobody.",
+			do: func(s *store) {
+				s.begin(types.NamespacedName{Name: "a"})
+				_ = s.Add(at("a", "5"))
+				s.end(types.NamespacedName{Name: "a"}, at("a", "5"))
+			},
+			want: map[string]string{"a": "5"},
+		},
+		"ChangeDuringWrite": {
+			reason: "A change by somebody else during our write wakes when the write is over.",
+			do: func(s *store) {
+				s.begin(types.NamespacedName{Name: "a"})
+				_ = s.Add(at("a", "5"))
+				_ = s.Update(at("a", "6"))
+				s.end(types.NamespacedName{Name: "a"}, at("a", "5"))
+			},
+			want: map[string]string{"a": "6"}, woken: []string{"a"},
+		},
+		"FailedWrite": {
+			reason: "A change during a write that fails wakes.",
+			do: func(s *store) {
+				s.begin(types.NamespacedName{Name: "a"})
+				_ = s.Add(at("a", "5"))
+				s.end(types.NamespacedName{Name: "a"}, nil)
+			},
+			want: map[string]string{"a": "5"}, woken: []string{"a"},
+		},
 		"LaterChange": {
 			reason: "A later change wakes.",
 			do: func(s *store) {
-				s.put(at("a", "5"))
+				put(s, at("a", "5"))
 				_ = s.Update(at("a", "6"))
 			},
 			want: map[string]string{"a": "6"}, woken: []string{"a"},
@@ -49,7 +83,7 @@ func TestStore(t *testing.T) {
 		"StaleEvent": {
 			reason: "An event older than our write does not undo it.",
 			do: func(s *store) {
-				s.put(at("a", "5"))
+				put(s, at("a", "5"))
 				_ = s.Update(at("a", "4"))
 			},
 			want: map[string]string{"a": "5"},
@@ -57,7 +91,7 @@ func TestStore(t *testing.T) {
 		"StaleDelete": {
 			reason: "The deletion of the predecessor does not remove the successor we made.",
 			do: func(s *store) {
-				s.put(at("a", "5"))
+				put(s, at("a", "5"))
 				_ = s.Delete(at("a", "4"))
 			},
 			want: map[string]string{"a": "5"},
@@ -75,7 +109,7 @@ func TestStore(t *testing.T) {
 			do: func(s *store) {
 				_ = s.Add(at("a", "5"))
 				_ = s.Delete(at("a", "6"))
-				s.put(at("a", "5"))
+				put(s, at("a", "5"))
 			},
 			want: map[string]string{}, woken: []string{"a", "a"},
 		},
@@ -83,14 +117,14 @@ func TestStore(t *testing.T) {
 			reason: "What a later list does not hold is gone, whatever an earlier write said.",
 			do: func(s *store) {
 				replace(s, "9")
-				s.put(at("a", "5"))
+				put(s, at("a", "5"))
 			},
 			want: map[string]string{},
 		},
 		"RelistKeepsLaterWrites": {
 			reason: "A list made before our write does not remove what we wrote.",
 			do: func(s *store) {
-				s.put(at("a", "9"))
+				put(s, at("a", "9"))
 				replace(s, "7", at("b", "3"))
 			},
 			want: map[string]string{"a": "9", "b": "3"}, woken: []string{"b"},

@@ -133,13 +133,15 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	if !ok {
 		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
 	}
+	done := e.cluster.Watches().Writing(e.mapping.Resource, name(e.manifest))
 	live, err := apply.Apply(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, fieldManager(o))
 	if err != nil {
+		done(nil)
 		e.distrust(err)
 		return e.pass.fail(err)
 	}
+	done(live)
 	e.live = live
-	e.cluster.Watches().Put(e.mapping.Resource, live)
 	if err := remember(o, e.manifest, live); err != nil {
 		return e.pass.fail(err)
 	}

@@ -50,7 +50,7 @@ func (e *external) lookThrough(ctx context.Context, scopes []watch.Scope) error 
 	for _, s := range scopes {
 		i := watch.Interest{
 			Resource:       e.mapping.Resource,
-			NamespacedName: types.NamespacedName{Namespace: e.manifest.GetNamespace(), Name: e.manifest.GetName()},
+			NamespacedName: name(e.manifest),
 			Scope:          s,
 		}
 		tracked = append(tracked, i)

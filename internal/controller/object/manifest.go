@@ -3,6 +3,7 @@ package object
 import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
@@ -31,6 +32,11 @@ func manifest(o Object) (*unstructured.Unstructured, error) {
 		label(u)
 	}
 	return u, nil
+}
+
+// name returns the namespace and name of a resource.
+func name(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // label marks a resource for the watches.

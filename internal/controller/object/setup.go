@@ -69,7 +69,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		Named(name).
 		WithOptions(opts).
 		For(k.New()).
-		WithEventFilter(resource.DesiredStateChanged()).
+		WithEventFilter(quiet.DesiredStateChanged()).
 		WatchesRawSource(targets(o.Registry, name))
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), wakeUsers(o.Registry, c))
@@ -78,7 +78,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 }
 
 func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
-	m := quiet.Manager{Manager: mgr}
+	m := quiet.NewManager(mgr)
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),

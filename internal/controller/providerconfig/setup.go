@@ -27,7 +27,7 @@ const gather = 500 * time.Millisecond
 // Setup adds the controller of one kind of ProviderConfig to a manager.
 func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
-	r := providerconfig.NewReconciler(quiet.Manager{Manager: mgr}, c.Kinds,
+	r := providerconfig.NewReconciler(quiet.NewManager(mgr), c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))) //nolint:staticcheck // crossplane-runtime needs this recorder.
 	err := ctrl.NewControllerManagedBy(mgr).
