@@ -74,7 +74,10 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), wakeUsers(o.Registry, c))
 	}
-	return errors.Wrapf(b.Complete(r), "cannot set up controller %s", name)
+	if err := b.Complete(r); err != nil {
+		return errors.Wrapf(err, "cannot set up controller %s", name)
+	}
+	return addStateMetrics(mgr, o, k)
 }
 
 func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {

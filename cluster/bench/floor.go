@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// warmUp is how many Objects of the floor are made before the clock runs: the first requests to a server are slow.
+const warmUp = 50
+
+// floor measures what Objects and ConfigMaps cost without a provider, and removes them again. No provider may run meanwhile.
+func (b *bed) floor(ctx context.Context, phase string) (time.Duration, error) {
+	if err := b.floorOf(ctx, phase+"-warm", warmUp); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if err := b.floorOf(ctx, phase, b.options.n); err != nil {
+		return 0, err
+	}
+	took := time.Since(begin)
+	return took, errors.Wrap(b.clear(ctx, phase), "cannot clean up")
+}
+
+func (b *bed) floorOf(ctx context.Context, phase string, n int) error {
+	return each(ctx, n, func(ctx context.Context, i int) error {
+		name := named(phase, i)
+		o, err := newObject(name)
+		if err != nil {
+			return err
+		}
+		if err := b.control.create(ctx, objects, o); err != nil {
+			return err
+		}
+		cm, err := unstructuredOf(newConfigMap(name))
+		if err != nil {
+			return err
+		}
+		live, err := b.target.resource(configMaps, namespace).Create(ctx, cm, metav1.CreateOptions{})
+		if err != nil {
+			return errors.Wrapf(err, "cannot create ConfigMap %q", name)
+		}
+		status, err := statusPatch(live)
+		if err != nil {
+			return err
+		}
+		_, err = b.control.resource(objects, "").Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status")
+		return errors.Wrapf(err, "cannot patch status of Object %q", name)
+	})
+}
+
+// statusPatch returns a status of the content and size that a provider writes.
+func statusPatch(live *unstructured.Unstructured) ([]byte, error) {
+	manifest, err := live.MarshalJSON()
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot encode ConfigMap")
+	}
+	hash := strings.Repeat("0", 64)
+	s := commonv1.ObjectStatus{AtProvider: commonv1.ObjectObservation{
+		Manifest: runtime.RawExtension{Raw: manifest},
+		Applied:  &commonv1.AppliedRecord{ManifestHash: hash, FieldsHash: hash},
+	}}
+	s.SetConditions(xpv2.Available(), xpv2.ReconcileSuccess())
+	patch, err := json.Marshal(map[string]any{"status": s})
+	return patch, errors.Wrap(err, "cannot encode status")
+}
+
+// clear deletes the Objects and ConfigMaps whose names begin with that of a phase.
+func (b *bed) clear(ctx context.Context, phase string) error {
+	for _, of := range []struct {
+		server server
+		ns     string
+	}{{b.control, ""}, {b.target, namespace}} {
+		r := objects
+		if of.ns != "" {
+			r = configMaps
+		}
+		list, err := of.server.resource(r, of.ns).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return errors.Wrapf(err, "cannot list %s", r.Resource)
+		}
+		err = each(ctx, len(list.Items), func(ctx context.Context, i int) error {
+			if name := list.Items[i].GetName(); strings.HasPrefix(name, phase) {
+				return of.server.resource(r, of.ns).Delete(ctx, name, metav1.DeleteOptions{})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unstructuredOf(obj any) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	return &unstructured.Unstructured{Object: content}, errors.Wrap(err, "cannot encode object")
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pkg/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+)
+
+const (
+	// quiet is how long the provider must ask nothing to count as settled, and settleTimeout how long it may take until then.
+	quiet         = 3 * time.Second
+	settleTimeout = 60 * time.Second
+	auditInterval = 200 * time.Millisecond
+)
+
+// A mark is a point in the order of the requests to both servers.
+type mark struct{ control, target int64 }
+
+// A tally counts requests by what they are, such as "patch objects.kubernetes.crossplane.io/status".
+type tally map[string]int
+
+// A traffic is what the provider has asked of both servers.
+type traffic struct{ control, target []local.AuditEvent }
+
+func (b *bed) mark() (m mark, err error) {
+	if m.control, err = local.AuditEnd(b.control.AuditLog()); err != nil {
+		return m, err
+	}
+	m.target, err = local.AuditEnd(b.target.AuditLog())
+	return m, err
+}
+
+// since returns what the provider has asked since a mark, without leases, which come by the clock.
+func (b *bed) since(m mark) (t traffic, err error) {
+	if t.control, err = b.control.askedSince(m.control); err != nil {
+		return t, err
+	}
+	t.target, err = b.target.askedSince(m.target)
+	return t, err
+}
+
+func (s server) askedSince(offset int64) ([]local.AuditEvent, error) {
+	events, _, err := local.ReadAuditFrom(s.AuditLog(), offset)
+	return slices.DeleteFunc(events, func(e local.AuditEvent) bool { return e.User != user || e.Resource == "leases" }), err
+}
+
+// settle waits until the provider has asked nothing for a while but to watch.
+func (b *bed) settle(ctx context.Context) error {
+	end := time.Now().Add(settleTimeout)
+	begin, err := b.mark()
+	if err != nil {
+		return err
+	}
+	for last := time.Now(); time.Since(last) < quiet; {
+		if time.Now().After(end) {
+			return errors.Errorf("provider does not settle within %s", settleTimeout)
+		}
+		if err := pause(ctx, auditInterval); err != nil {
+			return err
+		}
+		t, err := b.since(begin)
+		if err != nil {
+			return err
+		}
+		if requests(t.control).sum()+requests(t.target).sum() == 0 {
+			continue
+		}
+		last = time.Now()
+		if begin, err = b.mark(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pause waits for a time that is to be measured, or until the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func isWatch(e local.AuditEvent) bool { return e.Verb == "watch" }
+
+func isWrite(e local.AuditEvent) bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb)
+}
+
+func count(events []local.AuditEvent, which func(local.AuditEvent) bool) tally {
+	c := tally{}
+	for _, e := range events {
+		if which(e) {
+			c[what(e)]++
+		}
+	}
+	return c
+}
+
+// requests counts all but watches.
+func requests(events []local.AuditEvent) tally {
+	return count(events, func(e local.AuditEvent) bool { return !isWatch(e) })
+}
+
+func (t tally) sum() int {
+	n := 0
+	for _, c := range t {
+		n += c
+	}
+	return n
+}
+
+// most returns what was counted, the most frequent first.
+func (t tally) most() []string {
+	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		if t[a] != t[b] {
+			return t[b] - t[a]
+		}
+		return strings.Compare(a, b)
+	})
+}
+
+// what names a request, with its status code if it failed.
+func what(e local.AuditEvent) string {
+	if e.Code >= http.StatusBadRequest {
+		return fmt.Sprintf("%s %s, answered %d", e.Verb, subject(e), e.Code)
+	}
+	return e.Verb + " " + subject(e)
+}
+
+// subject says what a request is about: <resource>[.<group>][/<subresource>], or the path where there is no resource.
+func subject(e local.AuditEvent) string {
+	if e.Resource == "" {
+		path, _, _ := strings.Cut(e.URI, "?")
+		return path
+	}
+	s := e.Resource
+	if e.Group != "" {
+		s += "." + e.Group
+	}
+	if e.Subresource != "" {
+		s += "/" + e.Subresource
+	}
+	return s
+}

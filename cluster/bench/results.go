@@ -1,0 +1,46 @@
+package main
+
+import (
+	"time"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+)
+
+// results are all that is measured.
+type results struct {
+	n      int
+	load   [2]string        // of the machine, before and after
+	floors [2]time.Duration // wall time, before and after
+	create created
+	pickup durations
+	drift  durations
+	rest   rested
+	again  restarted
+}
+
+// created is the creation of all Objects.
+type created struct {
+	wall    time.Duration // from the first request to the last Object that is Ready
+	ready   durations     // from the request to Ready, of each
+	traffic traffic
+	cpu     time.Duration // of the provider, since its start
+	peak    int64         // bytes
+}
+
+// rested is a while in which nothing happens.
+type rested struct {
+	requests tally
+	cpu      time.Duration
+}
+
+// restarted is a start of the provider with all Objects standing.
+type restarted struct {
+	ready   time.Duration               // from the start to a new Object that is Ready
+	traffic traffic                     // until all is settled
+	mine    func(local.AuditEvent) bool // says whether a request is about the new Object
+	cpu     time.Duration
+	peak    int64
+}
+
+// floor is the mean of both.
+func (r results) floor() time.Duration { return (r.floors[0] + r.floors[1]) / 2 }

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// An item is what is read of each resource a watch shows. Reading little keeps us from taking the processor from who is measured.
+type item struct {
+	Metadata struct{ Name, ResourceVersion string }
+	Data     map[string]string
+	Status   struct {
+		Conditions []struct{ Type, Status string }
+	}
+}
+
+func (i item) ready() bool {
+	for _, c := range i.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True"
+		}
+	}
+	return false
+}
+
+// undrifted says whether a ConfigMap says what its Object wants.
+func (i item) undrifted() bool { return i.Data[driftKey] == driftValue }
+
+// A sighting is a watch that notes when each resource is first seen as wanted, after the watch has begun.
+type sighting struct {
+	wanted func(item) bool
+	cancel context.CancelCauseFunc
+	ctx    context.Context //nolint:containedctx // The life of the watch; its cause is why it has ended.
+	from   string          // the resourceVersion last seen; only for the goroutine that reads
+
+	mu   sync.Mutex
+	at   map[string]time.Time
+	news chan struct{} // closed and replaced when there is something new
+}
+
+// watch begins to watch the resources as they are from now on. Callers close the sighting.
+func (s server) watch(ctx context.Context, r schema.GroupVersionResource, ns string, wanted func(item) bool) (*sighting, error) {
+	list, err := s.resource(r, ns).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, errors.Wrapf(err, "cannot list %s", r.Resource)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	g := &sighting{wanted: wanted, cancel: cancel, ctx: ctx, at: map[string]time.Time{}, news: make(chan struct{})}
+	g.from = list.GetResourceVersion()
+	body, err := s.stream(ctx, r, ns, g.from)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	go func() {
+		cancel(errors.Wrapf(g.follow(body, func() (io.ReadCloser, error) { return s.stream(ctx, r, ns, g.from) }), "cannot watch %s", r.Resource))
+	}()
+	return g, nil
+}
+
+// follow reads a stream to its end, and goes on with the next one where it has ended: a server under load ends streams whose reader
+// does not keep up.
+func (g *sighting) follow(body io.ReadCloser, next func() (io.ReadCloser, error)) error {
+	for {
+		err := g.read(body)
+		_ = body.Close() // Only read.
+		if err != nil {
+			return err
+		}
+		if body, err = next(); err != nil {
+			return err
+		}
+	}
+}
+
+func (s server) stream(ctx context.Context, r schema.GroupVersionResource, ns, from string) (io.ReadCloser, error) {
+	cfg := s.Config()
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make HTTP client")
+	}
+	path := "/apis/" + r.Group + "/" + r.Version
+	if r.Group == "" {
+		path = "/api/" + r.Version
+	}
+	if ns != "" {
+		path += "/namespaces/" + ns
+	}
+	query := url.Values{"watch": {"true"}, "resourceVersion": {from}, "timeoutSeconds": {"3600"}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, cfg.Host+path+"/"+r.Resource+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make request")
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, errors.Wrapf(err, "cannot watch %s", r.Resource)
+	}
+	if res.StatusCode != http.StatusOK {
+		_ = res.Body.Close()
+		return nil, errors.Errorf("cannot watch %s: %s", r.Resource, res.Status)
+	}
+	return res.Body, nil
+}
+
+// read reads a stream. It returns nil if the server has ended it.
+func (g *sighting) read(body io.Reader) error {
+	for d := json.NewDecoder(body); ; {
+		var e struct {
+			Type   string
+			Object item
+		}
+		switch err := d.Decode(&e); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case e.Type == "ERROR":
+			return errors.New("the server has ended it with an error")
+		}
+		g.from = e.Object.Metadata.ResourceVersion
+		if e.Type != "DELETED" && g.wanted(e.Object) {
+			g.note(e.Object.Metadata.Name)
+		}
+	}
+}
+
+func (g *sighting) note(name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.at[name]; ok {
+		return
+	}
+	g.at[name] = time.Now()
+	close(g.news)
+	g.news = make(chan struct{})
+}
+
+// await waits until a resource is seen as wanted, and returns when that was.
+func (g *sighting) await(ctx context.Context, name string) (time.Time, error) {
+	for {
+		g.mu.Lock()
+		at, ok := g.at[name]
+		news := g.news
+		g.mu.Unlock()
+		if ok {
+			return at, nil
+		}
+		select {
+		case <-news:
+		case <-g.ctx.Done():
+			return at, errors.Wrapf(context.Cause(g.ctx), "cannot see %q as wanted", name)
+		case <-ctx.Done():
+			return at, errors.Wrapf(context.Cause(ctx), "cannot see %q as wanted", name)
+		}
+	}
+}
+
+// close ends the watch.
+func (g *sighting) close() { g.cancel(nil) }

@@ -1,0 +1,157 @@
+package object_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// parse returns the resource of a JSON text.
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// TestVersionsKeepEveryField shows that an Object written in one version reads the same in the other.
+func TestVersionsKeepEveryField(t *testing.T) {
+	c := provide(t)
+	const spec = `{
+		"deletionPolicy": "Orphan",
+		"managementPolicy": "Observe",
+		"managementPolicies": ["*"],
+		"providerConfigRef": {"name": "none"},
+		"providerRef": {"name": "old"},
+		"writeConnectionSecretToRef": {"name": "s", "namespace": "default"},
+		"watch": true,
+		"readiness": {"policy": "DeriveFromCelQuery", "celQuery": "true"},
+		"connectionDetails": [{"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "fieldPath": "data.a", "toConnectionSecretKey": "a"}],
+		"references": [
+			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d"}},
+			{"patchesFrom": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "fieldPath": "data.a"}, "toFieldPath": "data.b"}
+		],
+		"forProvider": {
+			"deletionPropagationPolicy": "Foreground",
+			"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "d"}, "data": {"a": "b"}}
+		}
+	}`
+	for _, tc := range []struct{ write, read string }{{"v1alpha1", "v1alpha2"}, {"v1alpha2", "v1alpha1"}} {
+		t.Run(tc.write, func(t *testing.T) {
+			o := parse(t, `{"apiVersion":"kubernetes.crossplane.io/`+tc.write+`","kind":"Object","metadata":{"name":"full-`+tc.write+`"},"spec":`+spec+`}`)
+			create(t, c, o)
+			got := &unstructured.Unstructured{}
+			got.SetAPIVersion("kubernetes.crossplane.io/" + tc.read)
+			got.SetKind("Object")
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(parse(t, `{"spec":`+spec+`}`).Object["spec"], got.Object["spec"]); diff != "" {
+				t.Errorf("spec written as %s and read as %s: -want, +got:\n%s", tc.write, tc.read, diff)
+			}
+		})
+	}
+}
+
+// TestCRDs shows what the CRDs promise.
+func TestCRDs(t *testing.T) {
+	c := provide(t)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Get(t.Context(), types.NamespacedName{Name: "objects.kubernetes.crossplane.io"}, crd); err != nil {
+		t.Fatal(err)
+	}
+	if s := crd.Spec.Conversion.Strategy; s != apiextensionsv1.NoneConverter {
+		t.Errorf("conversion strategy: want None, got %s", s)
+	}
+	v1, v2 := crd.Spec.Versions[0], crd.Spec.Versions[1]
+	if diff := cmp.Diff(v1.Schema, v2.Schema); diff != "" {
+		t.Errorf("both versions serve one schema: -%s, +%s:\n%s", v1.Name, v2.Name, diff)
+	}
+	if !v1.Deprecated || v1.Storage || !v2.Storage {
+		t.Error("v1alpha1 is deprecated and v1alpha2 is stored")
+	}
+	var columns []string
+	for _, col := range v2.AdditionalPrinterColumns {
+		columns = append(columns, col.Name)
+	}
+	want := []string{"KIND", "APIVERSION", "METANAME", "METANAMESPACE", "PROVIDERCONFIG", "SYNCED", "READY", "AGE"}
+	if diff := cmp.Diff(want, columns); diff != "" {
+		t.Errorf("columns: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"crossplane", "managed", "kubernetes"}, crd.Spec.Names.Categories); diff != "" {
+		t.Errorf("categories: -want, +got:\n%s", diff)
+	}
+}
+
+// TestValidation shows what is refused when it is applied.
+func TestValidation(t *testing.T) {
+	c := provide(t)
+	const manifest = `"forProvider":{"manifest":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"d"}}}`
+	cluster := func(spec string) string {
+		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha2","kind":"Object","metadata":{"name":"refused"},"spec":{` + spec + `}}`
+	}
+	config := func(spec string) string {
+		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha1","kind":"ProviderConfig","metadata":{"name":"refused"},"spec":{` + spec + `}}`
+	}
+	for name, tc := range map[string]struct{ reason, object, want string }{
+		"BothPolicies": {
+			"Two ways to say a policy cannot both be used.",
+			cluster(manifest + `,"managementPolicy":"Observe","managementPolicies":["Observe"]`), "cannot both differ from their defaults",
+		},
+		"CelWithoutQuery": {
+			"A CEL policy needs a query.",
+			cluster(manifest + `,"readiness":{"policy":"DeriveFromCelQuery"}`), "celQuery must be set if policy is DeriveFromCelQuery",
+		},
+		"UnknownReadiness": {"A readiness policy is one of four.", cluster(manifest + `,"readiness":{"policy":"Maybe"}`), "Unsupported value"},
+		"UnknownAction":    {"A management action is one of six.", cluster(manifest + `,"managementPolicies":["Destroy"]`), "Unsupported value"},
+		"Propagation":      {"A propagation policy is one of three.", cluster(`"forProvider":{"deletionPropagationPolicy":"Never","manifest":{"apiVersion":"v1","kind":"X"}}`), "Unsupported value"},
+		"NoManifest":       {"An Object needs a manifest.", cluster(`"forProvider":{}`), "spec.forProvider.manifest: Required"},
+		"SecretWithoutRef": {"Credentials from a Secret need its name.", config(`"credentials":{"source":"Secret"}`), "secretRef must be set if source is Secret"},
+		"EnvWithoutName":   {"Credentials from the environment need a name.", config(`"credentials":{"source":"Environment"}`), "env must be set if source is Environment"},
+		"FsWithoutPath":    {"Credentials from a file need a path.", config(`"credentials":{"source":"Filesystem"}`), "fs must be set if source is Filesystem"},
+		"WorkspacePath":    {"A workspace path is made of names and colons.", config(`"credentials":{"source":"InjectedIdentity"},"kcp":{"workspacePath":"root/../x"}`), "workspacePath"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.Create(t.Context(), parse(t, tc.object))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nwant an error that contains %q, got: %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestExplain shows that each field of the provider's own is documented.
+func TestExplain(t *testing.T) {
+	c := provide(t)
+	crds := &apiextensionsv1.CustomResourceDefinitionList{}
+	if err := c.List(t.Context(), crds); err != nil {
+		t.Fatal(err)
+	}
+	for _, crd := range crds.Items {
+		for _, v := range crd.Spec.Versions {
+			spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+			undocumented(t, crd.GetName()+"/"+v.Name, "spec", spec)
+		}
+	}
+}
+
+func undocumented(t *testing.T, crd, path string, s apiextensionsv1.JSONSchemaProps) {
+	t.Helper()
+	for name, p := range s.Properties {
+		if p.Description == "" {
+			t.Errorf("%s: field %s.%s has no description", crd, path, name)
+		}
+		undocumented(t, crd, path+"."+name, p)
+		if p.Items != nil && p.Items.Schema != nil {
+			undocumented(t, crd, path+"."+name, *p.Items.Schema)
+		}
+	}
+}
