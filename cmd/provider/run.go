@@ -54,11 +54,11 @@ func run(ctx context.Context, f *flags) error {
 	klog.SetLogger(zl.WithName("klog"))
 	log := logging.NewLogrLogger(zl.WithName("provider-kcp"))
 	f.warn(log)
-	cfg, err := restConfig(f.kubeconfig)
+	cfg, namespace, err := restConfig(f.kubeconfig)
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cfg, f)
+	mgr, err := newManager(cfg, namespace, f)
 	if err != nil {
 		return err
 	}
@@ -88,20 +88,26 @@ func (f *flags) warn(log logging.Logger) {
 	}
 }
 
-func restConfig(path string) (*rest.Config, error) {
-	cfg, err := ctrl.GetConfig()
-	if path != "" {
-		cfg, err = clientcmd.BuildConfigFromFlags("", path)
-	}
+// restConfig returns how to reach the control plane, and the namespace the provider runs in: those of the kubeconfig at a path or in the
+// environment, else those of the pod.
+func restConfig(path string) (*rest.Config, string, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	loaded := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
+	cfg, err := loaded.ClientConfig()
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot get kubeconfig of the control plane")
+		return nil, "", errors.Wrap(err, "cannot get kubeconfig of the control plane")
+	}
+	namespace, _, err := loaded.Namespace()
+	if err != nil {
+		return nil, "", errors.Wrap(err, "cannot get namespace of the provider")
 	}
 	cfg.UserAgent = version.UserAgent()
 	cfg.QPS, cfg.Burst = -1, 0 // See package target for why there is no client-side limit.
-	return cfg, nil
+	return cfg, namespace, nil
 }
 
-func newManager(cfg *rest.Config, f *flags) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, namespace string, f *flags) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apis.AddToScheme)
 	if err := kinds.AddToScheme(scheme); err != nil {
@@ -114,6 +120,7 @@ func newManager(cfg *rest.Config, f *flags) (ctrl.Manager, error) {
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		LeaderElection:                f.leaderElection,
 		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       namespace,
 		LeaderElectionResourceLock:    resourcelock.LeasesResourceLock,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease,
