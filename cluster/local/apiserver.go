@@ -109,8 +109,5 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 
 // StopAPIServer ends the API server only and returns when it is gone. Its port refuses connections until StartAPIServer.
 func (c *Cluster) StopAPIServer() error {
-	if c.apiServer == nil {
-		return nil
-	}
 	return c.apiServer.stop(c.plane.APIServer.Stop)
 }

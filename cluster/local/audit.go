@@ -98,24 +98,36 @@ func AuditEnd(path string) (int64, error) {
 	return 0, nil
 }
 
-// parseAuditEvent reads the few fields of https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/ that AuditEvent has.
+// auditLine has the few fields of https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/ that AuditEvent has.
+type auditLine struct {
+	User struct {
+		Username string `json:"username"`
+	} `json:"user"`
+	Verb                     string    `json:"verb"`
+	RequestURI               string    `json:"requestURI"`
+	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
+	ResponseStatus           struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+	ObjectRef struct {
+		APIGroup    string `json:"apiGroup"`
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+}
+
 func parseAuditEvent(line []byte) (AuditEvent, error) {
-	var e struct {
-		User                     struct{ Username string }
-		Verb                     string
-		RequestURI               string
-		RequestReceivedTimestamp time.Time
-		ResponseStatus           struct{ Code int }
-		ObjectRef                struct{ APIGroup, Resource, Subresource, Namespace, Name string }
-	}
-	if err := json.Unmarshal(line, &e); err != nil {
+	var l auditLine
+	if err := json.Unmarshal(line, &l); err != nil {
 		return AuditEvent{}, errors.Wrapf(err, "cannot parse line of audit log %q", line)
 	}
 	return AuditEvent{
-		User: e.User.Username, Verb: e.Verb,
-		Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource, Subresource: e.ObjectRef.Subresource,
-		Namespace: e.ObjectRef.Namespace, Name: e.ObjectRef.Name,
-		Code: e.ResponseStatus.Code, Time: e.RequestReceivedTimestamp, URI: e.RequestURI,
+		User: l.User.Username, Verb: l.Verb,
+		Group: l.ObjectRef.APIGroup, Resource: l.ObjectRef.Resource, Subresource: l.ObjectRef.Subresource,
+		Namespace: l.ObjectRef.Namespace, Name: l.ObjectRef.Name,
+		Code: l.ResponseStatus.Code, Time: l.RequestReceivedTimestamp, URI: l.RequestURI,
 	}, nil
 }
 

@@ -58,7 +58,7 @@ func moduleRoot() (string, error) {
 }
 
 func isModule(path string) bool {
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // Any go.mod above us.
 	if err != nil {
 		return false
 	}

@@ -48,6 +48,27 @@ func TestBinary(t *testing.T) {
 	}
 }
 
+func TestStartWithoutBinary(t *testing.T) {
+	for name, binaries := range map[string][]string{"None": nil, "OnlyEtcd": {"etcd"}} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			write(t, filepath.Join(root, "go.mod"), module, 0o600)
+			for _, b := range binaries {
+				write(t, filepath.Join(root, ".tools", "bin", b), "", 0o700)
+			}
+			t.Chdir(root)
+			_, err := StartCluster(t.Context(), ClusterOptions{Dir: filepath.Join(root, "cluster")})
+			if err == nil || !strings.Contains(err.Error(), "run make tools") {
+				t.Errorf("StartCluster: want an error that says how to get binaries, got %v", err)
+			}
+			_, err = StartKCP(t.Context(), KCPOptions{Dir: filepath.Join(root, "kcp")})
+			if err == nil || !strings.Contains(err.Error(), "run make tools") {
+				t.Errorf("StartKCP: want an error that says how to get binaries, got %v", err)
+			}
+		})
+	}
+}
+
 func write(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

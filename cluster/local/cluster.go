@@ -32,7 +32,7 @@ type Cluster struct {
 	o           ClusterOptions
 	thread      thread
 	ports       []*port
-	plane       *envtest.ControlPlane
+	plane       *envtest.ControlPlane // nil until all of it can be started
 	etcd        *launcher
 	apiServer   *launcher
 	controllers *process // nil without controller manager
@@ -107,9 +107,9 @@ func (c *Cluster) Stop() error {
 		return nil
 	}
 	c.stopped = true
-	errs := []error{c.controllers.stop(), c.StopAPIServer()}
-	if c.etcd != nil {
-		errs = append(errs, c.etcd.stop(c.plane.Etcd.Stop))
+	errs := []error{c.controllers.stop()}
+	if c.plane != nil {
+		errs = append(errs, c.StopAPIServer(), c.etcd.stop(c.plane.Etcd.Stop))
 	}
 	for _, l := range []*launcher{c.etcd, c.apiServer} {
 		errs = append(errs, l.close())

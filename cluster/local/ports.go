@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -38,11 +39,12 @@ func reservePort() (*port, error) {
 
 func tryPort(n int) (*port, bool) {
 	p := &port{number: n}
-	udp, err := net.ListenPacket("udp4", p.addr())
+	var on net.ListenConfig
+	udp, err := on.ListenPacket(context.Background(), "udp4", p.addr())
 	if err != nil {
 		return nil, false
 	}
-	tcp, err := net.Listen("tcp4", p.addr())
+	tcp, err := on.Listen(context.Background(), "tcp4", p.addr())
 	if err != nil {
 		_ = udp.Close()
 		return nil, false

@@ -41,7 +41,7 @@ func (t thread) spawn(dir, name string, args ...string) (*process, error) {
 	}
 	defer out.Close() //nolint:errcheck // The child has its own descriptor.
 
-	cmd := exec.Command(bin, args...)
+	cmd := exec.Command(bin, args...) //nolint:gosec,noctx // A server of .tools/bin, which only stop ends.
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = dir, out, out, childAttributes()
 	if err := t.do(cmd.Start); err != nil {
 		return nil, errors.Wrapf(err, "cannot start %s", name)
@@ -98,13 +98,15 @@ func (p *process) stop() error {
 }
 
 func openLog(dir, name string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	path := filepath.Join(dir, name+".log")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // Callers choose the folder.
 	return f, errors.Wrapf(err, "cannot open log of %s", name)
 }
 
 // A loggedError carries the last lines of a server's log: the reason why it did not start is only there.
 type loggedError struct {
 	error
+
 	path, tail string
 }
 

@@ -24,7 +24,7 @@ main() {
 	done
 	[ $# -gt 0 ] || tools=("${known[@]}")
 
-	command -v go >/dev/null || die 'Go is needed: https://go.dev/doc/install'
+	command -v go >/dev/null || die 'Go is needed to build the tools, and is not on PATH'
 	mkdir -p "$cache/tools" "$bin"
 	for tool in "${tools[@]}"; do
 		[ -f "$here/$tool/tool.env" ] || die "unknown tool $tool; there are: ${known[*]}"

@@ -38,20 +38,17 @@ func (w *written) note(obj client.Object) {
 // await reads an object from the cache until it is no older than our last write to it. If the cache stays behind for long the error is
 // a conflict, which crossplane-runtime requeues without a word.
 func (w *written) await(ctx context.Context, key types.NamespacedName, read func(context.Context) (string, error)) error {
-	var err error
-	late := wait.PollUntilContextTimeout(ctx, lagInterval, lagPatience, true, func(ctx context.Context) (bool, error) {
-		var rv string
-		rv, err = read(ctx)
-		return err != nil || w.seen(key, rv), nil
+	err := wait.PollUntilContextTimeout(ctx, lagInterval, lagPatience, true, func(ctx context.Context) (bool, error) {
+		rv, err := read(ctx)
+		return err == nil && w.seen(key, rv), err
 	})
+	if wait.Interrupted(err) {
+		return apierrors.NewConflict(schema.GroupResource{}, key.Name, err)
+	}
 	if err != nil {
 		w.forget(key)
-		return err
 	}
-	if late != nil {
-		return apierrors.NewConflict(schema.GroupResource{}, key.Name, late)
-	}
-	return nil
+	return err
 }
 
 // seen says whether a resource version is no older than our last write, which need not be remembered any more then.

@@ -59,23 +59,23 @@ func (s *Server) Config(workspace string) *rest.Config {
 }
 
 // Workspace creates a workspace for the test, waits until it is ready, and returns its path and the administrator's configuration for it.
-func (s *Server) Workspace(t testing.TB) (path string, cfg *rest.Config) {
-	t.Helper()
+func (s *Server) Workspace(tb testing.TB) (path string, cfg *rest.Config) {
+	tb.Helper()
 	c, err := client.New(s.Config(root), client.Options{})
 	if err != nil {
-		t.Fatalf("cannot make client: %v", err)
+		tb.Fatalf("cannot make client: %v", err)
 	}
 	ws := newWorkspace()
-	if err := c.Create(t.Context(), ws); err != nil {
-		t.Fatalf("cannot create workspace: %v", err)
+	if err := c.Create(tb.Context(), ws); err != nil {
+		tb.Fatalf("cannot create workspace: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()
 		// Only to keep the server small. The server itself goes away soon.
 		_ = c.Delete(ctx, ws)
 	})
-	awaitReady(t, c, ws)
+	awaitReady(tb, c, ws)
 	path = root + ":" + ws.GetName()
 	return path, s.Config(path)
 }
@@ -90,8 +90,8 @@ func newWorkspace() *unstructured.Unstructured {
 	}}
 }
 
-func awaitReady(t testing.TB, c client.Client, ws *unstructured.Unstructured) {
-	t.Helper()
+func awaitReady(tb testing.TB, c client.Client, ws *unstructured.Unstructured) {
+	tb.Helper()
 	end := time.Now().Add(workspaceTimeout)
 	for {
 		phase, _, _ := unstructured.NestedString(ws.Object, "status", "phase")
@@ -99,11 +99,11 @@ func awaitReady(t testing.TB, c client.Client, ws *unstructured.Unstructured) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("workspace %q is not ready after %s: %v", ws.GetName(), workspaceTimeout, ws.Object["status"])
+			tb.Fatalf("workspace %q is not ready after %s: %v", ws.GetName(), workspaceTimeout, ws.Object["status"])
 		}
 		time.Sleep(pollInterval)
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(ws), ws); err != nil {
-			t.Fatalf("cannot get workspace: %v", err)
+		if err := c.Get(tb.Context(), client.ObjectKeyFromObject(ws), ws); err != nil {
+			tb.Fatalf("cannot get workspace: %v", err)
 		}
 	}
 }

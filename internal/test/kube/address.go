@@ -11,11 +11,11 @@ import (
 const loopback = "127.0.0.1"
 
 // BlackHole returns an address, host:port, that accepts connections and never answers, until the test ends.
-func BlackHole(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp4", net.JoinHostPort(loopback, "0"))
+func BlackHole(tb testing.TB) string {
+	tb.Helper()
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp4", net.JoinHostPort(loopback, "0"))
 	if err != nil {
-		t.Fatalf("cannot listen: %v", err)
+		tb.Fatalf("cannot listen: %v", err)
 	}
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
@@ -27,7 +27,7 @@ func BlackHole(t testing.TB) string {
 			defer conn.Close() //nolint:errcheck // All are held until the listener ends.
 		}
 	})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = l.Close()
 		accepting.Wait()
 	})
@@ -35,8 +35,8 @@ func BlackHole(t testing.TB) string {
 }
 
 // Refused returns an address, host:port, that refuses connections until the test ends.
-func Refused(t testing.TB) string {
-	t.Helper()
+func Refused(tb testing.TB) string {
+	tb.Helper()
 	// Bound without listening: nothing accepts there, and no other program can take the port meanwhile. Package net cannot do this.
 	syscall.ForkLock.RLock()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
@@ -45,19 +45,19 @@ func Refused(t testing.TB) string {
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		t.Fatalf("cannot make socket: %v", err)
+		tb.Fatalf("cannot make socket: %v", err)
 	}
-	t.Cleanup(func() { _ = syscall.Close(fd) })
+	tb.Cleanup(func() { _ = syscall.Close(fd) })
 	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatalf("cannot bind socket: %v", err)
+		tb.Fatalf("cannot bind socket: %v", err)
 	}
 	addr, err := syscall.Getsockname(fd)
 	if err != nil {
-		t.Fatalf("cannot get address of socket: %v", err)
+		tb.Fatalf("cannot get address of socket: %v", err)
 	}
 	in4, ok := addr.(*syscall.SockaddrInet4)
 	if !ok {
-		t.Fatalf("cannot use address of socket: %T", addr)
+		tb.Fatalf("cannot use address of socket: %T", addr)
 	}
 	return net.JoinHostPort(loopback, strconv.Itoa(in4.Port))
 }

@@ -20,7 +20,7 @@ import (
 //		t.Errorf("requests: -want, +got:\n%s\n%s", diff, got)
 //	}
 type Audit struct {
-	t    testing.TB
+	tb   testing.TB
 	path string
 }
 
@@ -31,16 +31,17 @@ type Mark int64
 type Requests []local.AuditEvent
 
 // Audit returns the server's audit.
-func (s *Server) Audit(t testing.TB) Audit {
-	return Audit{t: t, path: s.cluster.AuditLog()}
+func (s *Server) Audit(tb testing.TB) Audit {
+	tb.Helper()
+	return Audit{tb: tb, path: s.cluster.AuditLog()}
 }
 
 // Mark returns the point behind all requests that have been answered.
 func (a Audit) Mark() Mark {
-	a.t.Helper()
+	a.tb.Helper()
 	end, err := local.AuditEnd(a.path)
 	if err != nil {
-		a.t.Fatal(err)
+		a.tb.Fatal(err)
 	}
 	return Mark(end)
 }
@@ -48,7 +49,7 @@ func (a Audit) Mark() Mark {
 // Since returns the requests answered since m: all that a client has the whole answer of, without watches, and without leases, which
 // come by the clock.
 func (a Audit) Since(m Mark) Requests {
-	a.t.Helper()
+	a.tb.Helper()
 	return slices.DeleteFunc(a.all(m), func(e local.AuditEvent) bool {
 		return e.Verb == "watch" || e.Resource == "leases"
 	})
@@ -56,17 +57,17 @@ func (a Audit) Since(m Mark) Requests {
 
 // Watches returns the watches begun since m.
 func (a Audit) Watches(m Mark) Requests {
-	a.t.Helper()
+	a.tb.Helper()
 	return slices.DeleteFunc(a.all(m), func(e local.AuditEvent) bool {
 		return e.Verb != "watch"
 	})
 }
 
 func (a Audit) all(m Mark) Requests {
-	a.t.Helper()
+	a.tb.Helper()
 	events, _, err := local.ReadAuditFrom(a.path, int64(m))
 	if err != nil {
-		a.t.Fatal(err)
+		a.tb.Fatal(err)
 	}
 	return events
 }

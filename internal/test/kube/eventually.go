@@ -9,8 +9,8 @@ const pollInterval = 10 * time.Millisecond
 
 // Eventually calls check until it says ok, at least once, and fails the test at the deadline. The failure says what was
 // waited for, which completes the words "waiting for", and the state that check returned last.
-func Eventually(t testing.TB, deadline time.Duration, what string, check func() (ok bool, state string)) {
-	t.Helper()
+func Eventually(tb testing.TB, deadline time.Duration, what string, check func() (ok bool, state string)) {
+	tb.Helper()
 	end := time.Now().Add(deadline)
 	for {
 		ok, state := check()
@@ -18,7 +18,7 @@ func Eventually(t testing.TB, deadline time.Duration, what string, check func() 
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("gave up waiting for %s after %s, last state: %s", what, deadline, state)
+			tb.Fatalf("gave up waiting for %s after %s, last state: %s", what, deadline, state)
 		}
 		time.Sleep(pollInterval)
 	}

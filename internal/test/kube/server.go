@@ -66,30 +66,30 @@ func (s *Server) Config() *rest.Config {
 }
 
 // Client returns an administrator's client without a cache. Its scheme has the built-in types, CustomResourceDefinition and what add adds.
-func (s *Server) Client(t testing.TB, add ...func(*runtime.Scheme) error) client.Client {
-	t.Helper()
+func (s *Server) Client(tb testing.TB, add ...func(*runtime.Scheme) error) client.Client {
+	tb.Helper()
 	known := runtime.NewScheme()
 	for _, f := range append(add, scheme.AddToScheme, apiextensionsv1.AddToScheme) {
 		if err := f(known); err != nil {
-			t.Fatalf("cannot add to scheme: %v", err)
+			tb.Fatalf("cannot add to scheme: %v", err)
 		}
 	}
 	c, err := client.New(s.Config(), client.Options{Scheme: known})
 	if err != nil {
-		t.Fatalf("cannot make client: %v", err)
+		tb.Fatalf("cannot make client: %v", err)
 	}
 	return c
 }
 
 // Namespace creates a namespace for the test, with a name that begins like that of the test, and returns its name.
-func (s *Server) Namespace(t testing.TB) string {
-	t.Helper()
-	c := s.Client(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(t.Name())}}
-	if err := c.Create(t.Context(), ns); err != nil {
-		t.Fatalf("cannot create namespace: %v", err)
+func (s *Server) Namespace(tb testing.TB) string {
+	tb.Helper()
+	c := s.Client(tb)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(tb.Name())}}
+	if err := c.Create(tb.Context(), ns); err != nil {
+		tb.Fatalf("cannot create namespace: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 		defer cancel()
 		// Only to keep the server small. The server itself goes away soon.
@@ -99,55 +99,55 @@ func (s *Server) Namespace(t testing.TB) string {
 }
 
 // User returns the configuration of a user. It has no rights but those of its groups; system:masters has all.
-func (s *Server) User(t testing.TB, name string, groups ...string) *rest.Config {
-	t.Helper()
+func (s *Server) User(tb testing.TB, name string, groups ...string) *rest.Config {
+	tb.Helper()
 	cfg, err := s.cluster.User(name, groups...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return cfg
 }
 
 // Kubeconfig returns a kubeconfig that needs no other file.
-func Kubeconfig(t testing.TB, cfg *rest.Config) []byte {
-	t.Helper()
+func Kubeconfig(tb testing.TB, cfg *rest.Config) []byte {
+	tb.Helper()
 	b, err := local.Kubeconfig(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b
 }
 
 // InstallCRDs creates or updates the CustomResourceDefinitions in folders or files, and waits until they are served. They stay: other
 // tests of the package may use them.
-func (s *Server) InstallCRDs(t testing.TB, paths ...string) {
-	t.Helper()
+func (s *Server) InstallCRDs(tb testing.TB, paths ...string) {
+	tb.Helper()
 	if _, err := envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}); err != nil {
-		t.Fatalf("cannot install CustomResourceDefinitions: %v", err)
+		tb.Fatalf("cannot install CustomResourceDefinitions: %v", err)
 	}
 }
 
 // Stop ends the API server: its address refuses connections until Restart, or until the test ends. Its data stay. Not for tests that
 // run in parallel with others.
-func (s *Server) Stop(t testing.TB) {
-	t.Helper()
+func (s *Server) Stop(tb testing.TB) {
+	tb.Helper()
 	if err := s.cluster.StopAPIServer(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.stopped = true
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if s.stopped {
-			s.Restart(t)
+			s.Restart(tb)
 		}
 	})
 }
 
 // Restart brings the API server back after Stop, at the same address, with the same data and users.
-func (s *Server) Restart(t testing.TB) {
-	t.Helper()
+func (s *Server) Restart(tb testing.TB) {
+	tb.Helper()
 	// Also called by a Cleanup, when the context of the test has ended.
-	if err := s.cluster.StartAPIServer(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
+	if err := s.cluster.StartAPIServer(context.WithoutCancel(tb.Context())); err != nil {
+		tb.Fatal(err)
 	}
 	s.stopped = false
 }

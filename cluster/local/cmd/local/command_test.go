@@ -39,13 +39,16 @@ func start(t *testing.T, args ...string) *command {
 	return c
 }
 
-// await returns when the command has ended.
-func (c *command) await(t *testing.T) {
+// awaitEnd returns when the command has ended, which it must do with a code, -1 if killed, and some output.
+func (c *command) awaitEnd(t *testing.T, code int, output string) {
 	t.Helper()
 	select {
 	case <-c.done:
 	case <-time.After(endTimeout):
 		t.Fatalf("%v does not end: %s", c.cmd.Args, c.out)
+	}
+	if got := c.cmd.ProcessState.ExitCode(); got != code || !strings.Contains(c.out.String(), output) {
+		t.Errorf("%v: want exit code %d and output with %q, got %d and %s", c.cmd.Args, code, output, got, c.out)
 	}
 }
 

@@ -22,7 +22,7 @@ func down(ctx context.Context, dir string, out io.Writer) error {
 		return err
 	}
 	if pid == 0 {
-		say(out, "nothing runs in %s", dir)
+		sayf(out, "nothing runs in %s", dir)
 		return nil
 	}
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -36,7 +36,7 @@ func down(ctx context.Context, dir string, out io.Writer) error {
 			return err
 		}
 		if now != pid {
-			say(out, "stopped")
+			sayf(out, "stopped")
 			return nil
 		}
 		select {

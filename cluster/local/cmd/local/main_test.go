@@ -37,36 +37,16 @@ func TestUpDown(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	u := start(t, "up", "--dir", dir, "--clusters", "one,two", "--kcp")
 	u.awaitReady(t, dir)
-
 	for _, name := range []string{"one", "two", "kcp"} {
-		path := filepath.Join(dir, name+".kubeconfig")
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: want mode 0600, got %v, %v", path, info, err)
-		}
-		cfg, err := clientcmd.BuildConfigFromFlags("", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := kubernetes.NewForConfigOrDie(cfg).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assertKubeconfig(t, filepath.Join(dir, name+".kubeconfig"))
 	}
 	second := start(t, "up", "--dir", dir, "--clusters", "three")
-	second.await(t)
-	if code := second.cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(second.out.String(), "another up runs there") {
-		t.Errorf("second up in the same folder: want exit code %d and a reason, got %d, %s", exitFailed, code, second.out)
-	}
+	second.awaitEnd(t, exitFailed, "another up runs there")
 
-	d := start(t, "down", "--dir", dir)
-	d.await(t)
+	start(t, "down", "--dir", dir).awaitEnd(t, exitOK, "stopped\n")
 	// Nothing is left already when down returns.
 	assertNoProcess(t, dir)
-	u.await(t)
-	for _, c := range []*command{u, d} {
-		if code := c.cmd.ProcessState.ExitCode(); code != exitOK || !strings.HasSuffix(c.out.String(), "stopped\n") {
-			t.Errorf("%v: want exit code %d, got %d, %s", c.cmd.Args, exitOK, code, c.out)
-		}
-	}
+	u.awaitEnd(t, exitOK, "stopped\n")
 	for _, line := range []string{"one: etcd ready after ", "two: kube-apiserver ready after ", "kcp: kcp ready after ", "all ready after "} {
 		if got := strings.Count("\n"+u.out.String(), "\n"+line); got != 1 {
 			t.Errorf("up: want one line with %q, got %d in\n%s", line, got, u.out)
@@ -77,58 +57,49 @@ func TestUpDown(t *testing.T) {
 	}
 }
 
+func assertKubeconfig(t *testing.T, path string) {
+	t.Helper()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: want mode 0600, got %v, %v", path, info, err)
+	}
+	cfg, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = kubernetes.NewForConfigOrDie(cfg).CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{})
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+}
+
 func TestSignals(t *testing.T) {
+	const killed = -1
+	type when func(*command, *testing.T, string)
 	cases := map[string]struct {
 		reason string
 		signal syscall.Signal
-		when   func(*command, *testing.T, string)
-		code   int // -1 is killed by a signal
+		when   when
+		args   []string
+		code   int
 	}{
-		"InterruptWhenReady": {
-			reason: "Ctrl-C stops the servers in order.",
-			signal: syscall.SIGINT,
-			when:   (*command).awaitReady,
-			code:   exitOK,
-		},
-		"TerminateWhenReady": {
-			reason: "So does SIGTERM.",
-			signal: syscall.SIGTERM,
-			when:   (*command).awaitReady,
-			code:   exitOK,
-		},
-		"InterruptWhileStarting": {
-			reason: "Ctrl-C does not wait for what is not ready yet.",
-			signal: syscall.SIGINT,
-			when:   (*command).awaitEtcd,
-			code:   exitOK,
-		},
-		"Kill": {
-			reason: "On Linux the servers die with the command.",
-			signal: syscall.SIGKILL,
-			when:   (*command).awaitReady,
-			code:   -1,
-		},
-		"KillWhileStarting": {
-			reason: "Also before they are ready.",
-			signal: syscall.SIGKILL,
-			when:   (*command).awaitEtcd,
-			code:   -1,
-		},
+		"InterruptWhenReady": {"Ctrl-C stops the servers in order.", syscall.SIGINT, (*command).awaitReady, nil, exitOK},
+		"TerminateWhenReady": {"So does SIGTERM.", syscall.SIGTERM, (*command).awaitReady, nil, exitOK},
+		"InterruptEarly":     {"Ctrl-C does not wait for what is not ready yet.", syscall.SIGINT, (*command).awaitEtcd, []string{"--kcp"}, exitOK},
+		"KillWhenReady":      {"On Linux the servers die with the command.", syscall.SIGKILL, (*command).awaitReady, nil, killed},
+		"KillEarly":          {"Also before they are ready.", syscall.SIGKILL, (*command).awaitEtcd, []string{"--kcp"}, killed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "dir")
-			u := start(t, "up", "--dir", dir, "--clusters", "one", "--controller-manager", "--kcp="+strconv.FormatBool(name == "KillWhileStarting"))
+			u := start(t, append([]string{"up", "--dir", dir, "--clusters", "one", "--controller-manager"}, tc.args...)...)
 			tc.when(u, t, dir)
+			t.Log(tc.reason)
 			// As a terminal does, to the whole process group.
 			if err := syscall.Kill(-u.cmd.Process.Pid, tc.signal); err != nil {
 				t.Fatal(err)
 			}
-			u.await(t)
-			if code := u.cmd.ProcessState.ExitCode(); code != tc.code {
-				t.Errorf("%s\nwant exit code %d, got %d, %s", tc.reason, tc.code, code, u.out)
-			}
-			if tc.signal == syscall.SIGKILL {
+			u.awaitEnd(t, tc.code, "")
+			if tc.code == killed {
 				awaitNoProcess(t, dir)
 			}
 			assertNoProcess(t, dir)
@@ -142,10 +113,7 @@ func TestUpFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := start(t, "up", "--dir", dir, "--clusters", "good,bad", "--audit")
-	u.await(t)
-	if code := u.cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(u.out.String(), `cannot start cluster "bad"`) {
-		t.Errorf("want exit code %d and a reason, got %d, %s", exitFailed, code, u.out)
-	}
+	u.awaitEnd(t, exitFailed, `cannot start cluster "bad"`)
 	assertNoProcess(t, dir)
 }
 
@@ -168,11 +136,7 @@ func TestDownLeavesStrangersAlone(t *testing.T) {
 	if err := os.WriteFile(lockFile(dir), []byte(strconv.Itoa(stranger.Process.Pid)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := start(t, "down", "--dir", dir)
-	d.await(t)
-	if code := d.cmd.ProcessState.ExitCode(); code != exitOK || !strings.Contains(d.out.String(), "nothing runs in ") {
-		t.Errorf("want exit code %d and that nothing runs, got %d, %s", exitOK, code, d.out)
-	}
+	start(t, "down", "--dir", dir).awaitEnd(t, exitOK, "nothing runs in ")
 	select {
 	case <-ended:
 		t.Error("down ended a process that was not up")
@@ -190,8 +154,14 @@ func TestParseUp(t *testing.T) {
 		args   string
 		want   want
 	}{
-		"Defaults":         {"Two clusters and nothing else.", "--dir d", want{o: upOptions{dir: "d", clusters: []string{"control", "remote"}}}},
-		"All":              {"Every flag is used.", "--dir d --clusters a,b-2 --kcp --controller-manager --audit", want{o: upOptions{"d", []string{"a", "b-2"}, true, true, true}}},
+		"Defaults": {
+			"Two clusters and nothing else.", "--dir d",
+			want{o: upOptions{dir: "d", clusters: []string{"control", "remote"}}},
+		},
+		"All": {
+			"Every flag is used.", "--dir d --clusters a,b-2 --kcp --controller-manager --audit",
+			want{o: upOptions{dir: "d", clusters: []string{"a", "b-2"}, kcp: true, controllerManager: true, audit: true}},
+		},
 		"OnlyKCP":          {"Clusters may be none.", "--dir d --clusters= --kcp", want{o: upOptions{dir: "d", kcp: true}}},
 		"Nothing":          {"Something must be started.", "--dir d --clusters=", want{err: true}},
 		"NoDir":            {"The folder has no default.", "--kcp", want{err: true}},

@@ -34,7 +34,7 @@ func up(ctx context.Context, o upOptions, out io.Writer) (rerr error) {
 	begin := time.Now()
 	stop, err := local.StartAll(ctx, starters(o, out)...)
 	if err != nil && ctx.Err() != nil {
-		say(out, "stopped before all was ready")
+		sayf(out, "stopped before all was ready")
 		return nil
 	}
 	if err != nil {
@@ -45,15 +45,15 @@ func up(ctx context.Context, o upOptions, out io.Writer) (rerr error) {
 			rerr = err
 		}
 		if rerr == nil {
-			say(out, "stopped")
+			sayf(out, "stopped")
 		}
 	}()
 	if err := os.WriteFile(ready, nil, 0o600); err != nil {
 		return errors.Wrap(err, "cannot mark as ready")
 	}
-	say(out, "all ready after %.1fs, kubeconfigs in %s; Ctrl-C stops", time.Since(begin).Seconds(), o.dir)
+	sayf(out, "all ready after %.1fs, kubeconfigs in %s; Ctrl-C stops", time.Since(begin).Seconds(), o.dir)
 	<-ctx.Done()
-	say(out, "stopping")
+	sayf(out, "stopping")
 	return errors.Wrap(os.RemoveAll(ready), "cannot remove mark")
 }
 
@@ -103,9 +103,11 @@ func writeKubeconfig(dir, name string, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	return errors.Wrapf(os.WriteFile(filepath.Join(dir, name+".kubeconfig"), b, 0o600), "cannot write kubeconfig of %s", name)
+	path := filepath.Join(dir, name+".kubeconfig")
+	err = os.WriteFile(path, b, 0o600) //nolint:gosec // The user chooses the folder.
+	return errors.Wrapf(err, "cannot write kubeconfig of %s", name)
 }
 
-func say(out io.Writer, format string, args ...any) {
+func sayf(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format+"\n", args...)
 }
