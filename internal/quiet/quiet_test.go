@@ -27,6 +27,7 @@ func (h heard) WithAnnotations(_ ...string) event.Recorder { return h }
 func withConditions(c ...xpv2.Condition) *conditioned {
 	return &conditioned{ConditionedStatus: *xpv2.NewConditionedStatus(c...)}
 }
+
 func metadata(annotations map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
 }

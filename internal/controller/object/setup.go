@@ -85,7 +85,7 @@ func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *conne
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
-		managed.WithRecorder(quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(c.controller), o.EventFilterFunctions...))), //nolint:staticcheck // crossplane-runtime needs this recorder.
+		managed.WithRecorder(quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(c.controller), o.EventFilterFunctions...))),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 		managed.WithInitializers(),

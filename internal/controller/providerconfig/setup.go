@@ -29,7 +29,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	r := providerconfig.NewReconciler(quiet.NewManager(mgr), c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
-		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))) //nolint:staticcheck // crossplane-runtime needs this recorder.
+		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))))
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
