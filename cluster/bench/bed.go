@@ -40,6 +40,7 @@ var (
 // A server is one of the two clusters, and our client of it.
 type server struct {
 	*local.Cluster
+
 	client dynamic.Interface
 }
 
@@ -62,7 +63,7 @@ func startBed(ctx context.Context, o options) (*bed, error) {
 		return nil, errors.Wrap(err, "cannot make folder")
 	}
 	b := &bed{options: o, dir: dir}
-	progress("starting a control plane and a target")
+	progressf("starting a control plane and a target")
 	b.end, err = local.StartAll(ctx, b.starter("control-plane", &b.control), b.starter("target", &b.target))
 	if err != nil {
 		_ = os.RemoveAll(dir)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,15 +35,15 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 	return context.Cause(ctx)
 }
 
-// durations are sorted once they are asked about.
+// durations are measurements, in any order.
 type durations []time.Duration
 
-// quantile returns the smallest duration that a share of all, between 0 and 1, does not exceed; 0 if there are none.
+// quantile returns the smallest duration that a share of all, above 0 and up to 1, does not exceed; 0 if there are none.
 func (d durations) quantile(share float64) time.Duration {
 	if len(d) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(d))
-	i := int(share*float64(len(sorted))+0.999999) - 1
-	return sorted[min(max(i, 0), len(sorted)-1)]
+	i := int(math.Ceil(share*float64(len(sorted)))) - 1
+	return sorted[i]
 }

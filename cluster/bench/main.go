@@ -74,7 +74,7 @@ func run(o options) (rerr error) {
 	return r.print(os.Stdout)
 }
 
-// progress says what happens now, with the time.
-func progress(format string, args ...any) {
+// progressf says what happens now, with the time.
+func progressf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
 }

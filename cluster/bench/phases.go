@@ -33,7 +33,7 @@ func benchObjects(ctx context.Context, b *bed, o options) (r results, err error)
 		{"restart", b.restart},
 		{"the floor again", b.secondFloor},
 	} {
-		progress("%s", step.says)
+		progressf("%s", step.says)
 		if err := step.do(ctx, &r); err != nil {
 			return r, errors.Wrap(err, step.says)
 		}
@@ -65,7 +65,7 @@ func (b *bed) createAll(ctx context.Context, r *results) error {
 	if r.create.wall, r.create.ready, err = b.createObjects(ctx, "object", r.n); err != nil {
 		return err
 	}
-	progress("%d Objects are Ready after %.1fs, waiting for the provider to settle", r.n, r.create.wall.Seconds())
+	progressf("%d Objects are Ready after %.1fs, waiting for the provider to settle", r.n, r.create.wall.Seconds())
 	if err := b.settle(ctx); err != nil {
 		return err
 	}

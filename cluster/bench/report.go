@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -36,7 +37,7 @@ type table struct{ w io.Writer }
 func (r results) print(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	t := table{w: tw}
-	t.row("OBJECTS", fmt.Sprint(r.n), "", "")
+	t.row("OBJECTS", strconv.Itoa(r.n), "", "")
 	t.row("load average of the machine", r.load[0]+" to "+r.load[1], "", "")
 	r.printCreation(t)
 	r.printRequests(t)
@@ -71,7 +72,10 @@ func (r results) printRequests(t table) {
 			t.row(what, fmt.Sprintf("%.3f (%d)", float64(all[what])/float64(r.n), all[what]), "", "")
 		}
 		t.atMost("per Object", float64(all.sum())/float64(r.n), s.want)
-		t.row("watches", fmt.Sprint(count(s.events, isWatch).sum()), "", "")
+		watches := count(s.events, isWatch)
+		for _, what := range watches.most() {
+			t.row(what, strconv.Itoa(watches[what]), "", "")
+		}
 	}
 }
 
@@ -83,7 +87,7 @@ func (r results) printSingles(t table) {
 	t.within("drift to reverted, p99", r.drift.quantile(p99), wantDriftP99)
 	t.head(fmt.Sprintf("REST OF %s", restTime))
 	for _, what := range r.rest.requests.most() {
-		t.row(what, fmt.Sprint(r.rest.requests[what]), "", "")
+		t.row(what, strconv.Itoa(r.rest.requests[what]), "", "")
 	}
 	t.none("requests beside watches and leases", r.rest.requests.sum())
 	t.row("CPU", seconds(r.rest.cpu), "", "")
@@ -101,11 +105,11 @@ func (r results) printRestart(t table) {
 		writes := count(s.events, func(e local.AuditEvent) bool { return isWrite(e) && !r.again.mine(e) })
 		t.none(s.name+", writes beside those of the new Object", writes.sum())
 		for _, what := range writes.most() {
-			t.row("  "+what, fmt.Sprint(writes[what]), "", "")
+			t.row("  "+what, strconv.Itoa(writes[what]), "", "")
 		}
 		all := count(s.events, func(e local.AuditEvent) bool { return !isWrite(e) })
 		for _, what := range all.most() {
-			t.row(s.name+", "+what, fmt.Sprint(all[what]), "", "")
+			t.row(s.name+", "+what, strconv.Itoa(all[what]), "", "")
 		}
 	}
 }
@@ -127,7 +131,7 @@ func (t table) within(name string, got, want time.Duration) {
 }
 
 func (t table) none(name string, got int) {
-	t.row(name, fmt.Sprint(got), "0", met(got == 0))
+	t.row(name, strconv.Itoa(got), "0", met(got == 0))
 }
 
 func met(ok bool) string {

@@ -17,11 +17,19 @@ import (
 
 // An item is what is read of each resource a watch shows. Reading little keeps us from taking the processor from who is measured.
 type item struct {
-	Metadata struct{ Name, ResourceVersion string }
-	Data     map[string]string
-	Status   struct {
-		Conditions []struct{ Type, Status string }
-	}
+	Metadata struct {
+		Name            string `json:"name"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+	Data   map[string]string `json:"data"`
+	Status struct {
+		Conditions []condition `json:"conditions"`
+	} `json:"status"`
+}
+
+type condition struct {
+	Type   string `json:"type"`
+	Status string `json:"status"`
 }
 
 func (i item) ready() bool {
@@ -116,8 +124,8 @@ func (s server) stream(ctx context.Context, r schema.GroupVersionResource, ns, f
 func (g *sighting) read(body io.Reader) error {
 	for d := json.NewDecoder(body); ; {
 		var e struct {
-			Type   string
-			Object item
+			Type   string `json:"type"`
+			Object item   `json:"object"`
 		}
 		switch err := d.Decode(&e); {
 		case errors.Is(err, io.EOF):

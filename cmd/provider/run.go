@@ -8,11 +8,11 @@ import (
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/go-logr/logr"
 	"github.com/pkg/errors"
+	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -73,12 +73,12 @@ func run(ctx context.Context, f *flags) error {
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
 }
 
-// quietUnless silences controller-runtime, which logs each start of a watch, unless debug is set.
+// quietUnless lets only errors of controller-runtime through, which logs each start of a watch, unless debug is set.
 func quietUnless(debug bool, l logr.Logger) logr.Logger {
 	if debug {
 		return l
 	}
-	return logr.Discard()
+	return zap.New(zap.Level(zapcore.ErrorLevel))
 }
 
 // warn tells an operator of flags that have no effect.
@@ -159,7 +159,6 @@ func options(f *flags, log logging.Logger, registry *target.Registry) object.Opt
 	return object.Options{
 		Options: xpcontroller.Options{
 			Logger:                  log,
-			GlobalRateLimiter:       ratelimiter.NewGlobal(f.maxReconcileRate),
 			PollInterval:            f.poll,
 			MaxConcurrentReconciles: f.maxReconcileRate,
 			Features:                features,

@@ -16,6 +16,8 @@ import (
 type Pass struct {
 	// Amend, if set, may change the status of the object before it is compared and written.
 	Amend func(client.Object)
+	// Unsaved is set when the status could not be written, of which crossplane-runtime does not tell if the cause is a conflict.
+	Unsaved bool
 	// Gone is set when the object no longer exists.
 	Gone bool
 
@@ -36,6 +38,9 @@ func passOf(ctx context.Context) *Pass {
 	}
 	return p
 }
+
+// Last returns the object as the server last gave it, nil if it has not.
+func (p *Pass) Last() client.Object { return p.last }
 
 // saw remembers what the server has said about the object.
 func (p *Pass) saw(obj client.Object) {
@@ -90,6 +95,18 @@ func (c Client) Update(ctx context.Context, obj client.Object, o ...client.Updat
 	return nil
 }
 
+// Patch patches an object.
+func (c Client) Patch(ctx context.Context, obj client.Object, patch client.Patch, o ...client.PatchOption) error {
+	if err := c.Client.Patch(ctx, obj, patch, o...); err != nil {
+		return err
+	}
+	if p := passOf(ctx); p.last != nil && p.last.GetUID() == obj.GetUID() {
+		p.saw(obj)
+		c.written.note(obj)
+	}
+	return nil
+}
+
 // Status returns a writer of status that drops updates which change nothing.
 func (c Client) Status() client.SubResourceWriter {
 	return statusWriter{SubResourceWriter: c.Client.Status(), written: c.written}
@@ -111,6 +128,7 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 		return nil
 	}
 	if err := w.SubResourceWriter.Update(ctx, obj, o...); err != nil {
+		p.Unsaved = true
 		return err
 	}
 	w.written.note(obj)

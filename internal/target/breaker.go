@@ -13,6 +13,9 @@ import (
 const (
 	// slowAfter is how long a request may stay unanswered before the target is probed beside it.
 	slowAfter = 2 * time.Second
+	// slowMost is how many requests may stay unanswered for longer than that. More are given up: they would hold workers that other
+	// targets need.
+	slowMost = 10
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
 	// probeInterval is the pause between probes of a target that does not answer.
@@ -34,25 +37,33 @@ const (
 // A breaker stands between a cluster's clients and its transport. It lets requests through while the target answers.
 type breaker struct {
 	next    http.RoundTripper
-	url     string                                // what a probe asks for
-	changed func()                                // called when the target answers again, or for the first time
-	lost    func()                                // called when the target has stopped answering
-	ctx     context.Context                       //nolint:containedctx // The life of the cluster, which outlives each request.
-	waiters chan struct{}                         // bounds who waits for the first probe
-	mu      sync.Mutex                            // guards all below
-	state   state                                 //
-	cause   error                                 // what the last attempt died of
-	known   chan struct{}                         // closed when the first probe is over
-	probing bool                                  // a probe loop is running
-	flight  map[*context.CancelCauseFunc]struct{} // requests not answered yet
+	url     string          // what a probe asks for
+	up      func()          // called when the target answers again, or for the first time
+	down    func()          // called when the target has stopped answering
+	ctx     context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
+	waiters chan struct{}   // bounds who waits for the first probe
+	known   chan struct{}   // closed when the first probe is over
+
+	mu      sync.Mutex
+	state   state
+	cause   error // what the last attempt died of
+	probing bool  // a suspicion is being looked into
+	flights map[*flight]struct{}
+	slow    int // how many flights are late
 }
 
-func newBreaker(ctx context.Context, url string, changed, lost func()) *breaker {
+// A flight is a request that is not answered yet.
+type flight struct {
+	cancel context.CancelCauseFunc
+	slow   bool
+}
+
+func newBreaker(ctx context.Context, url string, up, down func()) *breaker {
 	return &breaker{
-		url: url, changed: changed, lost: lost, ctx: ctx,
+		url: url, up: up, down: down, ctx: ctx,
 		waiters: make(chan struct{}, connectWaiters),
 		known:   make(chan struct{}),
-		flight:  map[*context.CancelCauseFunc]struct{}{},
+		flights: map[*flight]struct{}{},
 	}
 }
 
@@ -93,50 +104,77 @@ func (b *breaker) verdict() error {
 	return connectingError{}
 }
 
-// RoundTrip sends a request if the target answers. A transport error opens the breaker.
+// RoundTrip sends a request if the target answers. A transport error makes it suspect.
 func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	if err := b.enter(&cancel); err != nil {
+	f := &flight{cancel: cancel}
+	if err := b.enter(f); err != nil {
 		cancel(nil)
 		return nil, err
 	}
-	slow := time.AfterFunc(slowAfter, b.suspect)
+	late := time.AfterFunc(slowAfter, func() { b.late(f) })
 	res, err := b.next.RoundTrip(req.WithContext(ctx))
-	slow.Stop()
-	b.leave(&cancel)
-	if err != nil {
-		lost := context.Cause(ctx)
-		cancel(nil)
-		if errors.Is(lost, ErrUnreachable) {
-			return nil, lost
-		}
-		if req.Context().Err() != nil {
-			return nil, err
-		}
-		b.trip(err)
-		return nil, unreachableError{cause: err}
+	late.Stop()
+	b.leave(f)
+	if err == nil {
+		res.Body = &body{ReadCloser: res.Body, done: func() { cancel(nil) }}
+		return res, nil
 	}
-	res.Body = &body{ReadCloser: res.Body, done: func() { cancel(nil) }}
-	return res, nil
+	given := context.Cause(ctx)
+	cancel(nil)
+	switch {
+	case errors.Is(given, ErrUnreachable):
+		return nil, given
+	case req.Context().Err() != nil:
+		return nil, err
+	}
+	go b.suspect()
+	return nil, unreachableError{cause: err}
 }
 
-func (b *breaker) enter(cancel *context.CancelCauseFunc) error {
+// enter admits a request.
+func (b *breaker) enter(f *flight) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.verdict(); err != nil {
 		return err
 	}
-	b.flight[cancel] = struct{}{}
+	if b.slow >= slowMost {
+		return unreachableError{cause: errSlow}
+	}
+	b.flights[f] = struct{}{}
 	return nil
 }
 
-func (b *breaker) leave(cancel *context.CancelCauseFunc) {
+// late notes that a request is not answered in time, or gives it up if there are too many of its kind. The target is suspect then.
+func (b *breaker) late(f *flight) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.flight, cancel)
+	_, waiting := b.flights[f]
+	switch {
+	case !waiting:
+	case b.slow >= slowMost:
+		f.cancel(unreachableError{cause: errSlow})
+	default:
+		f.slow = true
+		b.slow++
+	}
+	b.mu.Unlock()
+	if waiting {
+		b.suspect()
+	}
 }
 
-// suspect probes a target that is slow to answer, and opens the breaker if the probe is not answered either.
+// leave notes that a request is over.
+func (b *breaker) leave(f *flight) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.flights, f)
+	if f.slow {
+		b.slow--
+	}
+}
+
+// suspect probes a target of which a request has failed or is late, and opens the breaker if the probe fails too.
 func (b *breaker) suspect() {
 	b.mu.Lock()
 	busy := b.probing || b.state != stateUp
@@ -164,23 +202,23 @@ func (b *breaker) trip(cause error) {
 		return
 	}
 	b.state, b.cause = stateDown, cause
-	for cancel := range b.flight {
-		(*cancel)(unreachableError{cause: cause})
+	for f := range b.flights {
+		f.cancel(unreachableError{cause: cause})
 	}
 	b.mu.Unlock()
-	b.lost()
-	go b.recover()
+	b.down()
+	go b.watchOver()
 }
 
-// recover probes until the target answers.
-func (b *breaker) recover() {
+// watchOver probes until the target answers.
+func (b *breaker) watchOver() {
 	for {
 		err := b.probe()
 		if b.ctx.Err() != nil {
 			return
 		}
 		if b.learn(err) {
-			b.changed()
+			b.up()
 			return
 		}
 		select {

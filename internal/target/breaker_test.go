@@ -55,7 +55,7 @@ func TestBreakerConnects(t *testing.T) {
 	if err := send(t.Context(), t, b, s.URL); !apierrors.IsConflict(err) {
 		t.Errorf("Before the first probe a request is requeued silently: got %v", err)
 	}
-	go b.recover()
+	go b.watchOver()
 	await(t, "the first probe", up)
 	if err := b.ready(t.Context()); err != nil {
 		t.Errorf("Any answer to a probe will do: got %v", err)
@@ -69,7 +69,7 @@ func TestBreakerOpensAndRecovers(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	addr := s.Listener.Addr().String()
 	b, up, down := newTestBreaker(t, s.URL)
-	go b.recover()
+	go b.watchOver()
 	await(t, "the first probe", up)
 
 	s.Close()
@@ -111,7 +111,7 @@ func TestBreakerGivesUpUnanswered(t *testing.T) {
 	defer s.Close()
 	defer close(silent)
 	b, up, down := newTestBreaker(t, s.URL)
-	go b.recover()
+	go b.watchOver()
 	await(t, "the first probe", up)
 
 	close(hang)
@@ -131,7 +131,7 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 	}))
 	defer s.Close()
 	b, up, down := newTestBreaker(t, s.URL+"/version")
-	go b.recover()
+	go b.watchOver()
 	await(t, "the first probe", up)
 	timer := time.AfterFunc(slowAfter+time.Second/2, func() { close(slow) })
 	defer timer.Stop()
@@ -151,7 +151,7 @@ func TestBreakerIgnoresCancelledRequests(t *testing.T) {
 	}))
 	defer s.Close()
 	b, up, down := newTestBreaker(t, s.URL)
-	go b.recover()
+	go b.watchOver()
 	await(t, "the first probe", up)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -2,8 +2,10 @@ package target
 
 import (
 	"context"
+	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -22,18 +24,25 @@ type Cluster struct {
 	watches *watch.Set
 	kinds   *kinds
 	breaker *breaker
+	retries *rate.Limiter
 	cancel  context.CancelFunc
 }
+
+const (
+	// retryRate is how many failed requests are tried again each second, and retryBurst how many at once.
+	retryRate  = 50
+	retryBurst = 200
+)
 
 // newCluster connects with a REST configuration, which it changes. wake is called when something has changed for an owner, and wakeAll
 // when it has for all.
 func newCluster(cfg *rest.Config, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{cancel: cancel}
+	c := &Cluster{cancel: cancel, retries: rate.NewLimiter(retryRate, retryBurst)}
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		cancel()
-		return nil, errors.Wrap(err, "cannot parse the server of the kubeconfig")
+		return nil, errors.New("cannot parse the server of the kubeconfig")
 	}
 	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
 	cfg.Wrap(c.breaker.wrap)
@@ -42,7 +51,7 @@ func newCluster(cfg *rest.Config, wake func(watch.Owner), wakeAll func(*Cluster)
 		cancel()
 		return nil, err
 	}
-	go c.breaker.recover()
+	go c.breaker.watchOver()
 	return c, nil
 }
 
@@ -59,8 +68,9 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	if err != nil {
 		return errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
 	}
-	c.kinds = newKinds(ctx, d, wake)
 	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Wake: wake})
+	// The stream of a kind that has gone and come back rests until it is told.
+	c.kinds = newKinds(ctx, d, func(o watch.Owner) { c.watches.Kick(); wake(o) })
 	return nil
 }
 
@@ -68,6 +78,9 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 func (c *Cluster) Mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	return c.kinds.mapping(o, gvk)
 }
+
+// FindKind returns how the cluster serves a kind in any version, and whether it does.
+func (c *Cluster) FindKind(gk schema.GroupKind) (Mapping, bool, error) { return c.kinds.find(gk) }
 
 // InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
 func (c *Cluster) InvalidateMapping(gvk schema.GroupVersionKind) { c.kinds.invalidate(gvk) }
@@ -85,6 +98,9 @@ func (c *Cluster) Watches() *watch.Set { return c.watches }
 
 // Ready returns nil if the cluster answers, and an error that satisfies IsUnreachable if not.
 func (c *Cluster) Ready(ctx context.Context) error { return c.breaker.ready(ctx) }
+
+// RetryDelay returns how long the next retry of a failed request should wait, so that retries of many are spread.
+func (c *Cluster) RetryDelay() time.Duration { return c.retries.Reserve().Delay() }
 
 // forget ends all that an owner has on the cluster.
 func (c *Cluster) forget(o watch.Owner) {

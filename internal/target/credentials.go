@@ -9,6 +9,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,6 +52,9 @@ func (r *Registry) credentials(ctx context.Context, o watch.Owner, spec *commonv
 		return c, errors.Errorf("identity type %s is not supported yet", spec.Identity.Type)
 	}
 	var err error
+	if spec.Credentials.Source != xpv2.CredentialsSourceSecret {
+		r.local.watches.Track(o, purposeCredentials)
+	}
 	switch sel := spec.Credentials; sel.Source {
 	case xpv2.CredentialsSourceSecret:
 		c.kubeconfig, err = r.secret(ctx, o, sel.SecretRef)
@@ -91,9 +95,6 @@ func (r *Registry) secret(ctx context.Context, o watch.Owner, sel *xpv2.SecretKe
 	if sel == nil {
 		return nil, errors.New("credentials source Secret needs secretRef")
 	}
-	if err := r.local.Ready(ctx); err != nil {
-		return nil, err
-	}
 	i := watch.Interest{
 		Resource:       secrets,
 		NamespacedName: types.NamespacedName{Namespace: sel.Namespace, Name: sel.Name},
@@ -104,10 +105,10 @@ func (r *Registry) secret(ctx context.Context, o watch.Owner, sel *xpv2.SecretKe
 	if watch.IsDenied(err) {
 		u, err = r.local.Resource(secrets, sel.Namespace).Get(ctx, sel.Name, metav1.GetOptions{})
 	}
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, errors.Wrapf(err, "cannot get Secret %s", i.NamespacedName)
 	}
-	if u == nil {
+	if u == nil || err != nil {
 		return nil, errors.Errorf("Secret %s does not exist", i.NamespacedName)
 	}
 	return secretValue(u, sel.Key)

@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"net"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,14 +12,33 @@ import (
 // ErrUnreachable is the cause of each error that comes from a target which does not answer.
 var ErrUnreachable = errors.New("target is unreachable")
 
+// errSlow is the cause of errors from a target that answers probes but keeps too many requests waiting.
+var errSlow = errors.Errorf("more than %d requests wait for longer than %s", slowMost, slowAfter)
+
 // IsUnreachable says whether an error means that the target does not answer.
 func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
 
 // unreachableError is ErrUnreachable with what the last attempt died of.
 type unreachableError struct{ cause error }
 
-// Error names the cause.
-func (e unreachableError) Error() string { return fmt.Sprintf("%v: %v", ErrUnreachable, e.cause) }
+// Error names the cause, without what differs from one attempt to the next, such as our own port: conditions must not flap.
+func (e unreachableError) Error() string {
+	return fmt.Sprintf("%v: %s", ErrUnreachable, stable(e.cause))
+}
+
+func stable(err error) string {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return fmt.Sprintf("cannot resolve %q", dns.Name)
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		o := *op
+		o.Source = nil
+		return o.Error()
+	}
+	return err.Error()
+}
 
 // Is makes the error an ErrUnreachable.
 func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }

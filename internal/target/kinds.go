@@ -55,6 +55,7 @@ func newKinds(ctx context.Context, c discovery.DiscoveryInterface, wake func(wat
 // mapping returns how the target serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
 func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	k.mu.Lock()
+	k.unwait(o)
 	m, ok := k.known[gvk]
 	if !ok && len(k.waiting[gvk]) > 0 {
 		k.wait(o, gvk)
@@ -88,6 +89,11 @@ func (k *kinds) invalidate(gvk schema.GroupVersionKind) {
 func (k *kinds) forget(o watch.Owner) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.unwait(o)
+}
+
+// unwait ends an owner's wait. The caller holds the lock.
+func (k *kinds) unwait(o watch.Owner) {
 	for gvk, owners := range k.waiting {
 		delete(owners, o)
 		if len(owners) == 0 {
@@ -99,7 +105,7 @@ func (k *kinds) forget(o watch.Owner) {
 // discoverOnce discovers the group and version of a kind, unless somebody else just has.
 func (k *kinds) discoverOnce(gvk schema.GroupVersionKind) error {
 	gv := gvk.GroupVersion()
-	_, err, _ := k.flight.Do(gv.String(), func() (any, error) {
+	done := k.flight.DoChan(gv.String(), func() (any, error) {
 		k.mu.Lock()
 		_, ok := k.known[gvk]
 		k.mu.Unlock()
@@ -108,7 +114,38 @@ func (k *kinds) discoverOnce(gvk schema.GroupVersionKind) error {
 		}
 		return nil, k.discover(gv)
 	})
-	return err
+	select {
+	case res := <-done:
+		return res.Err
+	case <-time.After(slowAfter):
+		return unreachableError{cause: errors.Errorf("no answer to discovery of %s within %s", gv, slowAfter)}
+	}
+}
+
+// find returns how the target serves a kind in any version, and whether it does.
+func (k *kinds) find(gk schema.GroupKind) (Mapping, bool, error) {
+	groups, err := k.client.ServerGroups()
+	if err != nil {
+		return Mapping{}, false, errors.Wrap(err, "cannot discover groups")
+	}
+	for _, g := range groups.Groups {
+		if g.Name != gk.Group {
+			continue
+		}
+		for _, v := range g.Versions {
+			gvk := gk.WithVersion(v.Version)
+			if err := k.discoverOnce(gvk); err != nil {
+				return Mapping{}, false, err
+			}
+			k.mu.Lock()
+			m, ok := k.known[gvk]
+			k.mu.Unlock()
+			if ok {
+				return m, true, nil
+			}
+		}
+	}
+	return Mapping{}, false, nil
 }
 
 // discover asks for the resources of one group and version. A group the target does not serve is no error.
@@ -162,8 +199,7 @@ func (k *kinds) search() {
 			return
 		}
 		for gv := range missing {
-			// A failure is met again, and reported, by whoever asks for the kind next.
-			_ = k.discover(gv)
+			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
 		}
 		for _, o := range k.found() {
 			k.wake(o)

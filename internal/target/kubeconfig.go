@@ -1,7 +1,6 @@
 package target
 
 import (
-	"net/url"
 	"path"
 	"strings"
 
@@ -91,7 +90,7 @@ func checkFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) erro
 
 // inWorkspace points a REST configuration at a workspace of kcp. A workspace that the host names already is replaced.
 func inWorkspace(cfg *rest.Config, workspacePath string) error {
-	u, err := url.Parse(cfg.Host)
+	u, _, err := rest.DefaultServerUrlFor(cfg) // The scheme is optional.
 	if err != nil {
 		return errors.New("cannot parse the server of the kubeconfig")
 	}

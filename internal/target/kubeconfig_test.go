@@ -79,6 +79,7 @@ func TestInWorkspace(t *testing.T) {
 		"Bare":     {"A server gets the path of the workspace.", "https://kcp.example.org:6443", "root:org", "https://kcp.example.org:6443/clusters/root:org"},
 		"Slash":    {"A trailing slash is not doubled.", "https://kcp.example.org/", "root", "https://kcp.example.org/clusters/root"},
 		"Replaces": {"A workspace that is named already is replaced.", "https://kcp.example.org/clusters/root:a", "root:b", "https://kcp.example.org/clusters/root:b"},
+		"NoScheme": {"A server without a scheme is one too.", "kcp.example.org:6443", "root:b", "http://kcp.example.org:6443/clusters/root:b"},
 		"Prefix":   {"A path before the workspace is kept.", "https://example.org/kcp/clusters/root", "root:b", "https://example.org/kcp/clusters/root:b"},
 	} {
 		t.Run(name, func(t *testing.T) {

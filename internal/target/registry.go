@@ -6,6 +6,7 @@ import (
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -56,7 +57,7 @@ func NewRegistry(o Options) (*Registry, error) {
 	}
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
-	local, err := newCluster(cfg, r.wake, r.wakeEveryone)
+	local, err := newCluster(cfg, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
 	r.local = local
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
@@ -91,11 +92,11 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 // tell.
 func (r *Registry) Connect(ctx context.Context, o watch.Owner, spec *commonv1.ProviderConfigSpec) (*Cluster, error) {
 	creds, err := r.credentials(ctx, o, spec)
-	if apierrors.IsConflict(err) || IsUnreachable(err) {
+	if isTransient(err) {
 		return nil, err
 	}
 	if err != nil {
-		r.release(o)
+		r.Release(o)
 		return nil, invalidConnectionError{err}
 	}
 	c, err := r.acquire(o, creds)
@@ -115,7 +116,7 @@ func (r *Registry) Wake(key string) {
 
 // Forget ends all that an owner has.
 func (r *Registry) Forget(o watch.Owner) {
-	r.release(o)
+	r.Release(o)
 	r.local.forget(o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,8 +164,13 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 	return c, nil
 }
 
-// release gives up the cluster an owner uses.
-func (r *Registry) release(o watch.Owner) {
+// isTransient says whether an error is about reading credentials and not about what they are.
+func isTransient(err error) bool {
+	return IsUnreachable(err) || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+}
+
+// Release gives up the cluster an owner uses, because it has no valid connection any more.
+func (r *Registry) Release(o watch.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.uses[o]
@@ -214,13 +220,6 @@ func (r *Registry) wakeAll(owners []watch.Owner) {
 func (r *Registry) wakeUsers(c *Cluster) {
 	r.mu.Lock()
 	owners := keys(r.users[c])
-	r.mu.Unlock()
-	r.wakeAll(owners)
-}
-
-func (r *Registry) wakeEveryone(*Cluster) {
-	r.mu.Lock()
-	owners := keys(r.uses)
 	r.mu.Unlock()
 	r.wakeAll(owners)
 }

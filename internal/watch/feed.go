@@ -21,6 +21,8 @@ import (
 const (
 	// retryDenied is how long a stream the server refuses rests before it is tried again.
 	retryDenied = time.Minute
+	// patientRounds is how many times in a row a stream may fail to start before it counts as denied, so that its owners read live.
+	patientRounds = 2
 	// retryFailed is how long a stream that broke rests before it is tried again.
 	retryFailed = 2 * time.Second
 	// retryFirst and retrySteps bound the reflector's own retries of a refused connection, from 200 ms up to retryFailed.
@@ -58,6 +60,7 @@ type feed struct {
 	owners map[types.NamespacedName]map[Owner]int
 	synced chan struct{} // closed when the first list has arrived or the server has refused
 	filled bool
+	lists  int // how many lists have arrived
 	denied error
 	missed map[Owner]struct{} // owners that looked before the first list
 }
@@ -104,10 +107,20 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 }
 
 func (f *feed) run(ctx context.Context, r *cache.Reflector) {
+	failures := 0
 	for ctx.Err() == nil {
+		before := f.listed()
+		err := r.ListAndWatchWithContext(ctx)
 		rest := retryFailed
-		if err := r.ListAndWatchWithContext(ctx); f.deny(err) {
+		failures++
+		switch {
+		case f.listed() > before || err == nil || ctx.Err() != nil:
+			failures = 0
+		case refused(err):
 			rest = retryDenied
+			f.deny(err)
+		case failures >= patientRounds:
+			f.deny(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -117,55 +130,80 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 	}
 }
 
-// deny records that the server refuses the stream, and says whether it does.
-func (f *feed) deny(err error) bool {
-	if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsNotFound(err) {
-		return false
-	}
+// refused says whether an error is the server's decision, which only somebody's change of it can turn.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
+}
+
+// listed returns how many lists have arrived.
+func (f *feed) listed() int {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lists
+}
+
+func (f *feed) isDenied() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.denied != nil
+}
+
+// deny records that the server does not serve the stream. All who look through it are woken once, to read live.
+func (f *feed) deny(err error) {
+	f.mu.Lock()
+	turned := f.denied == nil
 	f.denied = err
-	owners := f.settle()
+	owners := f.settle(turned && f.filled)
 	f.mu.Unlock()
-	for o := range owners {
-		f.wake(o)
-	}
-	return true
+	f.wakeAll(owners)
 }
 
 // fill records that a list has arrived.
 func (f *feed) fill() {
 	f.mu.Lock()
+	turned := f.denied != nil
 	f.denied, f.filled = nil, true
-	owners := f.settle()
+	f.lists++
+	owners := f.settle(turned)
 	f.mu.Unlock()
-	for o := range owners {
-		f.wake(o)
-	}
+	f.wakeAll(owners)
 }
 
-// settle ends the wait for the first list and returns who has missed it. The caller holds the lock.
-func (f *feed) settle() map[Owner]struct{} {
+// settle ends the wait for the first list. It returns who has missed it, or all owners. The caller holds the lock.
+func (f *feed) settle(all bool) map[Owner]struct{} {
 	select {
 	case <-f.synced:
 	default:
 		close(f.synced)
 	}
-	missed := f.missed
+	owners := f.missed
 	f.missed = map[Owner]struct{}{}
-	return missed
-}
-
-// changed wakes the owners of a resource. Before the first list all owners are about to look anyway.
-func (f *feed) changed(n types.NamespacedName) {
-	f.mu.Lock()
-	var owners []Owner
-	if f.filled {
-		for o := range f.owners[n] {
-			owners = append(owners, o)
+	if all {
+		for _, of := range f.owners {
+			for o := range of {
+				owners[o] = struct{}{}
+			}
 		}
 	}
+	return owners
+}
+
+// changed wakes the owners of a resource but the one who has changed it. Before the first list all owners are about to look anyway.
+func (f *feed) changed(n types.NamespacedName, by Owner) {
+	f.mu.Lock()
+	owners := map[Owner]struct{}{}
+	if f.filled {
+		for o := range f.owners[n] {
+			owners[o] = struct{}{}
+		}
+	}
+	delete(owners, by)
 	f.mu.Unlock()
-	for _, o := range owners {
+	f.wakeAll(owners)
+}
+
+func (f *feed) wakeAll(owners map[Owner]struct{}) {
+	for o := range owners {
 		f.wake(o)
 	}
 }

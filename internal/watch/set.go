@@ -72,6 +72,14 @@ func (s *Set) Forget(o Owner) {
 	delete(s.interests, o)
 }
 
+// Denied says whether the server is known to refuse the stream of an interest.
+func (s *Set) Denied(i Interest) bool {
+	s.mu.Lock()
+	f := s.feeds[keyOf(i)]
+	s.mu.Unlock()
+	return f != nil && f.isDenied()
+}
+
 // Get returns the resource an owner is interested in, nil if the cluster does not hold it. The result is shared: it must not be
 // changed. An error satisfies IsNotSynced or IsDenied. The interest must have been tracked; if not, Get reports not synced.
 func (s *Set) Get(ctx context.Context, o Owner, i Interest) (*unstructured.Unstructured, error) {
@@ -87,17 +95,17 @@ func (s *Set) Get(ctx context.Context, o Owner, i Interest) (*unstructured.Unstr
 	return f.store.get(i.NamespacedName), nil
 }
 
-// Writing says that a write to a resource begins. The function it returns must be called when the write is over, with the answer of the
-// server or nil if there is none. The next Get then sees the answer, and its echo from the stream, before or after, wakes nobody. The
-// Set keeps the answer.
-func (s *Set) Writing(r schema.GroupVersionResource, n types.NamespacedName) (done func(answer *unstructured.Unstructured)) {
+// Writing says that an owner begins to write a resource. The function it returns must be called when the write is over, with the answer
+// of the server or nil if there is none. The next Get then sees the answer; its echo from the stream, before or after, does not wake
+// the owner, while other owners of the resource are woken. The Set keeps the answer.
+func (s *Set) Writing(o Owner, r schema.GroupVersionResource, n types.NamespacedName) (done func(answer *unstructured.Unstructured)) {
 	stores := s.carriers(r, n)
 	for _, st := range stores {
 		st.begin(n)
 	}
 	return func(answer *unstructured.Unstructured) {
 		for _, st := range stores {
-			st.end(n, answer)
+			st.end(n, o, answer)
 		}
 	}
 }

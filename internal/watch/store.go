@@ -12,8 +12,9 @@ import (
 // A store holds the newest known state of each resource of one stream. It never goes back: an older resource version than the one
 // held, or than the deletion seen, is ignored.
 type store struct {
-	// changed is called, without the lock, with the name of each resource whose state changed.
-	changed func(types.NamespacedName)
+	// changed is called, without the lock, with the name of each resource whose state changed, and with the owner whose write changed
+	// it, who knows already; none if it was not ours.
+	changed func(n types.NamespacedName, by Owner)
 	// filled is called, without the lock, after each list.
 	filled func()
 
@@ -25,13 +26,14 @@ type store struct {
 
 // A write is one or more writes of ours to a resource that are under way.
 type write struct {
-	count int
-	heard bool // the stream has told of a change meanwhile
+	count  int
+	before string // the resource version when the first began
+	heard  bool   // the stream has told of a change meanwhile
 }
 
 var _ cache.ReflectorStore = &store{}
 
-func newStore(changed func(types.NamespacedName), filled func()) *store {
+func newStore(changed func(types.NamespacedName, Owner), filled func()) *store {
 	return &store{
 		changed: changed, filled: filled,
 		items:  map[types.NamespacedName]*unstructured.Unstructured{},
@@ -68,20 +70,33 @@ func (s *store) begin(n types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.writes[n] == nil {
-		s.writes[n] = &write{}
+		s.writes[n] = &write{before: s.heldVersion(n)}
 	}
 	s.writes[n].count++
 }
 
-// end says that a write is over, and what the server has answered, nil if nothing. What the stream has told meanwhile is passed on
-// unless it was the echo.
-func (s *store) end(n types.NamespacedName, answer *unstructured.Unstructured) {
-	if s.finish(n, answer) {
-		s.changed(n)
+// heldVersion returns the resource version of what is held, empty if nothing is. The caller holds the lock.
+func (s *store) heldVersion(n types.NamespacedName) string {
+	if held, ok := s.items[n]; ok {
+		return held.GetResourceVersion()
+	}
+	return ""
+}
+
+// end says that a write of an owner is over, and what the server has answered, nil if nothing. A change is passed on to all but its
+// author; to all if somebody else has changed the resource meanwhile.
+func (s *store) end(n types.NamespacedName, by Owner, answer *unstructured.Unstructured) {
+	changed, ours := s.finish(n, answer)
+	switch {
+	case changed && ours:
+		s.changed(n, by)
+	case changed:
+		s.changed(n, Owner{})
 	}
 }
 
-func (s *store) finish(n types.NamespacedName, answer *unstructured.Unstructured) bool {
+// finish ends a write and says whether the resource has changed since the writes began, and whether the answer is its last state.
+func (s *store) finish(n types.NamespacedName, answer *unstructured.Unstructured) (changed, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if answer != nil {
@@ -89,14 +104,16 @@ func (s *store) finish(n types.NamespacedName, answer *unstructured.Unstructured
 	}
 	w := s.writes[n]
 	if w == nil {
-		return false
+		return false, false
 	}
 	if w.count--; w.count > 0 {
-		return false
+		w.heard = true // Whoever ends the last of them tells everyone.
+		return false, false
 	}
 	delete(s.writes, n)
-	held, ok := s.items[n]
-	return w.heard && (answer == nil || !ok || held.GetResourceVersion() != answer.GetResourceVersion())
+	held := s.heldVersion(n)
+	ours = answer != nil && held == answer.GetResourceVersion()
+	return w.heard || held != w.before, ours
 }
 
 // put adds the answer to a write, unless the stream has already told a later story. The caller holds the lock.
@@ -135,7 +152,7 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 func (s *store) Update(obj any) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if ok && s.record(u) {
-		s.changed(nameOf(u))
+		s.changed(nameOf(u), Owner{})
 	}
 	return nil
 }
@@ -156,7 +173,7 @@ func (s *store) record(u *unstructured.Unstructured) bool {
 func (s *store) Delete(obj any) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if ok && s.remove(u) {
-		s.changed(nameOf(u))
+		s.changed(nameOf(u), Owner{})
 	}
 	return nil
 }
@@ -178,7 +195,7 @@ func (s *store) remove(u *unstructured.Unstructured) bool {
 func (s *store) Replace(list []any, rv string) error {
 	changed := s.replace(list, rv)
 	for _, n := range changed {
-		s.changed(n)
+		s.changed(n, Owner{})
 	}
 	s.filled()
 	return nil

@@ -16,10 +16,13 @@ func at(name, rv string) *unstructured.Unstructured {
 	return u
 }
 
+// writer is the owner whose writes the cases make. Who is woken shows as the name of the resource, and a ! if the writer is not.
+var writer = Owner{Controller: "!"}
+
 // put makes a write of ours, whose answer is u.
 func put(s *store, u *unstructured.Unstructured) {
 	s.begin(nameOf(u))
-	s.end(nameOf(u), u)
+	s.end(nameOf(u), writer, u)
 }
 
 func TestStore(t *testing.T) {
@@ -37,21 +40,21 @@ func TestStore(t *testing.T) {
 		woken  []string
 	}{
 		"ReadOwnWrite": {
-			reason: "The answer to a write is there at once and wakes nobody, nor does its echo.",
+			reason: "The answer to a write is there at once and wakes all but the writer; its echo wakes nobody.",
 			do: func(s *store) {
 				put(s, at("a", "5"))
 				_ = s.Add(at("a", "5"))
 			},
-			want: map[string]string{"a": "5"},
+			want: map[string]string{"a": "5"}, woken: []string{"a!"},
 		},
 		"EchoBeforeAnswer": {
-			reason: "The echo of a write that overtakes its answer wakes nobody.",
+			reason: "The echo of a write that overtakes its answer does not wake the writer.",
 			do: func(s *store) {
 				s.begin(types.NamespacedName{Name: "a"})
 				_ = s.Add(at("a", "5"))
-				s.end(types.NamespacedName{Name: "a"}, at("a", "5"))
+				s.end(types.NamespacedName{Name: "a"}, writer, at("a", "5"))
 			},
-			want: map[string]string{"a": "5"},
+			want: map[string]string{"a": "5"}, woken: []string{"a!"},
 		},
 		"ChangeDuringWrite": {
 			reason: "A change by somebody else during our write wakes when the write is over.",
@@ -59,16 +62,24 @@ func TestStore(t *testing.T) {
 				s.begin(types.NamespacedName{Name: "a"})
 				_ = s.Add(at("a", "5"))
 				_ = s.Update(at("a", "6"))
-				s.end(types.NamespacedName{Name: "a"}, at("a", "5"))
+				s.end(types.NamespacedName{Name: "a"}, writer, at("a", "5"))
 			},
 			want: map[string]string{"a": "6"}, woken: []string{"a"},
+		},
+		"WriteThatChangesNothing": {
+			reason: "A write that the server finds to change nothing wakes nobody.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "5"))
+				put(s, at("a", "5"))
+			},
+			want: map[string]string{"a": "5"}, woken: []string{"a"},
 		},
 		"FailedWrite": {
 			reason: "A change during a write that fails wakes.",
 			do: func(s *store) {
 				s.begin(types.NamespacedName{Name: "a"})
 				_ = s.Add(at("a", "5"))
-				s.end(types.NamespacedName{Name: "a"}, nil)
+				s.end(types.NamespacedName{Name: "a"}, writer, nil)
 			},
 			want: map[string]string{"a": "5"}, woken: []string{"a"},
 		},
@@ -78,7 +89,7 @@ func TestStore(t *testing.T) {
 				put(s, at("a", "5"))
 				_ = s.Update(at("a", "6"))
 			},
-			want: map[string]string{"a": "6"}, woken: []string{"a"},
+			want: map[string]string{"a": "6"}, woken: []string{"a!", "a"},
 		},
 		"StaleEvent": {
 			reason: "An event older than our write does not undo it.",
@@ -86,7 +97,7 @@ func TestStore(t *testing.T) {
 				put(s, at("a", "5"))
 				_ = s.Update(at("a", "4"))
 			},
-			want: map[string]string{"a": "5"},
+			want: map[string]string{"a": "5"}, woken: []string{"a!"},
 		},
 		"StaleDelete": {
 			reason: "The deletion of the predecessor does not remove the successor we made.",
@@ -94,7 +105,7 @@ func TestStore(t *testing.T) {
 				put(s, at("a", "5"))
 				_ = s.Delete(at("a", "4"))
 			},
-			want: map[string]string{"a": "5"},
+			want: map[string]string{"a": "5"}, woken: []string{"a!"},
 		},
 		"Delete": {
 			reason: "A deletion removes and wakes.",
@@ -127,7 +138,7 @@ func TestStore(t *testing.T) {
 				put(s, at("a", "9"))
 				replace(s, "7", at("b", "3"))
 			},
-			want: map[string]string{"a": "9", "b": "3"}, woken: []string{"b"},
+			want: map[string]string{"a": "9", "b": "3"}, woken: []string{"a!", "b"},
 		},
 		"RelistWakesTheChanged": {
 			reason: "After a gap in the stream, only what changed meanwhile wakes.",
@@ -149,7 +160,7 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken []string
-			s := newStore(func(n types.NamespacedName) { woken = append(woken, n.Name) }, func() {})
+			s := newStore(func(n types.NamespacedName, by Owner) { woken = append(woken, n.Name+by.Controller) }, func() {})
 			tc.do(s)
 			got := map[string]string{}
 			for n, u := range s.items {

@@ -32,8 +32,11 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 	}
 	cluster, err := c.connect(ctx, o)
 	if err != nil {
+		// Whoever finds a target or its credentials missing is told when they are there.
+		p.woken = target.IsUnreachable(err) || target.IsInvalidConnection(err) || errors.Is(err, scope.ErrNoConfig)
 		return nil, p.fail(err)
 	}
+	p.cluster = cluster
 	return &external{cluster: cluster, owner: c.owner(o), pass: p, drift: c.drift, options: c.options}, nil
 }
 
@@ -41,11 +44,14 @@ func (c *connector[T]) connect(ctx context.Context, o T) (*target.Cluster, error
 	// A usage cannot be made again in a namespace that is going away: https://github.com/crossplane/crossplane-runtime/issues/1113
 	if !meta.WasDeleted(o) {
 		if err := c.kind.Track(ctx, o); err != nil {
-			return nil, errors.Wrap(err, "cannot track ProviderConfig")
+			return nil, errors.Wrap(errControlPlane, err.Error())
 		}
 	}
 	c.registry.Bind(c.owner(o), c.kind.Key(o))
 	spec, err := c.kind.Config(ctx, o)
+	if errors.Is(err, scope.ErrNoConfig) {
+		c.registry.Release(c.owner(o))
+	}
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}

@@ -23,5 +23,6 @@
 // controllers which disagree do not spin.
 //
 // A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid fields heal
-// without a sign that could be watched. Together, the retries of a controller are limited to 50 a second.
+// without a sign that could be watched. Together, such retries are limited to 50 a second for each target. What can be watched is not
+// retried but waited for: credentials, a target that does not answer, a kind it does not serve.
 package object

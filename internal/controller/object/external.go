@@ -45,17 +45,17 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 }
 
 func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	if meta.WasDeleted(o) {
+		return e.observeDeleted(ctx, o)
+	}
 	if err := e.prepare(o); err != nil {
-		if target.IsNoKind(err) && meta.WasDeleted(o) {
-			return managed.ExternalObservation{}, nil // What the target does not serve is gone.
-		}
 		return managed.ExternalObservation{}, err
 	}
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	if e.live == nil || meta.WasDeleted(o) && !ours(o, e.live) {
-		return managed.ExternalObservation{}, nil
+	if e.live == nil {
+		return e.missing(o), nil
 	}
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -66,7 +66,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 
 // prepare computes what is wanted, and where on the target it lives.
 func (e *external) prepare(o Object) error {
-	if err := unsupported(o.Desired()); err != nil && !meta.WasDeleted(o) {
+	if err := unsupported(o.Desired()); err != nil {
 		return err
 	}
 	var err error
@@ -75,16 +75,28 @@ func (e *external) prepare(o Object) error {
 	}
 	e.mapping, err = e.cluster.Mapping(e.owner, e.manifest.GroupVersionKind())
 	if err != nil {
+		e.pass.woken = target.IsNoKind(err)
 		return errors.Wrap(err, "cannot find kind of manifest")
 	}
 	return place(e.manifest, e.mapping)
+}
+
+// missing returns what follows from there being no resource. One that was there and is made again and again is made ever more slowly.
+func (e *external) missing(o Object) managed.ExternalObservation {
+	e.pass.verdict = &readiness.Verdict{Message: "The resource does not exist"}
+	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
+		return managed.ExternalObservation{}
+	}
+	e.pass.retry = e.drift.wait(e.owner)
+	wait := e.pass.retry > 0
+	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}
 }
 
 // see records the live resource in the status, and whether it is ready.
 func (e *external) see(o Object) error {
 	v, err := readiness.Of(o.Desired().Readiness.Policy, e.live)
 	if err != nil {
-		return errors.Wrap(errInvalidManifest, err.Error())
+		return errors.Wrap(err, "cannot derive readiness")
 	}
 	e.pass.verdict = &v
 	return record(o.Observed(), e.live, e.options)
@@ -93,7 +105,7 @@ func (e *external) see(o Object) error {
 // upToDate says whether nothing needs to be applied now.
 func (e *external) upToDate(o Object) (bool, error) {
 	p := o.GetManagementPolicies()
-	if !policy.Allows(p, xpv2.ManagementActionCreate) && !policy.Allows(p, xpv2.ManagementActionUpdate) {
+	if !policy.Allows(p, xpv2.ManagementActionUpdate) {
 		return true, nil
 	}
 	wanted, err := apply.HashManifest(e.manifest)
@@ -133,7 +145,7 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	if !ok {
 		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
 	}
-	done := e.cluster.Watches().Writing(e.mapping.Resource, name(e.manifest))
+	done := e.cluster.Watches().Writing(e.owner, e.mapping.Resource, name(e.manifest))
 	live, err := apply.Apply(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, fieldManager(o))
 	if err != nil {
 		done(nil)
@@ -145,7 +157,6 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	if err := remember(o, e.manifest, live); err != nil {
 		return e.pass.fail(err)
 	}
-	e.pass.applied = true
 	return e.pass.fail(e.see(o))
 }
 

@@ -46,8 +46,13 @@ func (f finalizer) update(ctx context.Context, obj resource.Object, change func(
 		return errors.Errorf("%T is not an API object", obj)
 	}
 	change(o)
-	if err := f.local.Update(ctx, o); err != nil {
-		return errors.Wrap(err, "cannot update Object")
+	// A patch of the metadata: an update would also write what our types make of the spec.
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return errors.Errorf("%T is not an API object", obj)
+	}
+	if err := f.local.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return errors.Wrap(err, "cannot patch Object")
 	}
 	obj.SetResourceVersion(o.GetResourceVersion())
 	obj.SetFinalizers(o.GetFinalizers())

@@ -7,10 +7,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -43,24 +40,24 @@ func (e *external) look(ctx context.Context, o Object) error {
 	return nil
 }
 
-// lookThrough looks through the first stream that the target does not deny.
+// lookThrough looks through the first stream that the target does not deny. Those before it stay open, to notice when that changes.
 func (e *external) lookThrough(ctx context.Context, scopes []watch.Scope) error {
-	var tracked []watch.Interest
-	var err error
+	interests := make([]watch.Interest, 0, len(scopes))
 	for _, s := range scopes {
-		i := watch.Interest{
-			Resource:       e.mapping.Resource,
-			NamespacedName: name(e.manifest),
-			Scope:          s,
+		interests = append(interests, watch.Interest{Resource: e.mapping.Resource, NamespacedName: name(e.manifest), Scope: s})
+	}
+	var err error
+	for n := range interests {
+		if n < len(interests)-1 && e.cluster.Watches().Denied(interests[n]) {
+			continue
 		}
-		tracked = append(tracked, i)
-		e.cluster.Watches().Track(e.owner, purposeManifest, tracked...)
-		e.live, err = e.cluster.Watches().Get(ctx, e.owner, i)
+		e.cluster.Watches().Track(e.owner, purposeManifest, interests[:n+1]...)
+		e.live, err = e.cluster.Watches().Get(ctx, e.owner, interests[n])
 		if !watch.IsDenied(err) {
-			return err //nolint:wrapcheck // The caller wraps it.
+			break
 		}
 	}
-	return err //nolint:wrapcheck // The caller wraps it.
+	return err
 }
 
 // ask reads the resource from the target.
@@ -73,27 +70,4 @@ func (e *external) ask(ctx context.Context) error {
 	}
 	e.live = u
 	return errors.Wrapf(err, "cannot get %s %q", e.manifest.GetKind(), e.manifest.GetName())
-}
-
-// ours says whether a resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
-// record that, by the fields it has applied.
-func ours(o Object, live *unstructured.Unstructured) bool {
-	if uid := recordedUID(o.Observed()); uid != "" && uid == live.GetUID() {
-		return true
-	}
-	for _, f := range live.GetManagedFields() {
-		if f.Manager == fieldManager(o) && f.Operation == metav1.ManagedFieldsOperationApply {
-			return true
-		}
-	}
-	return false
-}
-
-// recordedUID returns the UID of the resource last seen, empty if none was.
-func recordedUID(obs *commonv1.ObjectObservation) types.UID {
-	u := &metav1.PartialObjectMetadata{}
-	if decode(obs.Manifest.Raw, u) != nil {
-		return ""
-	}
-	return u.GetUID()
 }

@@ -1,7 +1,11 @@
 package object
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+
 	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,8 +14,14 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// errInvalidManifest is the cause of errors that only a change of the Object can cure.
-var errInvalidManifest = errors.New("manifest is invalid")
+var (
+	// errInvalidManifest is the cause of errors that only a change of the manifest can cure.
+	errInvalidManifest = errors.New("manifest is invalid")
+	// errUnsupported is the cause of errors about fields whose behaviour does not exist yet.
+	errUnsupported = errors.New("not supported yet")
+	// errControlPlane is the cause of errors that the control plane has made, not the target.
+	errControlPlane = errors.New("control plane refuses")
+)
 
 // manifest returns what an Object wants on its target. Nothing of it is ever written back to the Object.
 func manifest(o Object) (*unstructured.Unstructured, error) {
@@ -65,12 +75,39 @@ func place(u *unstructured.Unstructured, m target.Mapping) error {
 func unsupported(spec *commonv1.ObjectSpec) error {
 	switch {
 	case len(spec.References) > 0:
-		return errors.Wrap(errInvalidManifest, "spec.references is not supported yet")
+		return errors.Wrap(errUnsupported, "spec.references")
 	case len(spec.ConnectionDetails) > 0:
-		return errors.Wrap(errInvalidManifest, "spec.connectionDetails is not supported yet")
+		return errors.Wrap(errUnsupported, "spec.connectionDetails")
+	case spec.Readiness.Policy == commonv1.ReadinessDeriveFromCelQuery:
+		return errors.Wrapf(errUnsupported, "spec.readiness.policy %s", spec.Readiness.Policy)
 	}
 	return nil
 }
 
-// fieldManager returns the field manager of an Object.
-func fieldManager(o Object) string { return commonv1.FieldManagerPrefix + o.GetName() }
+// fieldManagerMax is the length of the longest field manager that API servers accept.
+const fieldManagerMax = 128
+
+// fieldManager returns the field manager of an Object. The end of a name that is too long gives way to a hash of the name.
+func fieldManager(o Object) string {
+	m := commonv1.FieldManagerPrefix + o.GetName()
+	if len(m) <= fieldManagerMax {
+		return m
+	}
+	sum := sha256.Sum256([]byte(o.GetName()))
+	hash := "-" + hex.EncodeToString(sum[:8])
+	return m[:fieldManagerMax-len(hash)] + hash
+}
+
+// identity returns what identifies the resource that an Object last saw, nil if it has seen none.
+func identity(o Object) *unstructured.Unstructured {
+	seen := &metav1.PartialObjectMetadata{}
+	if decode(o.Observed().Manifest.Raw, seen) != nil || seen.GetUID() == "" {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(seen.GroupVersionKind())
+	u.SetNamespace(seen.GetNamespace())
+	u.SetName(seen.GetName())
+	u.SetUID(seen.GetUID())
+	return u
+}

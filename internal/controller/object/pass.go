@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -20,10 +21,12 @@ import (
 // A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
 type pass struct {
 	quiet   quiet.Pass
-	err     error              // why the pass failed
-	verdict *readiness.Verdict // of the resource as last seen
-	applied bool               // the manifest was applied and the answer recorded
-	retry   time.Duration      // when to look again, if earlier than the next poll
+	err     error                // why the pass failed
+	reason  xpv2.ConditionReason // of the failure, empty if there is no better one than ReconcileError
+	woken   bool                 // the Object is woken when the cause of the failure goes
+	verdict *readiness.Verdict   // of the resource as last seen, or of there being none
+	cluster *target.Cluster      // once connected
+	retry   time.Duration        // when to look again, if earlier than the next poll
 }
 
 type passKey struct{}
@@ -41,9 +44,9 @@ func passOf(ctx context.Context) *pass {
 	return p
 }
 
-// fail remembers why the pass fails.
+// fail remembers why the pass fails, and the reason if the error comes from the target.
 func (p *pass) fail(err error) error {
-	p.err = err
+	p.err, p.reason = err, reason(err)
 	return err
 }
 
@@ -54,25 +57,35 @@ func (p *pass) amend(obj client.Object) {
 		return
 	}
 	synced := o.GetCondition(xpv2.TypeSynced)
-	if r := reason(p.err); r != "" && synced.Reason == xpv2.ReasonReconcileError {
-		synced.Reason = r
-		o.SetConditions(synced)
-		return
+	if p.reason != "" && synced.Reason == xpv2.ReasonReconcileError {
+		synced.Reason = p.reason
+		p.set(o, synced)
 	}
-	if p.verdict == nil || synced.Reason != xpv2.ReasonReconcileSuccess || o.GetDeletionTimestamp() != nil {
+	if p.verdict == nil || p.err != nil || o.GetDeletionTimestamp() != nil {
 		return
 	}
 	ready := xpv2.Available()
 	if !p.verdict.Ready {
 		ready = xpv2.Unavailable().WithMessage(p.verdict.Message)
 	}
-	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
+	p.set(o, ready.WithObservedGeneration(o.GetGeneration()))
+}
+
+// set sets a condition. One that says what it said before the pass keeps the time of its last transition, although crossplane-runtime
+// has meanwhile set it to something else.
+func (p *pass) set(o Object, c xpv2.Condition) {
+	if last, ok := p.quiet.Last().(Object); ok {
+		if was := last.GetCondition(c.Type); was.Equal(c) {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+	}
+	o.SetConditions(c)
 }
 
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
 func reason(err error) xpv2.ConditionReason {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errControlPlane):
 		return ""
 	case target.IsUnreachable(err):
 		return commonv1.ReasonTargetUnreachable
@@ -82,10 +95,18 @@ func reason(err error) xpv2.ConditionReason {
 		return commonv1.ReasonUnknownKind
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return commonv1.ReasonForbidden
-	case errors.Is(err, errInvalidManifest), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case isSchemaError(err):
+		return commonv1.ReasonInvalidManifest
+	case errors.Is(err, errInvalidManifest), errors.Is(err, errUnsupported), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return commonv1.ReasonInvalidManifest
 	}
 	return ""
+}
+
+// isSchemaError says whether a target has found that a manifest does not fit the schema of its kind. Server-side apply reports that as an
+// internal error.
+func isSchemaError(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
 // isReady says whether an Object was last seen ready.

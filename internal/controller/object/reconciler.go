@@ -5,11 +5,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // notReadyPoll is how soon an Object that is not ready is looked at again, if the poll interval is longer.
@@ -19,7 +18,6 @@ const notReadyPoll = 30 * time.Second
 type reconciler struct {
 	managed reconcile.Reconciler
 	forget  func(types.NamespacedName)
-	poll    time.Duration
 }
 
 // Reconcile reconciles one Object.
@@ -29,17 +27,25 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
 	}
-	if err != nil || p.err != nil {
-		return res, err //nolint:wrapcheck // crossplane-runtime has said what failed.
-	}
 	switch {
+	case err != nil || p.quiet.Unsaved:
+		return res, err
+	case p.woken:
+		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
+	case p.err != nil && p.cluster != nil:
+		return retryLater(res, p.cluster.RetryDelay()), nil
 	case p.retry > 0:
 		return reconcile.Result{RequeueAfter: p.retry}, nil
-	case p.applied:
-		// The answer to the write is recorded and the watch tells what comes next, so there is no need to look again at once.
-		return reconcile.Result{RequeueAfter: r.poll}, nil
 	}
 	return res, nil
+}
+
+// retryLater puts off a retry, which comes within retryMax, if the target has failed too often lately.
+func retryLater(res reconcile.Result, delay time.Duration) reconcile.Result {
+	if delay > retryMax {
+		return reconcile.Result{RequeueAfter: delay}
+	}
+	return res
 }
 
 // pollHook returns how long until an Object is looked at again without a reason. jitter is a fraction of the interval.

@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,9 +29,6 @@ const (
 	// retryFirst and retryMax bound the pause before a failed Object is tried again, which doubles each time.
 	retryFirst = 250 * time.Millisecond
 	retryMax   = 2 * time.Second
-	// retryRate and retryBurst bound how many failed Objects are tried again each second.
-	retryRate  = 50
-	retryBurst = 200
 )
 
 // Options of the controllers of Objects, beside those all controllers have.
@@ -61,10 +57,9 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	r := &reconciler{
 		managed: newManaged(mgr, o, k, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, options: o}, forget),
 		forget:  forget,
-		poll:    o.PollInterval,
 	}
 	opts := o.ForControllerRuntime()
-	opts.RateLimiter = retryLimiter()
+	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
@@ -122,11 +117,4 @@ func wakeUsers(r *target.Registry, c scope.Config) handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, _ queue) { r.Wake(c.Key(e.Object)) },
 	}
-}
-
-func retryLimiter() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax),
-		&workqueue.TypedBucketRateLimiter[reconcile.Request]{Limiter: rate.NewLimiter(retryRate, retryBurst)},
-	)
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +19,8 @@ import (
 func record(obs *commonv1.ObjectObservation, live *unstructured.Unstructured, o Options) error {
 	seen := present(live, o)
 	was := map[string]any{}
-	if decode(obs.Manifest.Raw, &was) == nil && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
+	if decode(obs.Manifest.Raw, &was) == nil && equality.Semantic.DeepEqual(essence(was), essence(seen)) &&
+		!(o.RemoveManagedFields && hasManagedFields(was)) {
 		return nil
 	}
 	raw, err := json.Marshal(seen)
@@ -37,7 +39,26 @@ func present(live *unstructured.Unstructured, o Options) map[string]any {
 	}
 	if o.SanitizeSecrets && live.GetAPIVersion() == "v1" && live.GetKind() == "Secret" {
 		content["data"] = map[string]any{"redacted": nil}
+		content = withoutAnnotation(content, corev1.LastAppliedConfigAnnotation)
 	}
+	return content
+}
+
+func hasManagedFields(content map[string]any) bool {
+	_, ok, _ := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
+	return ok
+}
+
+// withoutAnnotation returns the content of a resource without an annotation. Other parts are shared.
+func withoutAnnotation(content map[string]any, key string) map[string]any {
+	m, _ := content["metadata"].(map[string]any)
+	a, ok := m["annotations"].(map[string]any)
+	if !ok {
+		return content
+	}
+	a, m, content = maps.Clone(a), maps.Clone(m), maps.Clone(content)
+	delete(a, key)
+	m["annotations"], content["metadata"] = a, m
 	return content
 }
 

@@ -51,7 +51,10 @@ func gathered(c scope.Config) handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { later(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { later(e.ObjectNew, q) },
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
+			later(e.ObjectOld, q) // It may have named another ProviderConfig.
+			later(e.ObjectNew, q)
+		},
 		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { later(e.Object, q) },
 	}
 }

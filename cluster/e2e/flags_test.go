@@ -1,0 +1,96 @@
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+func TestProbesAndMetrics(t *testing.T) {
+	c, _ := clients(t)
+	p := start(t)
+	f := newFleet(t, c, len(build.Scopes()))
+	f.settle(t, c)
+	for name, page := range map[string]struct {
+		url  string
+		want string // in the answer
+	}{
+		"Healthz":                 {url: p.Healthz(), want: "ok"},
+		"Readyz":                  {url: p.Readyz(), want: "ok"},
+		"MetricsOfTheQueue":       {url: p.Metrics(), want: `controller_runtime_reconcile_total{controller="managed/object.kubernetes.crossplane.io"`},
+		"MetricsOfClusterObjects": {url: p.Metrics(), want: `crossplane_managed_resource_ready{gvk="kubernetes.crossplane.io/v1alpha2, Kind=Object"} 1`},
+		"MetricsOfObjects":        {url: p.Metrics(), want: `crossplane_managed_resource_ready{gvk="kubernetes.m.crossplane.io/v1alpha1, Kind=Object"} 1`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube.Eventually(t, soon, "the answer to hold "+page.want, func() (bool, string) {
+				code, body := get(t, page.url)
+				return code == http.StatusOK && strings.Contains(body, page.want), body
+			})
+		})
+	}
+}
+
+func TestStopsWhenAsked(t *testing.T) {
+	c, _ := clients(t)
+	p := start(t)
+	newFleet(t, c, 10).settle(t, c)
+	begin := time.Now()
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("SIGTERM to the end: want a few seconds, got %s", took)
+	}
+}
+
+func TestRefusesFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string // in the log
+	}{
+		"PollJitterOf100": {args: []string{"--poll-jitter-percentage=100"}, want: "--poll-jitter-percentage must be below 100"},
+		"UnknownFlag":     {args: []string{"--no-such-flag"}, want: "unknown long flag '--no-such-flag'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, tc.args...)
+			select {
+			case <-p.Exited():
+			case <-time.After(soon):
+				t.Fatal("the provider runs")
+			}
+			if p.ExitCode() <= 0 {
+				t.Errorf("exit code: want a failure, got %d", p.ExitCode())
+			}
+			if !strings.Contains(p.Log(), tc.want) {
+				t.Errorf("log: want it to hold %q, got\n%s", tc.want, p.Log())
+			}
+		})
+	}
+}
+
+func TestRunsWithKubeconfigFromEnvironment(t *testing.T) {
+	c, _ := clients(t)
+	startAs(t, local.User(t, user, admins), provider.Options{KubeconfigByEnv: true})
+	newFleet(t, c, 2).settle(t, c)
+}
+
+// get returns the answer to a GET request, with status code 0 and the error if there is none.
+func get(t *testing.T, url string) (code int, body string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return res.StatusCode, string(b)
+}

@@ -1,0 +1,114 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// user is whom the provider is on both servers, unless a test says otherwise.
+	user   = "provider"
+	admins = "system:masters"
+	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+	soon = 60 * time.Second
+	// workers is how many requests of a test are under way at a time.
+	workers = 20
+	// logTail is how much of the provider's log a failure shows, in bytes.
+	logTail = 4 << 10
+)
+
+// The local server has a garbage collector, which ends the use of ProviderConfigs by Objects that are gone.
+var (
+	local  = kube.Server{ControllerManager: true}
+	target kube.Server
+)
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
+	os.Exit(kube.Run(m, &local, &target))
+}
+
+// clients installs our kinds and returns clients of the control plane and of the target. At the end of the test it removes all that is
+// of our kinds; it must come before the start of a provider, which then ends first.
+func clients(t *testing.T) (c, tc client.Client) {
+	t.Helper()
+	local.InstallCRDs(t, filepath.Join("..", "..", "package", "crds"))
+	c = local.Client(t, apis.AddToScheme)
+	t.Cleanup(func() { wipe(t, c) })
+	return c, target.Client(t)
+}
+
+// binary returns the path of the built provider.
+func binary(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "_output", "bin", "provider"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("cannot find the provider, run make build: %v", err)
+	}
+	return path
+}
+
+// start starts the provider with flags, as an administrator of the control plane.
+func start(t *testing.T, args ...string) *provider.Process {
+	t.Helper()
+	return startAs(t, local.User(t, user, admins), provider.Options{Args: args})
+}
+
+// startAs starts the provider as a user of the control plane. At the end of the test it is killed, and if the test has failed its log is
+// shown.
+func startAs(t *testing.T, cfg *rest.Config, o provider.Options) *provider.Process {
+	t.Helper()
+	o.Binary, o.Dir, o.Kubeconfig = binary(t), t.TempDir(), kube.Kubeconfig(t, cfg)
+	p, err := provider.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if log := p.Log(); t.Failed() && log != "" {
+			t.Logf("log of the provider ends with\n%s", log[max(0, len(log)-logTail):])
+		}
+	})
+	return p
+}
+
+// each calls f with 0 to n-1, by several workers, and returns an error if there was one.
+func each(n int, f func(i int) error) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for failed.Load() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := f(i); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package provider
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+// grace is how long a provider that was asked to stop may take.
+const grace = 20 * time.Second
+
+// Options say how to run the provider.
+type Options struct {
+	// Binary is the path of the program.
+	Binary string
+	// Dir holds the log and the kubeconfig, and is made if it is not there.
+	Dir string
+	// Kubeconfig is the content of the kubeconfig of the control plane. It is given by flag, or, with KubeconfigByEnv, by the
+	// variable KUBECONFIG and no flag.
+	Kubeconfig      []byte
+	KubeconfigByEnv bool
+	// Args are flags beside those for the kubeconfig and the two addresses.
+	Args []string
+}
+
+// A Process is a provider that has been started. It may have ended.
+type Process struct {
+	cmd     *exec.Cmd
+	log     string
+	health  *port
+	metrics *port
+	exited  chan struct{} // closed when the process is gone
+}
+
+// Start starts a provider. It does not wait until it is ready.
+func Start(o Options) (*Process, error) {
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, errors.Wrap(err, "cannot make folder of provider")
+	}
+	kubeconfig := filepath.Join(o.Dir, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, o.Kubeconfig, 0o600); err != nil {
+		return nil, errors.Wrap(err, "cannot write kubeconfig of provider")
+	}
+	p := &Process{log: filepath.Join(o.Dir, "provider.log"), exited: make(chan struct{})}
+	if err := p.reserve(); err != nil {
+		return nil, err
+	}
+	args := []string{"--metrics-bind-address=" + p.metrics.addr(), "--health-probe-bind-addr=" + p.health.addr()}
+	env := without(os.Environ(), "KUBECONFIG")
+	if o.KubeconfigByEnv {
+		env = append(env, "KUBECONFIG="+kubeconfig)
+	} else {
+		args = append(args, "--kubeconfig="+kubeconfig)
+	}
+	p.cmd = exec.Command(o.Binary, append(args, o.Args...)...) //nolint:gosec,noctx // Callers choose the program, and end it.
+	p.cmd.Env, p.cmd.SysProcAttr = env, childAttributes()
+	if err := p.start(); err != nil {
+		p.release()
+		return nil, err
+	}
+	return p, nil
+}
+
+// start runs the command from a thread that lives as long as the command: a child that is to die with its parent dies with the thread
+// that started it. See package local.
+func (p *Process) start() error {
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errors.Wrap(err, "cannot open log of provider")
+	}
+	defer out.Close() //nolint:errcheck // The child has its own descriptor.
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // Never unlocked: the thread ends with this goroutine.
+		err := p.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		_ = p.cmd.Wait() // How it ended is in cmd.ProcessState.
+		p.release()
+		close(p.exited)
+	}()
+	return errors.Wrap(<-started, "cannot start provider")
+}
+
+// Stop asks the provider to end, and returns when it is gone. It is an error if it does not end in time, and is then killed, or if it
+// ends with another code than 0.
+func (p *Process) Stop() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // It may be gone already.
+	select {
+	case <-p.exited:
+	case <-time.After(grace):
+		p.Kill()
+		return errors.Errorf("provider has not ended within %s", grace)
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		return errors.Errorf("provider has ended with %s", p.cmd.ProcessState)
+	}
+	return nil
+}
+
+// Kill kills the provider, and returns when it is gone. It may be called again.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // It may be gone already.
+	<-p.exited
+}
+
+// Exited is closed when the provider is gone.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// ExitCode returns the code a provider that is gone has ended with, -1 if a signal has ended it.
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
+// Log returns what the provider has printed so far.
+func (p *Process) Log() string {
+	b, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// Healthz is the URL of the health probe.
+func (p *Process) Healthz() string { return "http://" + p.health.addr() + "/healthz" }
+
+// Readyz is the URL of the readiness probe.
+func (p *Process) Readyz() string { return "http://" + p.health.addr() + "/readyz" }
+
+// Metrics is the URL of the metrics.
+func (p *Process) Metrics() string { return "http://" + p.metrics.addr() + "/metrics" }
+
+// without returns an environment without a variable.
+func without(env []string, name string) []string {
+	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+}

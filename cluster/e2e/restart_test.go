@@ -1,0 +1,60 @@
+package e2e_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+func TestRestartWith1000(t *testing.T) {
+	c, _ := clients(t)
+	p := start(t)
+	f := newFleet(t, c, 1001)
+	added := f.objects[1000]
+	f.objects = f.objects[:1000]
+	f.settle(t, c)
+	p.Kill()
+
+	m := mark(t)
+	start(t)
+	if err := c.Create(t.Context(), added); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, c, added)
+	awaitSilence(t)
+
+	want := map[string]int{"update providerconfigs.kubernetes.crossplane.io/status": 1} // one user more
+	if diff := cmp.Diff(want, without(writes(m.onLocal(t)), added).Count()); diff != "" {
+		t.Errorf("writes to the control plane beside those for the new Object: -want, +got:\n%s", diff)
+	}
+	want = map[string]int{"patch configmaps": 1} // the new one
+	if diff := cmp.Diff(want, writes(m.onTarget(t)).Count()); diff != "" {
+		t.Errorf("writes to the target, dry runs included: -want, +got:\n%s", diff)
+	}
+	for server, asked := range map[string]kube.Requests{
+		"control plane": append(that(m.onLocal(t), "list"), local.Audit(t).Watches(m.local).By(user)...),
+		"target":        append(m.onTarget(t), target.Audit(t).Watches(m.target).By(user)...),
+	} {
+		got := asked.Count()
+		maps.DeleteFunc(got, func(what string, n int) bool { return n == 1 || what == "patch configmaps" })
+		if len(got) > 0 {
+			t.Errorf("requests to the %s: want each list, watch and discovery at most once, got %v", server, got)
+		}
+	}
+}
+
+// without leaves out requests about an Object: about itself, the record of use of its ProviderConfig, and its events.
+func without(r kube.Requests, o build.Object) kube.Requests {
+	var out kube.Requests
+	for _, e := range r {
+		if e.Name != o.GetName() && e.Name != string(o.GetUID()) && !strings.HasPrefix(e.Name, o.GetName()+".") {
+			out = append(out, e)
+		}
+	}
+	return out
+}
