@@ -62,6 +62,25 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+func TestRecorderLimitsNormalEvents(t *testing.T) {
+	var got []event.Reason
+	r := NewRecorder(heard{reasons: &got})
+	for range 10 * normalBurst {
+		r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("N", "n"))
+		r.WithAnnotations("a", "b").Event(withConditions(), event.Warning("W", errors.New("w")))
+	}
+	count := map[event.Reason]int{}
+	for _, reason := range got {
+		count[reason]++
+	}
+	if count["W"] != 10*normalBurst {
+		t.Errorf("Warnings are not limited: want %d, got %d", 10*normalBurst, count["W"])
+	}
+	if count["N"] < normalBurst || count["N"] > 2*normalBurst {
+		t.Errorf("Normal events are limited to about %d at once, got %d", normalBurst, count["N"])
+	}
+}
+
 func TestSameMetadata(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -6,6 +6,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -16,17 +17,30 @@ const (
 	reasonPaused  event.Reason = "ReconciliationPaused"
 )
 
-// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already.
+const (
+	// normalRate is how many Normal events a controller records each second, and normalBurst how many at once.
+	normalRate  = 10
+	normalBurst = 100
+)
+
+// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already; and Normal events
+// beyond a rate. Warnings are all recorded.
 type Recorder struct {
-	next event.Recorder
+	next    event.Recorder
+	normals *rate.Limiter
 }
 
 // NewRecorder returns a Recorder that hands on to another.
-func NewRecorder(next event.Recorder) Recorder { return Recorder{next: next} }
+func NewRecorder(next event.Recorder) Recorder {
+	return Recorder{next: next, normals: rate.NewLimiter(normalRate, normalBurst)}
+}
 
 // Event records an event about something new.
 func (r Recorder) Event(obj runtime.Object, e event.Event) {
 	if c, ok := obj.(resource.Conditioned); ok && known(c, e) {
+		return
+	}
+	if e.Type == event.TypeNormal && !r.normals.Allow() {
 		return
 	}
 	r.next.Event(obj, e)
@@ -34,7 +48,7 @@ func (r Recorder) Event(obj runtime.Object, e event.Event) {
 
 // WithAnnotations returns a Recorder that adds annotations to each event.
 func (r Recorder) WithAnnotations(keysAndValues ...string) event.Recorder {
-	return Recorder{next: r.next.WithAnnotations(keysAndValues...)}
+	return Recorder{next: r.next.WithAnnotations(keysAndValues...), normals: r.normals}
 }
 
 func known(c resource.Conditioned, e event.Event) bool {
