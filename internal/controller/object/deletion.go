@@ -44,10 +44,7 @@ func (e *external) locate() (bool, error) {
 		return false, errors.Wrap(err, "cannot find kind of resource")
 	}
 	e.mapping = m
-	if place(e.manifest, m) != nil {
-		return false, nil // Without a namespace it was never applied.
-	}
-	return true, nil
+	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
 // ours says whether a resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could

@@ -19,8 +19,9 @@ import (
 func record(obs *commonv1.ObjectObservation, live *unstructured.Unstructured, o Options) error {
 	seen := present(live, o)
 	was := map[string]any{}
-	if decode(obs.Manifest.Raw, &was) == nil && equality.Semantic.DeepEqual(essence(was), essence(seen)) &&
-		!(o.RemoveManagedFields && hasManagedFields(was)) {
+	err := decode(obs.Manifest.Raw, &was)
+	unwanted := o.RemoveManagedFields && hasManagedFields(was)
+	if err == nil && !unwanted && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
 		return nil
 	}
 	raw, err := json.Marshal(seen)

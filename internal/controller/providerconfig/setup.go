@@ -69,7 +69,7 @@ func configOf(obj client.Object, c scope.Config) (reconcile.Request, bool) {
 			n.Namespace = obj.GetNamespace()
 		}
 		return reconcile.Request{NamespacedName: n}, ref.Kind == c.Kinds.Config.Kind
-	case resource.LegacyProviderConfigUsage: //nolint:staticcheck // The cluster scope keeps the types of provider-kubernetes.
+	case resource.LegacyProviderConfigUsage:
 		return reconcile.Request{NamespacedName: types.NamespacedName{Name: u.GetProviderConfigReference().Name}}, true
 	}
 	return reconcile.Request{}, false
