@@ -135,23 +135,7 @@ func (t tally) most() []string {
 // what names a request, with its status code if it failed.
 func what(e local.AuditEvent) string {
 	if e.Code >= http.StatusBadRequest {
-		return fmt.Sprintf("%s %s, answered %d", e.Verb, subject(e), e.Code)
+		return fmt.Sprintf("%s %s, answered %d", e.Verb, e.Subject(), e.Code)
 	}
-	return e.Verb + " " + subject(e)
-}
-
-// subject says what a request is about: <resource>[.<group>][/<subresource>], or the path where there is no resource.
-func subject(e local.AuditEvent) string {
-	if e.Resource == "" {
-		path, _, _ := strings.Cut(e.URI, "?")
-		return path
-	}
-	s := e.Resource
-	if e.Group != "" {
-		s += "." + e.Group
-	}
-	if e.Subresource != "" {
-		s += "/" + e.Subresource
-	}
-	return s
+	return e.Verb + " " + e.Subject()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pkg/errors"
@@ -35,6 +36,22 @@ type AuditEvent struct {
 	Code        int    // HTTP status
 	Time        time.Time
 	URI         string
+}
+
+// Subject says what a request is about: <resource>[.<group>][/<subresource>], or the path where there is no resource.
+func (e AuditEvent) Subject() string {
+	if e.Resource == "" {
+		path, _, _ := strings.Cut(e.URI, "?")
+		return path
+	}
+	s := e.Resource
+	if e.Group != "" {
+		s += "." + e.Group
+	}
+	if e.Subresource != "" {
+		s += "/" + e.Subresource
+	}
+	return s
 }
 
 // ReadAudit returns the requests in an audit log, in the order of the log. A last line that is not complete yet is left out.

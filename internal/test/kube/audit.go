@@ -91,7 +91,7 @@ func (r Requests) Count() map[string]int {
 		if count == nil {
 			count = make(map[string]int)
 		}
-		count[e.Verb+" "+subject(e)]++
+		count[e.Verb+" "+e.Subject()]++
 	}
 	return count
 }
@@ -104,23 +104,7 @@ func (r Requests) String() string {
 		fmt.Fprintf(&b, "%6d %s\n", count[what], what)
 	}
 	for _, e := range r {
-		fmt.Fprintf(&b, "%s %s: %s %s/%s %d\n", e.Time.Format("15:04:05.000"), e.User, e.Verb+" "+subject(e), e.Namespace, e.Name, e.Code)
+		fmt.Fprintf(&b, "%s %s: %s %s/%s %d\n", e.Time.Format("15:04:05.000"), e.User, e.Verb+" "+e.Subject(), e.Namespace, e.Name, e.Code)
 	}
 	return b.String()
-}
-
-// subject says what a request is about: <resource>[.<group>][/<subresource>], or the path where there is no resource.
-func subject(e local.AuditEvent) string {
-	if e.Resource == "" {
-		path, _, _ := strings.Cut(e.URI, "?")
-		return path
-	}
-	s := e.Resource
-	if e.Group != "" {
-		s += "." + e.Group
-	}
-	if e.Subresource != "" {
-		s += "/" + e.Subresource
-	}
-	return s
 }
