@@ -7,7 +7,7 @@
 //
 //   - the floor: a plain client-go loop, 20 workers, that creates each Object and its ConfigMap and patches the Object's status once.
 //     It is what the servers and the machine cost, without a provider. It runs a second time at the end, when the provider is
-//     gone; ratios are to the mean of both, so that a machine that is busier at one end than at the other does not favour anybody.
+//     gone; the ratio is to the mean of both, and is worth as much as they are alike.
 //   - the creation of as many Objects with the provider running: requests, time, CPU and memory.
 //   - single changes with all these Objects standing: new ones, drift, rest, and a restart.
 //

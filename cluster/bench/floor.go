@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
@@ -76,31 +77,32 @@ func statusPatch(live *unstructured.Unstructured) ([]byte, error) {
 	return patch, errors.Wrap(err, "cannot encode status")
 }
 
-// clear deletes the Objects and ConfigMaps whose names begin with that of a phase.
+// clear deletes the Objects and ConfigMaps whose names begin with that of a phase, finalizers or not.
 func (b *bed) clear(ctx context.Context, phase string) error {
-	for _, of := range []struct {
-		server server
-		ns     string
-	}{{b.control, ""}, {b.target, namespace}} {
-		r := objects
-		if of.ns != "" {
-			r = configMaps
-		}
-		list, err := of.server.resource(r, of.ns).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return errors.Wrapf(err, "cannot list %s", r.Resource)
-		}
-		err = each(ctx, len(list.Items), func(ctx context.Context, i int) error {
-			if name := list.Items[i].GetName(); strings.HasPrefix(name, phase) {
-				return of.server.resource(r, of.ns).Delete(ctx, name, metav1.DeleteOptions{})
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	if err := clearOf(ctx, b.control.resource(objects, ""), phase); err != nil {
+		return err
 	}
-	return nil
+	return clearOf(ctx, b.target.resource(configMaps, namespace), phase)
+}
+
+func clearOf(ctx context.Context, c dynamic.ResourceInterface, phase string) error {
+	list, err := c.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return errors.Wrap(err, "cannot list")
+	}
+	return each(ctx, len(list.Items), func(ctx context.Context, i int) error {
+		o := list.Items[i]
+		if !strings.HasPrefix(o.GetName(), phase) {
+			return nil
+		}
+		if len(o.GetFinalizers()) > 0 {
+			released := []byte(`{"metadata":{"finalizers":null}}`)
+			if _, err := c.Patch(ctx, o.GetName(), types.MergePatchType, released, metav1.PatchOptions{}); err != nil {
+				return errors.Wrapf(err, "cannot take finalizers off %q", o.GetName())
+			}
+		}
+		return errors.Wrapf(c.Delete(ctx, o.GetName(), metav1.DeleteOptions{}), "cannot delete %q", o.GetName())
+	})
 }
 
 func unstructuredOf(obj any) (*unstructured.Unstructured, error) {

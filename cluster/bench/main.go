@@ -54,6 +54,9 @@ func run(o options) (rerr error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, errors.Errorf("not done after %s", o.timeout))
 	defer cancel()
 
+	if _, err := os.Stat(o.provider); err != nil {
+		return errors.Wrap(err, "cannot find the provider, run make build")
+	}
 	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
 	b, err := startBed(ctx, o)
 	if err != nil {
@@ -66,7 +69,7 @@ func run(o options) (rerr error) {
 	}()
 	r, err := benchObjects(ctx, b, o)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			return errors.Wrap(cause, err.Error())
 		}
 		return err

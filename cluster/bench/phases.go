@@ -49,6 +49,10 @@ func (b *bed) firstFloor(ctx context.Context, r *results) (err error) {
 
 func (b *bed) secondFloor(ctx context.Context, r *results) (err error) {
 	b.provider.Kill()
+	// As empty as the servers were the first time.
+	if err := b.clear(ctx, ""); err != nil {
+		return errors.Wrap(err, "cannot clean up")
+	}
 	r.floors[1], err = b.floor(ctx, "floor-b")
 	return err
 }

@@ -54,6 +54,7 @@ func (r results) printCreation(t table) {
 	t.row("provider, wall time", seconds(c.wall), "", "")
 	t.row("provider, Objects per second", rate(r.n, c.wall), "", "")
 	t.atMost("wall time over the floor's", c.wall.Seconds()/r.floor().Seconds(), wantRatio)
+	t.row("  over the slower and the faster floor", r.spread(), "", "")
 	t.row("to Ready, median", millis(c.ready.quantile(median)), "", "")
 	t.row("to Ready, p99", millis(c.ready.quantile(p99)), "", "")
 	t.row("CPU", seconds(c.cpu), "", "")

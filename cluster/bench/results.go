@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
@@ -40,6 +41,13 @@ type restarted struct {
 	mine    func(local.AuditEvent) bool // says whether a request is about the new Object
 	cpu     time.Duration
 	peak    int64
+}
+
+// spread is what the ratio would be with one floor only. If the two are far apart the machine was busy with other things at one end,
+// and the ratio says little.
+func (r results) spread() string {
+	slow, fast := max(r.floors[0], r.floors[1]), min(r.floors[0], r.floors[1])
+	return fmt.Sprintf("%.2f and %.2f", r.create.wall.Seconds()/slow.Seconds(), r.create.wall.Seconds()/fast.Seconds())
 }
 
 // floor is the mean of both.

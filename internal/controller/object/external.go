@@ -9,6 +9,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -160,17 +161,14 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	return e.pass.fail(e.see(o))
 }
 
-// distrust forgets how the target serves the kind if the target has answered as if it did not. That a namespace does not exist is
-// told the same way, by details that name it.
-func (e *external) distrust(err error) {
-	if !apierrors.IsNotFound(err) {
-		return
+// distrust forgets how the target serves the kind if the target has answered as if it did not, and says whether it has. A resource or
+// a namespace that does not exist is not found either, but by a handler that exists.
+func (e *external) distrust(err error) bool {
+	unserved := apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	if unserved {
+		e.cluster.InvalidateMapping(e.manifest.GroupVersionKind())
 	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces" {
-		return
-	}
-	e.cluster.InvalidateMapping(e.manifest.GroupVersionKind())
+	return unserved
 }
 
 // Delete requests the deletion of the resource that Observe has seen.

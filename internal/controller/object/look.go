@@ -64,7 +64,7 @@ func (e *external) lookThrough(ctx context.Context, scopes []watch.Scope) error 
 func (e *external) ask(ctx context.Context) error {
 	c := e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace())
 	u, err := c.Get(ctx, e.manifest.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) && !e.distrust(err) {
 		e.live = nil
 		return nil
 	}

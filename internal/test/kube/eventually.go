@@ -23,3 +23,14 @@ func Eventually(tb testing.TB, deadline time.Duration, what string, check func()
 		time.Sleep(pollInterval)
 	}
 }
+
+// Throughout calls check again and again for as long as a window lasts, and fails the test as soon as it does not say ok. It is for what
+// must not happen: the window must be longer than what would make it happen.
+func Throughout(tb testing.TB, window time.Duration, what string, check func() (ok bool, state string)) {
+	tb.Helper()
+	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(pollInterval) {
+		if ok, state := check(); !ok {
+			tb.Fatalf("%s: it did not stay so for %s, state: %s", what, window, state)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package object_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// asWritten returns an Object as a user writes it, with no field but those a user sets: our types always have spec.readiness.
+func asWritten(t *testing.T, c client.Client, o build.Object) *unstructured.Unstructured {
+	t.Helper()
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(content, "spec", "readiness")
+	unstructured.RemoveNestedField(content, "status")
+	return u
+}
+
+// TestSpecStaysAsWritten shows that the provider does not change a spec, by defaults neither: the generation of an Object says that.
+func TestSpecStaysAsWritten(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, asWritten(t, c, o))
+		awaitReady(t, c, o)
+		if o.GetGeneration() != 1 {
+			t.Errorf("generation of an Object that only the provider has written: want 1, got %d", o.GetGeneration())
+		}
+	})
+}
+
+// TestForeignMetadataDuringCreation shows that Objects whose metadata others write while they are made get conditions, our finalizer and
+// their resource, and keep what the others wrote. Crossplane writes owners at such moments.
+func TestForeignMetadataDuringCreation(t *testing.T) {
+	const count, writes = 40, 6
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		var writers sync.WaitGroup
+		objs := make([]build.Object, 0, count)
+		for i := range count {
+			o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("settings-%d", i)))
+			create(t, c, o)
+			objs = append(objs, o)
+			writers.Go(func() {
+				for n := range writes {
+					claim(t, c, o, n)
+				}
+			})
+		}
+		writers.Wait()
+		for i, o := range objs {
+			awaitReady(t, c, o)
+			if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: fmt.Sprintf("settings-%d", i)}, &corev1.ConfigMap{}); err != nil {
+				t.Errorf("resource of Object %s: %v", o.GetName(), err)
+			}
+			if len(o.GetFinalizers()) != 2 || len(o.GetOwnerReferences()) != 1 {
+				t.Errorf("Object %s: want our finalizer, theirs and their owner, got %v and %v", o.GetName(), o.GetFinalizers(), o.GetOwnerReferences())
+			}
+			release(t, c, o)
+			remove(t, c, o)
+		}
+	})
+}
+
+// foreign returns what another manager applies to the metadata of an Object.
+func foreign(t *testing.T, c client.Client, o build.Object, metadata map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		t.Error(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(o.GetNamespace())
+	u.SetName(o.GetName())
+	return u
+}
+
+// claim adds a finalizer and an owner of somebody else's to an Object.
+func claim(t *testing.T, c client.Client, o build.Object, n int) {
+	t.Helper()
+	u := foreign(t, c, o.DeepCopyObject().(build.Object), map[string]any{
+		"finalizers": []any{"example.org/theirs"},
+		"ownerReferences": []any{map[string]any{
+			"apiVersion": "example.org/v1", "kind": "Owner", "name": fmt.Sprintf("owner-%d", n), "uid": "owner",
+		}},
+	})
+	if err := c.Patch(t.Context(), u, client.Apply, client.ForceOwnership, client.FieldOwner("claimant")); err != nil {
+		t.Error(err)
+	}
+}
+
+// release gives up what claim has added.
+func release(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	if err := c.Patch(t.Context(), foreign(t, c, o, map[string]any{}), client.Apply, client.FieldOwner("claimant")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLongName shows that an Object whose name is longer than a field manager may be is applied, found again and deleted.
+func TestLongName(t *testing.T) {
+	const nameMax, managerMax = 200, 128
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		key := types.NamespacedName{Namespace: tns, Name: "settings"}
+		want := map[string]string{"color": "blue"}
+		long := tns + "-" + strings.Repeat("x", nameMax-len(tns)-1)
+		o := s.Object(ns, long, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		cm := awaitData(t, tc, key, want)
+		for _, f := range cm.GetManagedFields() {
+			if len(f.Manager) > managerMax {
+				t.Errorf("field manager: want at most %d characters, got %q", managerMax, f.Manager)
+			}
+		}
+		cm.Data["color"] = "red"
+		if err := tc.Update(t.Context(), cm); err != nil {
+			t.Fatal(err)
+		}
+		awaitData(t, tc, key, want)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		awaitGone(t, tc, cm)
+	})
+}
+
+// TestDeletionsAreSlowedDown shows that a resource which somebody deletes again and again does not make the provider spin.
+func TestDeletionsAreSlowedDown(t *testing.T) {
+	const window, most = 15 * time.Second, 130 // A hundred at once, one a second after that, and some for a slow machine.
+	c, tc := provide(t), target.Client(t)
+	s := build.Cluster()
+	tns := target.Namespace(t)
+	ns, pc := connect(t, c, s, targetUser(t))
+	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	comebacks := 0
+	kube.Throughout(t, window, fmt.Sprintf("at most %d creations", most), func() (bool, string) {
+		if tc.Delete(t.Context(), configMap(tns, "settings")) == nil {
+			comebacks++
+		}
+		return comebacks <= most, fmt.Sprintf("%d deletions", comebacks)
+	})
+	t.Logf("%d deletions in %s", comebacks, window)
+	awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+}

@@ -1,0 +1,105 @@
+package object_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// unsupportedReadiness is a readiness whose behaviour does not exist yet.
+var unsupportedReadiness = commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: "true"}
+
+// TestDeletionNeedsNoGoodSpec shows that an Object whose spec has been spoiled can be deleted, and takes along the resource it has made.
+func TestDeletionNeedsNoGoodSpec(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	for name, s := range map[string]struct {
+		reason string
+		change func(tns string, o build.Object)
+		want   xpv2.ConditionReason
+	}{
+		"ReadinessUnsupported": {
+			reason: "A field that is not supported does not hold up deletion.",
+			change: func(_ string, o build.Object) { o.Desired().Readiness = unsupportedReadiness },
+			want:   commonv1.ReasonInvalidManifest,
+		},
+		"NamespaceRemoved": {
+			reason: "A manifest that lost its namespace was applied when it had one.",
+			change: func(_ string, o build.Object) {
+				o.Desired().ForProvider.Manifest = build.Raw(build.Manifest{
+					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "settings"},
+				})
+			},
+			want: commonv1.ReasonInvalidManifest,
+		},
+		"KindUnknown": {
+			reason: "The target need not serve the kind the manifest names now.",
+			change: func(tns string, o build.Object) {
+				m := build.ConfigMap(tns, "settings", "color", "blue")
+				m["kind"] = "ConfigMapp"
+				o.Desired().ForProvider.Manifest = build.Raw(m)
+			},
+			want: commonv1.ReasonUnknownKind,
+		},
+		"GroupUnknown": {
+			reason: "Nor its group.",
+			change: func(tns string, o build.Object) {
+				m := build.ConfigMap(tns, "settings", "color", "blue")
+				m["apiVersion"] = "nobody.example.org/v1"
+				o.Desired().ForProvider.Manifest = build.Raw(m)
+			},
+			want: commonv1.ReasonUnknownKind,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, scope build.Scope) {
+				t.Cleanup(func() {
+					if t.Failed() {
+						t.Log(s.reason)
+					}
+				})
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, scope, targetUser(t))
+				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+				create(t, c, o)
+				awaitReady(t, c, o)
+				made := observed(t, o)
+
+				patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
+				s.change(tns, o)
+				if err := c.Patch(t.Context(), o, patch); err != nil {
+					t.Fatal(err)
+				}
+				awaitCondition(t, c, o, failed(s.want))
+				remove(t, c, o)
+				awaitGone(t, c, o)
+				awaitGone(t, tc, made)
+			})
+		})
+	}
+}
+
+// TestDeletionOfNeverApplied shows that an Object which could never be applied can be deleted, and that a resource of its name is left
+// alone.
+func TestDeletionOfNeverApplied(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		theirs := configMap(tns, "settings")
+		create(t, tc, theirs)
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		o.Desired().Readiness = unsupportedReadiness
+		create(t, c, o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+			t.Errorf("a resource this Object has not applied must survive: %v", err)
+		}
+	})
+}

@@ -1,0 +1,111 @@
+package object_test
+
+import (
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/google/go-cmp/cmp"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestObserverSeesOurWrites shows that an Object which only looks is told of what another one writes. The poll interval of these tests
+// would show it a change in five seconds, so that ten in a row would take too long.
+func TestObserverSeesOurWrites(t *testing.T) {
+	const changes = 10
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		writer := s.Object(ns, tns+"-writer", pc, build.ConfigMap(tns, "settings", "step", "first"))
+		create(t, c, writer)
+		awaitReady(t, c, writer)
+		reader := s.Object(ns, tns+"-reader", pc, build.ConfigMap(tns, "settings"))
+		reader.SetManagementPolicies(observeOnly)
+		create(t, c, reader)
+		awaitReady(t, c, reader)
+
+		step := 0
+		kube.Eventually(t, soon, strconv.Itoa(changes)+" changes to be seen", func() (bool, string) {
+			want := map[string]string{"step": strconv.Itoa(step)}
+			setManifest(t, c, writer, build.ConfigMap(tns, "settings", "step", want["step"]))
+			awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, want)
+			awaitObserved(t, c, reader, want)
+			step++
+			return step == changes, strconv.Itoa(step) + " seen"
+		})
+	})
+}
+
+// awaitObserved waits until the status of an Object shows a ConfigMap with some data.
+func awaitObserved(t *testing.T, c client.Client, o build.Object, want map[string]string) {
+	t.Helper()
+	kube.Eventually(t, soon, "the status of "+o.GetName()+" to show the data", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		got := observed(t, o).Data
+		return cmp.Equal(want, got), cmp.Diff(want, got)
+	})
+}
+
+// TestTakeoverIsNoticed shows that two Objects which want different values of one field each notice what the other writes, as they would
+// notice anybody. At the poll interval of these tests they would write four times in the time given here.
+func TestTakeoverIsNoticed(t *testing.T) {
+	const writes = 30
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		who := tns + "-pair"
+		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
+		first := s.Object(ns, tns+"-first", pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, first)
+		awaitReady(t, c, first)
+		audit := target.Audit(t)
+		mark := audit.Mark()
+		second := s.Object(ns, tns+"-second", pc, build.ConfigMap(tns, "settings", "color", "red"))
+		second.SetManagementPolicies(neverDelete)
+		create(t, c, second)
+		kube.Eventually(t, soon, "both to write in turn", func() (bool, string) {
+			got := audit.Since(mark).By(who).Count()["patch configmaps"]
+			return got >= writes, strconv.Itoa(got) + " writes"
+		})
+
+		remove(t, c, second)
+		awaitGone(t, c, second)
+		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+	})
+}
+
+// TestWatchedResourceThatIsMissing shows that an Object which may not make its resource is not ready while there is none, be it that there
+// never was one or that it has gone.
+func TestWatchedResourceThatIsMissing(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	notReady := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}
+	for name, p := range map[string]xpv2.ManagementPolicies{"Observe": observeOnly, "ObserveDelete": observeDelete} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, s, targetUser(t))
+				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+				o.SetManagementPolicies(p)
+				create(t, c, o)
+				awaitCondition(t, c, o, notReady)
+
+				create(t, tc, configMap(tns, "settings"))
+				awaitReady(t, c, o)
+				remove(t, tc, configMap(tns, "settings"))
+				awaitCondition(t, c, o, notReady)
+				remove(t, c, o)
+				awaitGone(t, c, o)
+			})
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package kube
+
+import (
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// A Proxy stands between clients and a server, until the test ends. It passes bytes on.
+type Proxy struct {
+	to string
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // of both sides
+}
+
+// NewProxy starts a Proxy in front of the server of a configuration, and returns it and a configuration that goes through it.
+func NewProxy(tb testing.TB, cfg *rest.Config) (*Proxy, *rest.Config) {
+	tb.Helper()
+	u, err := url.Parse(cfg.Host)
+	if err != nil {
+		tb.Fatalf("cannot parse address of server: %v", err)
+	}
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp4", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		tb.Fatalf("cannot listen: %v", err)
+	}
+	p := &Proxy{to: u.Host, conns: map[net.Conn]struct{}{}}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { p.serve(conn) })
+		}
+	})
+	tb.Cleanup(func() {
+		_ = l.Close()
+		p.Cut()
+		serving.Wait()
+	})
+	cfg = rest.CopyConfig(cfg)
+	u.Host = l.Addr().String()
+	cfg.Host = u.String()
+	return p, cfg
+}
+
+// Cut ends all connections there are, without a farewell. New ones are accepted as before.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+}
+
+func (p *Proxy) serve(client net.Conn) {
+	server, err := net.Dial("tcp4", p.to)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	p.note(client, server)
+	var passing sync.WaitGroup
+	pass := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		_, _ = to.Close(), from.Close()
+	}
+	passing.Go(func() { pass(server, client) })
+	passing.Go(func() { pass(client, server) })
+	passing.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, client)
+	delete(p.conns, server)
+}
+
+func (p *Proxy) note(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		p.conns[c] = struct{}{}
+	}
+}
