@@ -22,16 +22,20 @@ import (
 const warmUp = 50
 
 // floor measures what Objects and ConfigMaps cost without a provider, and removes them again. No provider may run meanwhile.
-func (b *bed) floor(ctx context.Context, phase string) (time.Duration, error) {
+func (b *bed) floor(ctx context.Context, phase string) (f floored, err error) {
 	if err := b.floorOf(ctx, phase+"-warm", warmUp); err != nil {
-		return 0, err
+		return f, err
 	}
-	begin := time.Now()
-	if err := b.floorOf(ctx, phase, b.options.n); err != nil {
-		return 0, err
+	f.cpu, err = spend(func() error {
+		begin := time.Now()
+		err := b.floorOf(ctx, phase, b.options.n)
+		f.wall = time.Since(begin)
+		return err
+	})
+	if err != nil {
+		return f, err
 	}
-	took := time.Since(begin)
-	return took, errors.Wrap(b.clear(ctx, phase), "cannot clean up")
+	return f, errors.Wrap(b.clear(ctx, phase), "cannot clean up")
 }
 
 func (b *bed) floorOf(ctx context.Context, phase string, n int) error {

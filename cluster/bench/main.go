@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-const usage = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] objects\n"
+const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] objects\n"
 
 // Exit codes.
 const (
@@ -36,7 +36,7 @@ func main() {
 	flag.StringVar(&o.crds, "crds", "package/crds", "folder of the CustomResourceDefinitions")
 	flag.IntVar(&o.n, "n", 1000, "how many Objects")
 	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "deadline of all of it")
-	flag.Usage = func() { fmt.Fprint(os.Stderr, usage) }
+	flag.Usage = func() { fmt.Fprint(os.Stderr, synopsis) }
 	flag.Parse()
 	if flag.NArg() != 1 || flag.Arg(0) != "objects" || o.n < 1 {
 		flag.Usage()

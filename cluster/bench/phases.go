@@ -66,7 +66,11 @@ func (b *bed) createAll(ctx context.Context, r *results) error {
 	if err != nil {
 		return err
 	}
-	if r.create.wall, r.create.ready, err = b.createObjects(ctx, "object", r.n); err != nil {
+	r.create.all, err = spend(func() (err error) {
+		r.create.wall, r.create.ready, err = b.createObjects(ctx, "object", r.n)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	progressf("%d Objects are Ready after %.1fs, waiting for the provider to settle", r.n, r.create.wall.Seconds())

@@ -49,15 +49,18 @@ func (r results) print(w io.Writer) error {
 func (r results) printCreation(t table) {
 	c := r.create
 	t.head("CREATION")
-	t.row("floor, wall time", fmt.Sprintf("%s (%s before, %s after)", seconds(r.floor()), seconds(r.floors[0]), seconds(r.floors[1])), "", "")
+	t.row("floor, wall time", fmt.Sprintf("%s (%s before, %s after)", seconds(r.floor()), seconds(r.floors[0].wall), seconds(r.floors[1].wall)), "", "")
 	t.row("floor, Objects per second", rate(r.n, r.floor()), "", "")
 	t.row("provider, wall time", seconds(c.wall), "", "")
 	t.row("provider, Objects per second", rate(r.n, c.wall), "", "")
 	t.atMost("wall time over the floor's", c.wall.Seconds()/r.floor().Seconds(), wantRatio)
 	t.row("  over the slower and the faster floor", r.spread(), "", "")
+	t.row("floor, CPU", r.floorCPU().String(), "", "")
+	t.row("provider, CPU", c.all.String(), "", "")
+	t.row("CPU over the floor's", fmt.Sprintf("%.2f", c.all.sum().Seconds()/r.floorCPU().sum().Seconds()), "", "")
 	t.row("to Ready, median", millis(c.ready.quantile(median)), "", "")
 	t.row("to Ready, p99", millis(c.ready.quantile(p99)), "", "")
-	t.row("CPU", seconds(c.cpu), "", "")
+	t.row("CPU of the provider until settled", seconds(c.cpu), "", "")
 	t.atMost("peak RSS, MB", float64(c.peak)/mega, wantPeakMB)
 }
 

@@ -10,8 +10,8 @@ import (
 // results are all that is measured.
 type results struct {
 	n      int
-	load   [2]string        // of the machine, before and after
-	floors [2]time.Duration // wall time, before and after
+	load   [2]string  // of the machine, before and after
+	floors [2]floored // before and after
 	create created
 	pickup durations
 	drift  durations
@@ -19,12 +19,19 @@ type results struct {
 	again  restarted
 }
 
+// floored is one run of the floor.
+type floored struct {
+	wall time.Duration
+	cpu  usage
+}
+
 // created is the creation of all Objects.
 type created struct {
 	wall    time.Duration // from the first request to the last Object that is Ready
 	ready   durations     // from the request to Ready, of each
 	traffic traffic
-	cpu     time.Duration // of the provider, since its start
+	all     usage         // until the last Object is Ready
+	cpu     time.Duration // of the provider, since its start, until it has settled
 	peak    int64         // bytes
 }
 
@@ -46,9 +53,20 @@ type restarted struct {
 // spread is what the ratio would be with one floor only. If the two are far apart the machine was busy with other things at one end,
 // and the ratio says little.
 func (r results) spread() string {
-	slow, fast := max(r.floors[0], r.floors[1]), min(r.floors[0], r.floors[1])
+	slow, fast := max(r.floors[0].wall, r.floors[1].wall), min(r.floors[0].wall, r.floors[1].wall)
 	return fmt.Sprintf("%.2f and %.2f", r.create.wall.Seconds()/slow.Seconds(), r.create.wall.Seconds()/fast.Seconds())
 }
 
 // floor is the mean of both.
-func (r results) floor() time.Duration { return (r.floors[0] + r.floors[1]) / 2 }
+func (r results) floor() time.Duration { return (r.floors[0].wall + r.floors[1].wall) / 2 }
+
+// floorCPU is the mean of both.
+func (r results) floorCPU() usage {
+	mean := usage{}
+	for _, f := range r.floors {
+		for name, d := range f.cpu {
+			mean[name] += d / time.Duration(len(r.floors))
+		}
+	}
+	return mean
+}

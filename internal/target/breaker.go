@@ -13,9 +13,11 @@ import (
 const (
 	// slowAfter is how long a request may stay unanswered before the target is probed beside it.
 	slowAfter = 2 * time.Second
-	// slowMost is how many requests may stay unanswered for longer than that. More are given up: they would hold workers that other
-	// targets need.
-	slowMost = 10
+	// lateAfter is how long a request may stay unanswered before it counts as late. A busy server may take seconds, and what is given up
+	// must be sent again.
+	lateAfter = 5 * time.Second
+	// lateMost is how many requests may be late. More are given up: they would hold workers that other targets need.
+	lateMost = 20
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
 	// probeInterval is the pause between probes of a target that does not answer.
@@ -112,8 +114,9 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	late := time.AfterFunc(slowAfter, func() { b.late(f) })
+	slow, late := time.AfterFunc(slowAfter, b.suspect), time.AfterFunc(lateAfter, func() { b.late(f) })
 	res, err := b.next.RoundTrip(req.WithContext(ctx))
+	slow.Stop()
 	late.Stop()
 	b.leave(f)
 	if err == nil {
@@ -139,29 +142,26 @@ func (b *breaker) enter(f *flight) error {
 	if err := b.verdict(); err != nil {
 		return err
 	}
-	if b.slow >= slowMost {
+	if b.slow >= lateMost {
 		return unreachableError{cause: errSlow}
 	}
 	b.flights[f] = struct{}{}
 	return nil
 }
 
-// late notes that a request is not answered in time, or gives it up if there are too many of its kind. The target is suspect then.
+// late notes that a request is not answered in time, or gives it up if there are too many of its kind.
 func (b *breaker) late(f *flight) {
 	b.mu.Lock()
-	_, waiting := b.flights[f]
-	switch {
-	case !waiting:
-	case b.slow >= slowMost:
+	defer b.mu.Unlock()
+	if _, waiting := b.flights[f]; !waiting {
+		return
+	}
+	if b.slow >= lateMost {
 		f.cancel(unreachableError{cause: errSlow})
-	default:
-		f.slow = true
-		b.slow++
+		return
 	}
-	b.mu.Unlock()
-	if waiting {
-		b.suspect()
-	}
+	f.slow = true
+	b.slow++
 }
 
 // leave notes that a request is over.

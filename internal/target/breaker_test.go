@@ -145,7 +145,7 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 
 // TestBreakerBoundsSlowRequests shows that a target which answers probes but nothing else holds few of those who ask it.
 func TestBreakerBoundsSlowRequests(t *testing.T) {
-	const requests = 3 * slowMost
+	const requests = 3 * lateMost
 	hang := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/version" {
@@ -164,7 +164,7 @@ func TestBreakerBoundsSlowRequests(t *testing.T) {
 	for range requests {
 		go func() { errs <- send(context.Background(), t, b, s.URL+"/hangs") }()
 	}
-	for range requests - slowMost {
+	for range requests - lateMost {
 		select {
 		case err := <-errs:
 			if !IsUnreachable(err) {
@@ -178,7 +178,7 @@ func TestBreakerBoundsSlowRequests(t *testing.T) {
 		t.Errorf("While many are late a new request fails at once: got %v", err)
 	}
 	close(hang)
-	for range slowMost {
+	for range lateMost {
 		if err := <-errs; err != nil {
 			t.Errorf("Those within the bound may wait for their answer: got %v", err)
 		}

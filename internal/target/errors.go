@@ -13,7 +13,7 @@ import (
 var ErrUnreachable = errors.New("target is unreachable")
 
 // errSlow is the cause of errors from a target that answers probes but keeps too many requests waiting.
-var errSlow = errors.Errorf("more than %d requests wait for longer than %s", slowMost, slowAfter)
+var errSlow = errors.Errorf("more than %d requests wait for longer than %s", lateMost, lateAfter)
 
 // IsUnreachable says whether an error means that the target does not answer.
 func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }

@@ -15,30 +15,66 @@ const ticksPerSecond = 100
 
 // Fields of /proc/<pid>/stat behind the name of the program, which is in brackets. See proc_pid_stat(5), where the state is field 3.
 const (
+	fieldParent     = 4 - 3
 	fieldUserTime   = 14 - 3
 	fieldSystemTime = 15 - 3
 )
 
 // CPU returns the processor time the provider has used.
 func (p *Process) CPU() (time.Duration, error) {
-	b, err := os.ReadFile(p.proc("stat"))
+	s, err := readStat(p.cmd.Process.Pid)
+	return s.cpu, err
+}
+
+// FamilyCPU returns the processor time that this program and its children, a provider among them, have used so far, by the name of the
+// program. What a child has used is left out once the child is gone.
+func FamilyCPU() (map[string]time.Duration, error) {
+	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return 0, errors.Wrap(err, "cannot read CPU time of provider")
+		return nil, errors.Wrap(err, "cannot list processes")
 	}
-	_, rest, _ := strings.Cut(string(b), ") ")
+	used := map[string]time.Duration{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue // Not a process.
+		}
+		s, err := readStat(pid)
+		if err != nil {
+			continue // It has ended since.
+		}
+		if pid == os.Getpid() || s.parent == os.Getpid() {
+			used[s.name] += s.cpu
+		}
+	}
+	return used, nil
+}
+
+// A stat is what /proc tells about a process.
+type stat struct {
+	name   string // of the program, the first 15 bytes
+	parent int
+	cpu    time.Duration
+}
+
+func readStat(pid int) (stat, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, errors.Wrap(err, "cannot read CPU time of process")
+	}
+	head, rest, _ := strings.Cut(string(b), ") ")
+	_, name, _ := strings.Cut(head, "(")
 	fields := strings.Fields(rest)
 	if len(fields) <= fieldSystemTime {
-		return 0, errors.Errorf("cannot read CPU time of provider from %q", b)
+		return stat{}, errors.Errorf("cannot read CPU time of process from %q", b)
 	}
-	var ticks int64
-	for _, i := range []int{fieldUserTime, fieldSystemTime} {
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0, errors.Wrap(err, "cannot read CPU time of provider")
+	var n [3]int64
+	for i, f := range []int{fieldParent, fieldUserTime, fieldSystemTime} {
+		if n[i], err = strconv.ParseInt(fields[f], 10, 64); err != nil {
+			return stat{}, errors.Wrap(err, "cannot read CPU time of process")
 		}
-		ticks += n
 	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond, nil
+	return stat{name: name, parent: int(n[0]), cpu: time.Duration(n[1]+n[2]) * time.Second / ticksPerSecond}, nil
 }
 
 // RSS returns how many bytes of memory the provider holds.
@@ -49,7 +85,7 @@ func (p *Process) PeakRSS() (int64, error) { return p.memory("VmHWM") }
 
 // memory returns a field of /proc/<pid>/status, in bytes.
 func (p *Process) memory(field string) (int64, error) {
-	b, err := os.ReadFile(p.proc("status"))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, errors.Wrap(err, "cannot read memory of provider")
 	}
@@ -60,8 +96,4 @@ func (p *Process) memory(field string) (int64, error) {
 		}
 	}
 	return 0, errors.Errorf("cannot find %s of provider", field)
-}
-
-func (p *Process) proc(file string) string {
-	return fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file)
 }

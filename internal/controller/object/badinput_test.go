@@ -169,7 +169,7 @@ func forbidden() sickness {
 	return sickness{
 		reason: "What the target denies is said, and done once it is allowed.",
 		make: func(t *testing.T, w world) build.Object {
-			_, pc := connectAs(t, w, target.User(t, w.target))
+			pc := connectAs(t, w, target.User(t, w.target))
 			o := w.object(build.ConfigMap(w.target, "secretive"))
 			setConfig(o, pc)
 			return o

@@ -90,7 +90,7 @@ func TestDeletionOfNeverApplied(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
-		theirs := configMap(tns, "settings")
+		theirs := emptySettings(tns)
 		create(t, tc, theirs)
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 		o.Desired().Readiness = unsupportedReadiness

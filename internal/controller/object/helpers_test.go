@@ -19,6 +19,9 @@ import (
 // for an unknown kind, and than the second by which times in conditions differ.
 const calm = 5 * time.Second
 
+// promptly is how long what must not wait for the poll interval of these tests, 5 s, may take.
+const promptly = 3 * time.Second
+
 var (
 	// observeOnly is the policy of an Object that only looks.
 	observeOnly = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
@@ -28,9 +31,9 @@ var (
 	neverDelete = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate}
 )
 
-// configMap returns an empty ConfigMap.
-func configMap(namespace, name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, name)}
+// emptySettings returns a ConfigMap of the name most tests use.
+func emptySettings(namespace string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, "settings")}
 }
 
 // remove requests the deletion of a resource.

@@ -68,13 +68,13 @@ func connectWith(t *testing.T, c client.Client, s build.Scope, kubeconfig []byte
 	return namespace, namespace
 }
 
-// connectAs makes another ProviderConfig in the namespace of a world.
-func connectAs(t *testing.T, w world, cfg *rest.Config) (namespace, name string) {
+// connectAs makes another ProviderConfig in the namespace of a world, and returns its name.
+func connectAs(t *testing.T, w world, cfg *rest.Config) string {
 	t.Helper()
-	name = w.namespace + "-other"
+	name := w.namespace + "-other"
 	create(t, w.c, secret(w.namespace, "other", kube.Kubeconfig(t, cfg)),
 		w.scope.Config(w.namespace, name, build.FromSecret(w.namespace, "other")))
-	return w.namespace, name
+	return name
 }
 
 // setConfig makes an Object refer to another ProviderConfig of its scope.

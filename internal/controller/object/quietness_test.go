@@ -51,7 +51,7 @@ func unreachable(does string, address func(testing.TB) string) sickness {
 	return sickness{
 		reason: "A target that " + does + " is reported once.",
 		make: func(t *testing.T, w world) build.Object {
-			_, pc := connectAs(t, w, nowhere(address(t)))
+			pc := connectAs(t, w, nowhere(address(t)))
 			o := w.object(build.ConfigMap(w.target, "settings"))
 			setConfig(o, pc)
 			return o

@@ -99,9 +99,9 @@ func TestWatchedResourceThatIsMissing(t *testing.T) {
 				create(t, c, o)
 				awaitCondition(t, c, o, notReady)
 
-				create(t, tc, configMap(tns, "settings"))
+				create(t, tc, emptySettings(tns))
 				awaitReady(t, c, o)
-				remove(t, tc, configMap(tns, "settings"))
+				remove(t, tc, emptySettings(tns))
 				awaitCondition(t, c, o, notReady)
 				remove(t, c, o)
 				awaitGone(t, c, o)
