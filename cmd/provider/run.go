@@ -73,6 +73,9 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot make target registry")
 	}
 	defer registry.Close()
+	if !f.debug {
+		log = logging.NewNopLogger() // Reconcilers say all else at level debug, and encoding what is not printed costs as much.
+	}
 	if err := controller.Setup(mgr, options(f, log, registry)); err != nil {
 		return errors.Wrap(err, "cannot set up controllers")
 	}

@@ -19,8 +19,8 @@ const (
 
 const (
 	// normalRate is how many Normal events a controller records each second, and normalBurst how many at once.
-	normalRate  = 10
-	normalBurst = 100
+	normalRate  = 5
+	normalBurst = 50
 )
 
 // A Recorder drops events that say what the conditions of the object, as they were before this pass, say already; and Normal events

@@ -52,7 +52,7 @@ func TestSpecStaysAsWritten(t *testing.T) {
 // TestForeignMetadataDuringCreation shows that Objects whose metadata others write while they are made get conditions, our finalizer and
 // their resource at once, not with the next poll, and keep what the others wrote. Crossplane writes owners at such moments.
 func TestForeignMetadataDuringCreation(t *testing.T) {
-	const count, writes = 40, 8
+	const count, writes = 20, 8
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)

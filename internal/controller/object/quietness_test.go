@@ -70,8 +70,8 @@ func abandon(t *testing.T, c client.Client, o build.Object) {
 	}
 }
 
-// TestCutConnectionIsNoOutage shows that a target whose connections break once, and which answers new ones, is not called unreachable: of
-// 20 settled Objects none is written. The watch comes back.
+// TestCutConnectionIsNoOutage shows that a target whose connections break, and the next one too, but which then answers, is not called
+// unreachable: of 20 settled Objects none is written. The watch comes back.
 func TestCutConnectionIsNoOutage(t *testing.T) {
 	const count = 20
 	c, tc := provide(t), target.Client(t)
@@ -88,7 +88,7 @@ func TestCutConnectionIsNoOutage(t *testing.T) {
 		for _, o := range objs {
 			awaitReady(t, c, o)
 		}
-		proxy.Cut()
+		proxy.Cut(1)
 		staysUnwritten(t, c, objs...)
 
 		key := types.NamespacedName{Namespace: tns, Name: "settings-0"}

@@ -99,7 +99,7 @@ func TestWithdrawnRightsAreReported(t *testing.T) {
 
 		remove(t, tc, binding)
 		awaitDenied(t, target.User(t, who), tns, apierrors.IsForbidden)
-		proxy.Cut() // A server ends watches after some minutes, and checks rights when they begin.
+		proxy.Cut(0) // A server ends watches after some minutes, and checks rights when they begin.
 		awaitCondition(t, c, o, failed(commonv1.ReasonForbidden))
 
 		create(t, tc, administrators(tns, binding.Subjects...))
@@ -130,7 +130,7 @@ func TestExpiredTokenIsReported(t *testing.T) {
 
 	remove(t, tc, account)
 	awaitDenied(t, direct, tns, apierrors.IsUnauthorized)
-	proxy.Cut()
+	proxy.Cut(0)
 	awaitCondition(t, c, o, failed(commonv1.ReasonForbidden))
 
 	setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))

@@ -21,8 +21,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// gather is how long records of use are gathered before the users are counted.
-const gather = 500 * time.Millisecond
+const (
+	// gatherNew is how long new records of use are gathered before the users are counted.
+	gatherNew = 3 * time.Second
+	// gatherGone is how long vanished ones are, for which a deleted ProviderConfig may wait.
+	gatherGone = 500 * time.Millisecond
+)
 
 // Setup adds the controller of one kind of ProviderConfig to a manager.
 func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
@@ -44,18 +48,18 @@ func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
 // gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.
 func gathered(c scope.Config) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	later := func(obj client.Object, q queue) {
+	later := func(obj client.Object, q queue, gather time.Duration) {
 		if req, ok := configOf(obj, c); ok {
 			q.AddAfter(req, gather)
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { later(e.Object, q) },
+		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { later(e.Object, q, gatherNew) },
 		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			later(e.ObjectOld, q) // It may have named another ProviderConfig.
-			later(e.ObjectNew, q)
+			later(e.ObjectOld, q, gatherGone) // It may have named another ProviderConfig.
+			later(e.ObjectNew, q, gatherNew)
 		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { later(e.Object, q) },
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { later(e.Object, q, gatherGone) },
 	}
 }
 

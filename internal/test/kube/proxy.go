@@ -16,6 +16,7 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // of both sides
+	spoil int                   // how many connections to come are ended at once
 }
 
 // NewProxy starts a Proxy in front of the server of a configuration, and returns it and a configuration that goes through it.
@@ -42,7 +43,7 @@ func NewProxy(tb testing.TB, cfg *rest.Config) (*Proxy, *rest.Config) {
 	})
 	tb.Cleanup(func() {
 		_ = l.Close()
-		p.Cut()
+		p.Cut(0)
 		serving.Wait()
 	})
 	cfg = rest.CopyConfig(cfg)
@@ -51,19 +52,40 @@ func NewProxy(tb testing.TB, cfg *rest.Config) (*Proxy, *rest.Config) {
 	return p, cfg
 }
 
-// Cut ends all connections there are, without a farewell. New ones are accepted as before.
-func (p *Proxy) Cut() {
+// Cut ends all connections there are and the next few that are made, without a farewell. After that all is as before.
+func (p *Proxy) Cut(next int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.spoil = next
 	for c := range p.conns {
-		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0)
-		}
-		_ = c.Close()
+		reset(c)
 	}
 }
 
+// reset ends a connection without a farewell.
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// spoils says whether a new connection is to be ended at once.
+func (p *Proxy) spoils() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.spoil == 0 {
+		return false
+	}
+	p.spoil--
+	return true
+}
+
 func (p *Proxy) serve(client net.Conn) {
+	if p.spoils() {
+		reset(client)
+		return
+	}
 	server, err := net.Dial("tcp4", p.to)
 	if err != nil {
 		_ = client.Close()
