@@ -10,6 +10,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0
 # Servers and tools find each other by path, never by what happens to be installed.
 export PATH := $(TOOLS):$(PATH)
 
+# A cache of this clone's own: one shared by clones hands one the findings of another, under paths that no exclusion matches.
+export GOLANGCI_LINT_CACHE := $(CURDIR)/.tools/lint
+
 .PHONY: help
 help: ## List the commands.
 	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
