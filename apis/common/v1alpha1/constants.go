@@ -19,6 +19,26 @@ const (
 
 	// LabelValueManaged is the value of LabelKeyManaged. It is the same for all Objects, so that several can share a resource.
 	LabelValueManaged = "true"
+
+	// FinalizerReferredPrefix precedes the UID of an Object in the finalizer on each resource it refers to.
+	FinalizerReferredPrefix = "kubernetes.crossplane.io/referred-by-object-"
+
+	// AnnotationKeyDryRun, if "true", makes an Object say what it would change on its target instead of changing it.
+	AnnotationKeyDryRun = "kubernetes.crossplane.io/dry-run"
+)
+
+// TypeUpToDate is the condition that says whether the resource on the target is as the manifest wants it. Only Objects that may not apply
+// have it.
+const TypeUpToDate xpv2.ConditionType = "UpToDate"
+
+// Reasons of condition UpToDate.
+const (
+	// ReasonNoDifference means that applying the manifest would change nothing.
+	ReasonNoDifference xpv2.ConditionReason = "NoDifference"
+	// ReasonDifferent means that applying the manifest would change the fields the message names.
+	ReasonDifferent xpv2.ConditionReason = "Different"
+	// ReasonCannotCompare means that the target refuses the manifest or the dry run.
+	ReasonCannotCompare xpv2.ConditionReason = "CannotCompare"
 )
 
 // Reasons of condition Synced beside those of crossplane-runtime.
@@ -31,6 +51,14 @@ const (
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
 	// ReasonForbidden means that the target denies the request to the credentials of the ProviderConfig.
 	ReasonForbidden xpv2.ConditionReason = "Forbidden"
+	// ReasonWaitingForReference means that a resource the Object refers to does not exist, is not ready, or lacks a field.
+	ReasonWaitingForReference xpv2.ConditionReason = "WaitingForReference"
+	// ReasonWaitingForDependents means that a deleted Object keeps its resource until the Objects that refer to it are gone.
+	ReasonWaitingForDependents xpv2.ConditionReason = "WaitingForDependents"
+	// ReasonReferenceCycle means that Objects refer to each other in a circle.
+	ReasonReferenceCycle xpv2.ConditionReason = "ReferenceCycle"
+	// ReasonInvalidReference means that a reference cannot be resolved as it is written, or names what the Object may not refer to.
+	ReasonInvalidReference xpv2.ConditionReason = "InvalidReference"
 	// ReasonInvalidManifest means that the manifest cannot be applied as it is.
 	ReasonInvalidManifest xpv2.ConditionReason = "InvalidManifest"
 )

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -30,7 +31,24 @@ type ObjectSpec struct {
 	// +optional
 	// +kubebuilder:default=false
 	Watch bool `json:"watch,omitempty"`
+
+	// unreachableTarget says what becomes of a deleted Object whose target cannot be reached, for example because the cluster, its
+	// ProviderConfig or its credentials are gone for good: Wait (the default) keeps the Object until the target answers and the
+	// resource is deleted; Orphan lets the Object go and leaves the resource, if there still is one.
+	// +optional
+	// +kubebuilder:validation:Enum=Wait;Orphan
+	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 }
+
+// UnreachableTargetPolicy says what becomes of a deleted Object whose target cannot be reached.
+type UnreachableTargetPolicy string
+
+const (
+	// UnreachableTargetWait keeps a deleted Object until its target answers. It is the default.
+	UnreachableTargetWait UnreachableTargetPolicy = "Wait"
+	// UnreachableTargetOrphan lets a deleted Object go while its target does not answer.
+	UnreachableTargetOrphan UnreachableTargetPolicy = "Orphan"
+)
 
 // ObjectParameters are the desired state of the resource on the target.
 type ObjectParameters struct {
@@ -57,50 +75,6 @@ type ConnectionDetail struct {
 	// toConnectionSecretKey is the key of the connection secret the value is stored under.
 	// +optional
 	ToConnectionSecretKey string `json:"toConnectionSecretKey,omitempty"`
-}
-
-// Reference is a dependency of an Object on another resource of the control plane. If both members are set, patchesFrom wins; if
-// neither is, the reference has no effect.
-type Reference struct {
-	// dependsOn names a resource that must exist before this Object is created.
-	// +optional
-	DependsOn *DependsOn `json:"dependsOn,omitempty"`
-
-	// patchesFrom names a resource, and a field of it whose value is written into the manifest.
-	// +optional
-	PatchesFrom *PatchesFrom `json:"patchesFrom,omitempty"`
-
-	// toFieldPath is the field of the manifest that receives the value of patchesFrom, for example metadata.name. The default is
-	// the fieldPath of patchesFrom.
-	// +optional
-	ToFieldPath *string `json:"toFieldPath,omitempty"`
-}
-
-// DependsOn names a resource of the control plane.
-type DependsOn struct {
-	// apiVersion of the referenced resource. The default is the API version of Object in the scope of this Object.
-	// +optional
-	APIVersion string `json:"apiVersion,omitempty"`
-
-	// kind of the referenced resource. The default is Object.
-	// +optional
-	// +kubebuilder:default=Object
-	Kind string `json:"kind,omitempty"`
-
-	// name of the referenced resource.
-	Name string `json:"name"`
-
-	// namespace of the referenced resource. The default is the namespace of this Object.
-	// +optional
-	Namespace string `json:"namespace,omitempty"`
-}
-
-// PatchesFrom names a field of a resource of the control plane.
-type PatchesFrom struct {
-	DependsOn `json:",inline"`
-
-	// fieldPath is the field whose value is read, for example status.atProvider.manifest.status.currentCSV.
-	FieldPath string `json:"fieldPath"`
 }
 
 // ReadinessPolicy says how readiness is derived.
@@ -153,6 +127,32 @@ type ObjectObservation struct {
 	// applied identifies what was last applied. While it matches, the resource is up to date and nothing is sent to the target.
 	// +optional
 	Applied *AppliedRecord `json:"applied,omitempty"`
+
+	// references are the resources of the control plane that are kept from going before this Object, by a finalizer on each.
+	// +optional
+	// +listType=atomic
+	References []PinnedReference `json:"references,omitempty"`
+
+	// diff is what applying the manifest would change on the target, as a JSON patch (RFC 6902) in which values of Secrets are
+	// masked. It is only kept for Objects that may not apply: those that only observe, and those with annotation
+	// kubernetes.crossplane.io/dry-run.
+	// +optional
+	// +listType=atomic
+	Diff []DiffOperation `json:"diff,omitempty"`
+}
+
+// DiffOperation is one operation of a JSON patch.
+type DiffOperation struct {
+	// op is add, remove or replace.
+	// +kubebuilder:validation:Enum=add;remove;replace
+	Op string `json:"op"`
+
+	// path is a JSON pointer (RFC 6901) to the field.
+	Path string `json:"path"`
+
+	// value is the value the field would get. It is not set if op is remove.
+	// +optional
+	Value *apiextensionsv1.JSON `json:"value,omitempty"`
 }
 
 // AppliedRecord identifies an applied manifest and the fields it set.

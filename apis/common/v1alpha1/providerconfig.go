@@ -16,6 +16,33 @@ type ProviderConfigSpec struct {
 	// kcp points the kubeconfig at a workspace of kcp.
 	// +optional
 	KCP *KCPConnection `json:"kcp,omitempty"`
+
+	// impersonate says as whom requests are made on the target, so that a shared connection gives each tenant its own rights. The
+	// credentials need the right to impersonate.
+	// +optional
+	Impersonate *Impersonation `json:"impersonate,omitempty"`
+}
+
+// Impersonation says as whom requests are made on a target.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.user) != has(self.serviceAccountName)",message="exactly one of user and serviceAccountName must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.groups) || has(self.user)",message="groups can only be set beside user"
+type Impersonation struct {
+	// user is the name of the user.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	User string `json:"user,omitempty"`
+
+	// groups are the groups of the user.
+	// +optional
+	// +listType=atomic
+	Groups []string `json:"groups,omitempty"`
+
+	// serviceAccountName is the name of a ServiceAccount of the target, in the namespace of the same name as that of the Object.
+	// Cluster-scoped Objects cannot use it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }
 
 // ProviderConfigStatus is the observed state of a ProviderConfig of either scope.
