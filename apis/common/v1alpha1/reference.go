@@ -139,7 +139,6 @@ const (
 // Transform changes a value, as a patch of a Composition does.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'string' || has(self.string)",message="string must be set if type is string"
-// +kubebuilder:validation:XValidation:rule="self.type != 'map' || has(self.map)",message="map must be set if type is map"
 // +kubebuilder:validation:XValidation:rule="self.type != 'convert' || has(self.convert)",message="convert must be set if type is convert"
 type Transform struct {
 	// type of the transform: string, map or convert.
@@ -150,7 +149,8 @@ type Transform struct {
 	// +optional
 	String *StringTransform `json:"string,omitempty"`
 
-	// map maps each value that is expected to the one that takes its place. A value that is not a key is an error.
+	// map maps each value that is expected to the one that takes its place. It must be set if type is map. A value that is not a key is
+	// an error.
 	// +optional
 	Map map[string]apiextensionsv1.JSON `json:"map,omitempty"`
 

@@ -1,0 +1,134 @@
+package examples
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// foreign are the API groups of what is installed beside the provider, which the server of this test does not serve.
+var foreign = map[string]bool{"pkg.crossplane.io": true}
+
+var server = &kube.Server{}
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, server)) }
+
+// TestExamples shows that each file beside this one is accepted.
+func TestExamples(t *testing.T) {
+	c := prepared(t)
+	files := find(t, ".", ".yaml")
+	if len(files) == 0 {
+		t.Fatal("there are no examples")
+	}
+	for _, f := range files {
+		t.Run(f, func(t *testing.T) {
+			content, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := accept(t, c, content); n == 0 {
+				t.Error("the file holds no resource")
+			}
+		})
+	}
+}
+
+var fence = regexp.MustCompile("(?ms)^```(yaml|sh)\n(.*?)^```")
+
+// inline is a document inside of a shell command.
+var inline = regexp.MustCompile(`(?ms)<<END\n(.*?)^END$`)
+
+// TestGuides shows that each YAML of the guides and the README is accepted.
+func TestGuides(t *testing.T) {
+	c := prepared(t)
+	for _, f := range append(find(t, "../docs", ".md"), "../README.md") {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			content, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, block := range fence.FindAllSubmatch(content, -1) {
+				if string(block[1]) == "yaml" {
+					accept(t, c, block[2])
+					continue
+				}
+				for _, doc := range inline.FindAllSubmatch(block[2], -1) {
+					accept(t, c, doc[1])
+				}
+			}
+		})
+	}
+}
+
+// prepared returns a client of the server with our CustomResourceDefinitions.
+func prepared(t *testing.T) client.Client {
+	t.Helper()
+	server.InstallCRDs(t, "../package/crds")
+	return server.Client(t)
+}
+
+func find(t *testing.T, dir, ext string) []string {
+	t.Helper()
+	var files []string
+	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ext {
+			files = append(files, path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// accept asks the server whether it would create each resource of a file, and returns how many there are.
+func accept(t *testing.T, c client.Client, content []byte) int {
+	t.Helper()
+	n := 0
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1); ; {
+		u := &unstructured.Unstructured{}
+		err := d.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return n
+		}
+		if err != nil {
+			t.Errorf("cannot parse: %v\n%s", err, content)
+			return n
+		}
+		if u.GetKind() == "" || foreign[u.GroupVersionKind().Group] {
+			continue // A fragment, or what this server cannot know.
+		}
+		n++
+		ensureNamespace(t, c, u.GetNamespace())
+		err = c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Errorf("the server refuses %s %q: %v", u.GetKind(), u.GetName(), err)
+		}
+	}
+}
+
+// ensureNamespace makes a namespace that a resource needs.
+func ensureNamespace(t *testing.T, c client.Client, name string) {
+	t.Helper()
+	if name == "" {
+		return
+	}
+	err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+}
