@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,44 @@ func Apply(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructu
 	force := true
 	u, err := c.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
 	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
+}
+
+// Create creates a resource, and fails if there is one of its name: server-side apply would change that one.
+func Create(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	u, err := c.Create(ctx, manifest, metav1.CreateOptions{FieldManager: manager})
+	return u, errors.Wrapf(err, "cannot create %s %q", manifest.GetKind(), manifest.GetName())
+}
+
+// Update applies a manifest to a resource of a UID. The server answers with an error if there is none of its name, or one of another UID:
+// server-side apply would create it otherwise.
+func Update(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, t Target) (*unstructured.Unstructured, error) {
+	exact := manifest.DeepCopy()
+	exact.SetUID(t.UID)
+	return Apply(ctx, c, exact, t.Manager)
+}
+
+// Withdraw takes back what a manager has applied to a resource of a UID: fields that nobody else owns are removed, the others only
+// lose this owner. It is an Update with a manifest without fields.
+func Withdraw(ctx context.Context, c dynamic.ResourceInterface, live *unstructured.Unstructured, manager string) error {
+	bare := &unstructured.Unstructured{}
+	bare.SetGroupVersionKind(live.GroupVersionKind())
+	bare.SetNamespace(live.GetNamespace())
+	bare.SetName(live.GetName())
+	_, err := Update(ctx, c, bare, Target{UID: live.GetUID(), Manager: manager})
+	return err
+}
+
+// Manages says whether a manager owns fields of a resource, by whichever operation.
+func Manages(live *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
+}
+
+// Target says which resource is meant, and who applies.
+type Target struct {
+	// UID the resource must have.
+	UID types.UID
+	// Manager is the field manager.
+	Manager string
 }
 
 // Deletion says what is deleted, and how.

@@ -4,7 +4,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 )
 
@@ -18,6 +20,9 @@ func ClusterScopeConfig() Config {
 		},
 		New:      func() resource.ProviderConfig { return &pcv1alpha1.ProviderConfig{} },
 		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
+
+		NewUser:     func() resource.Managed { return &objectv1alpha2.Object{} },
+		NewUserList: func() resource.ManagedList { return &objectv1alpha2.ObjectList{} },
 	}
 }
 
@@ -32,13 +37,15 @@ func NamespacedScopeConfigs() []Config {
 	shared := kinds
 	shared.Config = mpcv1alpha1.ClusterProviderConfigGroupVersionKind
 	usage := func() client.Object { return &mpcv1alpha1.ProviderConfigUsage{} }
+	user := func() resource.Managed { return &mobjectv1alpha1.Object{} }
+	users := func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} }
 	return []Config{
 		{
-			Kinds: kinds, NewUsage: usage, Namespaced: true,
+			Kinds: kinds, NewUsage: usage, NewUser: user, NewUserList: users, Namespaced: true,
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
 		},
 		{
-			Kinds: shared, NewUsage: usage,
+			Kinds: shared, NewUsage: usage, NewUser: user, NewUserList: users,
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,10 +22,16 @@ type Kind[T resource.Managed] struct {
 	// New returns an empty object of the kind, and NewList an empty list.
 	New     func() T
 	NewList func() resource.ManagedList
+	// Ref returns the reference of a resource to its ProviderConfig, empty if it has none.
+	Ref func(T) xpv2.ProviderConfigReference
+	// Through returns a copy of a resource that refers to another ProviderConfig.
+	Through func(T, xpv2.ProviderConfigReference) T
 	// Key returns the name of the ProviderConfig that a resource references, as ConfigKey makes it.
 	Key func(T) string
 	// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
 	Config func(context.Context, T) (*commonv1.ProviderConfigSpec, error)
+	// Leaving says whether that ProviderConfig exists and is being deleted.
+	Leaving func(context.Context, T) (bool, error)
 	// Track records that the resource uses its ProviderConfig.
 	Track func(context.Context, T) error
 	// Configs are the kinds of ProviderConfig the kind may reference.
@@ -38,6 +45,9 @@ type Config struct {
 	// New returns an empty ProviderConfig, and NewUsage an empty record.
 	New      func() resource.ProviderConfig
 	NewUsage func() client.Object
+	// NewUser returns an empty user of the ProviderConfig, and NewUserList an empty list.
+	NewUser     func() resource.Managed
+	NewUserList func() resource.ManagedList
 	// Namespaced says whether the ProviderConfig lives in the namespace of its users.
 	Namespaced bool
 }
@@ -49,6 +59,15 @@ func (c Config) Key(pc client.Object) string {
 
 func configKey(gvk schema.GroupVersionKind, namespace, name string) string {
 	return gvk.GroupKind().String() + "/" + namespace + "/" + name
+}
+
+// leaving says whether a ProviderConfig exists and is being deleted.
+func leaving(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) (bool, error) {
+	err := get(ctx, c, key, pc)
+	if errors.Is(err, ErrNoConfig) {
+		return false, nil
+	}
+	return err == nil && pc.GetDeletionTimestamp() != nil, err
 }
 
 // get reads a ProviderConfig.

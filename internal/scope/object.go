@@ -29,6 +29,9 @@ func ClusterObject(c client.Client) Kind[*objectv1alpha2.Object] {
 		GVK:     objectv1alpha2.ObjectGroupVersionKind,
 		New:     func() *objectv1alpha2.Object { return &objectv1alpha2.Object{} },
 		NewList: func() resource.ManagedList { return &objectv1alpha2.ObjectList{} },
+		Ref:     clusterRef,
+		Through: clusterThrough,
+		Leaving: func(ctx context.Context, o *objectv1alpha2.Object) (bool, error) { return clusterLeaving(ctx, c, o) },
 		Key: func(o *objectv1alpha2.Object) string {
 			return configKey(pcv1alpha1.ProviderConfigGroupVersionKind, "", name(o))
 		},
@@ -51,6 +54,11 @@ func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 		GVK:     mobjectv1alpha1.ObjectGroupVersionKind,
 		New:     func() *mobjectv1alpha1.Object { return &mobjectv1alpha1.Object{} },
 		NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
+		Ref:     namespacedRef,
+		Through: namespacedThrough,
+		Leaving: func(ctx context.Context, o *mobjectv1alpha1.Object) (bool, error) {
+			return namespacedLeaving(ctx, c, o)
+		},
 		Key: func(o *mobjectv1alpha1.Object) string {
 			r := o.GetProviderConfigReference()
 			if r == nil {

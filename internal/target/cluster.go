@@ -20,6 +20,8 @@ const selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
 
 // A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called concurrently.
 type Cluster struct {
+	credentials *credentials // what it was connected with, which its users share
+
 	dynamic dynamic.Interface
 	watches *watch.Set
 	kinds   *kinds

@@ -43,6 +43,7 @@ type use struct {
 	config  string
 	digest  string
 	cluster *Cluster
+	last    *credentials // what cluster was connected with, kept when that is given up
 }
 
 // NewRegistry returns a Registry that is connected to the control plane only. Close ends all of its connections.
@@ -79,7 +80,7 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 		return
 	}
 	r.unbind(o, u.config)
-	u.config = key
+	u.config, u.last = key, nil
 	r.uses[o] = u
 	if r.configs[key] == nil {
 		r.configs[key] = map[watch.Owner]struct{}{}
@@ -92,6 +93,9 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 // tell.
 func (r *Registry) Connect(ctx context.Context, o watch.Owner, spec *commonv1.ProviderConfigSpec) (*Cluster, error) {
 	creds, err := r.credentials(ctx, o, spec)
+	if IsUnreachable(err) {
+		return nil, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
+	}
 	if isTransient(err) {
 		return nil, err
 	}
@@ -155,18 +159,35 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 		if c, err = newCluster(cfg, r.wake, r.wakeUsers); err != nil {
 			return nil, err
 		}
+		c.credentials = &creds
 		r.clusters[digest] = c
 		r.users[c] = map[watch.Owner]struct{}{}
 	}
 	r.users[c][o] = struct{}{}
-	u.cluster, u.digest = c, digest
+	u.cluster, u.digest, u.last = c, digest, c.credentials
 	r.uses[o] = u
 	return c, nil
 }
 
+// Reconnect returns a cluster with the credentials that an owner was connected with last, for when they are gone. The error satisfies
+// IsInvalidConnection if there are none.
+func (r *Registry) Reconnect(ctx context.Context, o watch.Owner) (*Cluster, error) {
+	r.mu.Lock()
+	last := r.uses[o].last
+	r.mu.Unlock()
+	if last == nil {
+		return nil, invalidConnectionError{errors.New("no credentials are known")}
+	}
+	c, err := r.acquire(o, *last)
+	if err != nil {
+		return nil, invalidConnectionError{err}
+	}
+	return c, c.Ready(ctx)
+}
+
 // isTransient says whether an error is about reading credentials and not about what they are.
 func isTransient(err error) bool {
-	return IsUnreachable(err) || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
+	return apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 }
 
 // Release gives up the cluster an owner uses, because it has no valid connection any more.

@@ -59,6 +59,11 @@ const (
 	ReasonReferenceCycle xpv2.ConditionReason = "ReferenceCycle"
 	// ReasonInvalidReference means that a reference cannot be resolved as it is written, or names what the Object may not refer to.
 	ReasonInvalidReference xpv2.ConditionReason = "InvalidReference"
+	// ReasonResourceMissing means that the resource does not exist, and management policies do not allow to create it.
+	ReasonResourceMissing xpv2.ConditionReason = "ResourceMissing"
+	// ReasonReplacing means that the resource which the manifest or the ProviderConfig named before is not gone yet. The one they name
+	// now is made after that.
+	ReasonReplacing xpv2.ConditionReason = "Replacing"
 	// ReasonInvalidManifest means that the manifest cannot be applied as it is.
 	ReasonInvalidManifest xpv2.ConditionReason = "InvalidManifest"
 )

@@ -34,7 +34,8 @@ type ObjectSpec struct {
 
 	// unreachableTarget says what becomes of a deleted Object whose target cannot be reached, for example because the cluster, its
 	// ProviderConfig or its credentials are gone for good: Wait (the default) keeps the Object until the target answers and the
-	// resource is deleted; Orphan lets the Object go and leaves the resource, if there still is one.
+	// resource is deleted; Orphan lets the Object go and leaves the resource, if there still is one. It decides likewise about the
+	// resource that is left behind when the manifest names another one or providerConfigRef another target.
 	// +optional
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
@@ -123,6 +124,11 @@ type ObjectObservation struct {
 	// +kubebuilder:validation:EmbeddedResource
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Manifest runtime.RawExtension `json:"manifest,omitempty"`
+
+	// providerConfigRef is the ProviderConfig through which manifest was seen. When the Object refers to another one, the resource is
+	// dealt with through this one first.
+	// +optional
+	ProviderConfigReference *xpv2.ProviderConfigReference `json:"providerConfigRef,omitempty"`
 
 	// applied identifies what was last applied. While it matches, the resource is up to date and nothing is sent to the target.
 	// +optional

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
@@ -34,4 +36,10 @@ func EffectivePolicies(policy ManagementPolicy, policies xpv2.ManagementPolicies
 		return policies
 	}
 	return policies
+}
+
+// WithoutDelete returns management actions without Delete, as deletionPolicy Orphan makes them. The action * stays as it is:
+// crossplane-runtime does not take it for Delete where the deletionPolicy is Orphan. It never changes its argument.
+func WithoutDelete(policies xpv2.ManagementPolicies) xpv2.ManagementPolicies {
+	return slices.DeleteFunc(slices.Clone(policies), func(a xpv2.ManagementAction) bool { return a == xpv2.ManagementActionDelete })
 }

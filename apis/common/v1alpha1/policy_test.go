@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -26,6 +27,28 @@ func TestEffectivePolicies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, EffectivePolicies(tc.policy, tc.policies)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWithoutDelete(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		policies xpv2.ManagementPolicies
+		want     xpv2.ManagementPolicies
+	}{
+		"Delete":  {"Orphan outweighs Delete.", xpv2.ManagementPolicies{"Observe", "Delete"}, xpv2.ManagementPolicies{"Observe"}},
+		"All":     {"The runtime itself lets Orphan outweigh *.", xpv2.ManagementPolicies{"*"}, xpv2.ManagementPolicies{"*"}},
+		"Without": {"There is nothing to take away.", xpv2.ManagementPolicies{"Observe"}, xpv2.ManagementPolicies{"Observe"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := slices.Clone(tc.policies)
+			if diff := cmp.Diff(tc.want, WithoutDelete(given)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.policies, given); diff != "" {
+				t.Errorf("argument: -want, +got:\n%s", diff)
 			}
 		})
 	}

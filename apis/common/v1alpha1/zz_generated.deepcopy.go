@@ -8,6 +8,7 @@
 package v1alpha1
 
 import (
+	"github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -170,6 +171,11 @@ func (in *KCPConnection) DeepCopy() *KCPConnection {
 func (in *ObjectObservation) DeepCopyInto(out *ObjectObservation) {
 	*out = *in
 	in.Manifest.DeepCopyInto(&out.Manifest)
+	if in.ProviderConfigReference != nil {
+		in, out := &in.ProviderConfigReference, &out.ProviderConfigReference
+		*out = new(v2.ProviderConfigReference)
+		**out = **in
+	}
 	if in.Applied != nil {
 		in, out := &in.Applied, &out.Applied
 		*out = new(AppliedRecord)

@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -20,6 +21,7 @@ type connector[T Object] struct {
 	controller string
 	registry   *target.Registry
 	drift      *driftLimiter
+	events     event.Recorder
 	options    Options
 }
 
@@ -30,38 +32,113 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 	if !ok {
 		return nil, p.fail(errors.Errorf("resource is a %T and not a %s", mg, c.kind.GVK.Kind))
 	}
-	cluster, err := c.connect(ctx, o)
-	if err != nil {
-		// Whoever finds a target or its credentials missing is told when they are there.
-		p.woken = target.IsUnreachable(err) || target.IsInvalidConnection(err) || errors.Is(err, scope.ErrNoConfig)
+	e, err := c.open(ctx, o)
+	if err == nil {
+		return e, nil
+	}
+	if !meta.WasDeleted(o) {
 		return nil, p.fail(err)
 	}
-	p.cluster = cluster
-	return &external{cluster: cluster, owner: c.owner(o), pass: p, drift: c.drift, options: c.options}, nil
+	if letsGo(o, err) {
+		p.left = err
+		return nowhere(), nil
+	}
+	return nil, p.fail(waiting(err))
 }
 
-func (c *connector[T]) connect(ctx context.Context, o T) (*target.Cluster, error) {
-	// A usage cannot be made again in a namespace that is going away: https://github.com/crossplane/crossplane-runtime/issues/1113
-	if !meta.WasDeleted(o) {
-		if err := c.kind.Track(ctx, o); err != nil {
-			return nil, errors.Wrap(errControlPlane, err.Error())
-		}
+// open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted, through the one it
+// has last seen its resource through.
+func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
+	p, via, moved := passOf(ctx), o, c.moved(o)
+	if moved && meta.WasDeleted(o) {
+		via, moved = c.before(o), false
 	}
-	c.registry.Bind(c.owner(o), c.kind.Key(o))
+	e := &external{
+		owner: c.owner(o), pass: p, drift: c.drift, events: c.events, options: c.options,
+		config: c.kind.Ref(via), moved: moved,
+		track: func(ctx context.Context) error { return c.track(ctx, o) },
+		former: func(ctx context.Context) (*target.Cluster, error) {
+			return c.connect(ctx, formerOwner(c.owner(o)), c.before(o))
+		},
+		forget: func() { c.registry.Forget(formerOwner(c.owner(o))) },
+	}
+	var err error
+	// Until the old resource of an Object that has moved is dealt with, the record of use keeps the old ProviderConfig.
+	if !moved {
+		err = c.track(ctx, o)
+	}
+	if err == nil {
+		e.cluster, err = c.connect(ctx, e.owner, via)
+	}
+	if err != nil {
+		// Whoever finds a target or its credentials missing is told when they are there.
+		p.woken = cutOff(err)
+		return nil, err
+	}
+	p.cluster = e.cluster
+	return e, nil
+}
+
+// track records that an Object uses its ProviderConfig.
+func (c *connector[T]) track(ctx context.Context, o T) error {
+	// A usage cannot be made again in a namespace that is going away: https://github.com/crossplane/crossplane-runtime/issues/1113
+	if meta.WasDeleted(o) {
+		return nil
+	}
+	if err := c.kind.Track(ctx, o); err != nil {
+		return errors.Wrap(errControlPlane, err.Error())
+	}
+	return nil
+}
+
+func (c *connector[T]) connect(ctx context.Context, owner watch.Owner, o T) (*target.Cluster, error) {
+	c.registry.Bind(owner, c.kind.Key(o))
 	spec, err := c.kind.Config(ctx, o)
 	if errors.Is(err, scope.ErrNoConfig) {
-		c.registry.Release(c.owner(o))
+		c.registry.Release(owner)
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}
-	cluster, err := c.registry.Connect(ctx, c.owner(o), spec)
+	cluster, err := c.registry.Connect(ctx, owner, spec)
+	if target.IsInvalidConnection(err) && c.ends(ctx, o) {
+		// They have gone first, in no particular order. Nobody else wants them cut off from each other.
+		if last, lerr := c.registry.Reconnect(ctx, owner); !target.IsInvalidConnection(lerr) {
+			cluster, err = last, lerr
+		}
+	}
 	return cluster, errors.Wrap(err, "cannot connect to target")
 }
+
+// ends says whether an Object is deleted together with its ProviderConfig, as when their namespace is.
+func (c *connector[T]) ends(ctx context.Context, o T) bool {
+	if !meta.WasDeleted(o) {
+		return false
+	}
+	leaving, err := c.kind.Leaving(ctx, o)
+	return err == nil && leaving
+}
+
+// moved says whether an Object refers to another ProviderConfig than it has last seen its resource through.
+func (c *connector[T]) moved(o T) bool {
+	last := o.Observed().ProviderConfigReference
+	return last != nil && *last != c.kind.Ref(o)
+}
+
+// before returns an Object that has moved as it was.
+func (c *connector[T]) before(o T) T { return c.kind.Through(o, *o.Observed().ProviderConfigReference) }
 
 func (c *connector[T]) owner(o T) watch.Owner {
 	return watch.Owner{
 		Controller:     c.controller,
 		NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()},
 	}
+}
+
+// formerController is added to the name of a controller for what its objects have of the targets they have left.
+const formerController = "/former"
+
+// formerOwner returns as whom an owner uses the target that it has left, beside the one it has moved to.
+func formerOwner(o watch.Owner) watch.Owner {
+	return watch.Owner{Controller: o.Controller + formerController, NamespacedName: o.NamespacedName}
 }

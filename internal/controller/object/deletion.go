@@ -3,33 +3,59 @@ package object
 import (
 	"context"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// observeDeleted looks at the resource of an Object that is being deleted. It goes by what the Object last saw, and by the manifest only
-// if that is nothing: deletion does not depend on a manifest that can be applied.
+// reasonNotWithdrawn is the reason of events about fields that a target does not let go.
+const reasonNotWithdrawn event.Reason = "CannotWithdrawFields"
+
+// errDependents is the cause of errors about others that need the resource of a deleted Object.
+var errDependents = errors.New("waiting for those who hold the Object")
+
+// observeDeleted looks at the resource of an Object that is being deleted.
 func (e *external) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	there, err := e.last(ctx, o)
+	if letsGo(o, err) {
+		e.pass.left = err
+		return managed.ExternalObservation{}, nil
+	}
+	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
+}
+
+// last finds the resource of an Object that is being deleted, and says whether it is there. It goes by what the Object last saw, and
+// by the manifest only if that is nothing: deletion does not depend on a manifest that can be applied.
+func (e *external) last(ctx context.Context, o Object) (bool, error) {
 	e.manifest = identity(o)
 	if e.manifest == nil {
 		m, err := manifest(o)
 		if errors.Is(err, errInvalidManifest) {
-			return managed.ExternalObservation{}, nil // It was never applied.
+			return false, nil // It was never applied.
 		}
 		e.manifest = m
 	}
+	there, err := e.findSeen(ctx, o)
+	return there, asked(err)
+}
+
+// findSeen finds the resource that the manifest identifies, and says whether it is there and the one of the Object.
+func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 	served, err := e.locate()
 	if err != nil || !served {
-		return managed.ExternalObservation{}, err // What the target does not serve is gone.
+		return false, err // What the target does not serve is gone.
 	}
-	if err := e.look(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
+	if err := e.find(ctx, o); err != nil {
+		return false, err
 	}
-	return managed.ExternalObservation{ResourceExists: e.live != nil && ours(o, e.live), ResourceUpToDate: true}, nil
+	return e.live != nil && ours(o, e.live), nil
 }
 
 // locate finds how the target serves the kind, in another version if need be, and says whether it does.
@@ -53,10 +79,54 @@ func ours(o Object, live *unstructured.Unstructured) bool {
 	if seen := identity(o); seen != nil && seen.GetUID() == live.GetUID() {
 		return true
 	}
-	for _, f := range live.GetManagedFields() {
-		if f.Manager == fieldManager(o) && f.Operation == metav1.ManagedFieldsOperationApply {
-			return true
-		}
+	return apply.Manages(live, fieldManager(o))
+}
+
+// release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does not connect for
+// an Object that may not delete, so this is done when its finalizer is about to be removed.
+func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
+	p := passOf(ctx)
+	o, ok := obj.(T)
+	if !ok {
+		return p.fail(errors.Errorf("resource is a %T and not a %s", obj, c.kind.GVK.Kind))
 	}
-	return false
+	if policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
+		return nil
+	}
+	if n := len(o.GetFinalizers()); n > 1 {
+		return p.fail(errors.Wrapf(errDependents, "%d other finalizers", n-1))
+	}
+	e, err := c.open(ctx, o)
+	if err == nil {
+		err = e.release(ctx, o)
+	}
+	if letsGo(o, err) {
+		p.left = err
+		return nil
+	}
+	return p.fail(waiting(err))
+}
+
+func (e *external) release(ctx context.Context, o Object) error {
+	there, err := e.last(ctx, o)
+	if err != nil || !there {
+		return err
+	}
+	return e.withdraw(ctx, o)
+}
+
+// withdraw takes back the fields an Object has applied to the resource. If the resource would be invalid without them, they stay.
+func (e *external) withdraw(ctx context.Context, o Object) error {
+	if !apply.Manages(e.live, fieldManager(o)) {
+		return nil
+	}
+	err := apply.Withdraw(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), e.live, fieldManager(o))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // It is gone, and there may be a namesake.
+	}
+	if apierrors.IsInvalid(err) {
+		e.events.Event(o, event.Warning(reasonNotWithdrawn, errors.Wrapf(err, "fields stay in %s", describe(e.live))))
+		return nil
+	}
+	return errors.Wrapf(asked(err), "cannot withdraw fields from %s", describe(e.live))
 }

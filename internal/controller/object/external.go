@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
@@ -25,7 +27,16 @@ type external struct {
 	owner   watch.Owner
 	pass    *pass
 	drift   *driftLimiter
+	events  event.Recorder
 	options Options
+
+	// config is the ProviderConfig of the cluster, and moved says that the Object has seen its resource through another one last.
+	config xpv2.ProviderConfigReference
+	moved  bool
+	// track records the use of the ProviderConfig, former connects to the target the Object has left, and forget ends that connection.
+	track  func(context.Context) error
+	former func(context.Context) (*target.Cluster, error)
+	forget func()
 
 	manifest *unstructured.Unstructured
 	mapping  target.Mapping
@@ -51,6 +62,9 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	}
 	if err := e.prepare(o); err != nil {
 		return managed.ExternalObservation{}, err
+	}
+	if done, err := e.replace(ctx, o); err != nil || !done {
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -85,6 +99,10 @@ func (e *external) prepare(o Object) error {
 // missing returns what follows from there being no resource. One that was there and is made again and again is made ever more slowly.
 func (e *external) missing(o Object) managed.ExternalObservation {
 	e.pass.verdict = &readiness.Verdict{Message: "The resource does not exist"}
+	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
+		e.pass.report(o, commonv1.ReasonResourceMissing, "The resource does not exist, and management policies do not allow to create it")
+		return managed.ExternalObservation{ResourceUpToDate: true}
+	}
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
 		return managed.ExternalObservation{}
 	}
@@ -100,6 +118,9 @@ func (e *external) see(o Object) error {
 		return errors.Wrap(err, "cannot derive readiness")
 	}
 	e.pass.verdict = &v
+	if was := o.Observed().ProviderConfigReference; was == nil || *was != e.config {
+		o.Observed().ProviderConfigReference = &e.config
+	}
 	return record(o.Observed(), e.live, e.options)
 }
 
@@ -147,7 +168,7 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
 	}
 	done := e.cluster.Watches().Writing(e.owner, e.mapping.Resource, name(e.manifest))
-	live, err := apply.Apply(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, fieldManager(o))
+	live, err := e.write(ctx, o)
 	if err != nil {
 		done(nil)
 		e.distrust(err)
@@ -183,8 +204,8 @@ func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.Ext
 	err := apply.Delete(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), apply.Deletion{
 		Name: e.live.GetName(), UID: e.live.GetUID(), Propagation: o.Desired().ForProvider.DeletionPropagationPolicy,
 	})
-	if apierrors.IsNotFound(err) {
-		return managed.ExternalDelete{}, nil
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return managed.ExternalDelete{}, nil // It is gone, and there may be a namesake.
 	}
 	return managed.ExternalDelete{}, e.pass.fail(err)
 }

@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -12,8 +13,10 @@ import (
 
 // A finalizer keeps our finalizer on an Object, and writes its external name along with it.
 type finalizer struct {
-	local  client.Client
-	forget func(client.Object) // called when an Object is done with
+	local   client.Client
+	events  event.Recorder
+	release func(context.Context, client.Object) error // called before an Object goes
+	forget  func(client.Object)                        // called when an Object is done with
 }
 
 // AddFinalizer adds the finalizer and, if it has none, the external name, in one write. The status of the Object is left as it is in
@@ -32,11 +35,17 @@ func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error 
 
 // RemoveFinalizer removes the finalizer and gives up all that is kept for the Object.
 func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := f.release(ctx, obj); err != nil {
+		return errors.Wrap(err, "cannot release resource")
+	}
 	err := f.update(ctx, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {
 		return errors.Wrap(err, "cannot remove finalizer")
 	}
 	f.forget(obj)
+	if left := passOf(ctx).left; left != nil {
+		f.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "resource is left as it is")))
+	}
 	return nil
 }
 

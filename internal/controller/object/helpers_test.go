@@ -27,6 +27,8 @@ var (
 	observeOnly = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
 	// observeDelete is the policy of an Object that looks, and deletes in the end.
 	observeDelete = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete}
+	// observeUpdate is the policy of an Object that keeps some fields of a resource of others.
+	observeUpdate = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionUpdate}
 	// neverDelete is the policy of an Object that does everything but delete.
 	neverDelete = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate}
 )

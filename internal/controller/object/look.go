@@ -3,7 +3,6 @@ package object
 import (
 	"context"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,10 +33,16 @@ func (e *external) look(ctx context.Context, o Object) error {
 		return e.ask(ctx)
 	case err != nil:
 		return errors.Wrap(err, "cannot look at resource")
-	case e.live == nil && owns && meta.WasDeleted(o):
-		return e.ask(ctx) // It may only have lost our label.
 	}
 	return nil
+}
+
+// find finds the live resource like look, and asks the target if no watch shows it: it may only have lost our label.
+func (e *external) find(ctx context.Context, o Object) error {
+	if err := e.look(ctx, o); err != nil || e.live != nil || !e.mapping.Watchable {
+		return err
+	}
+	return e.ask(ctx)
 }
 
 // lookThrough looks through the first stream that the target does not deny. Those before it stay open, to notice when that changes.

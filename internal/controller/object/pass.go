@@ -25,7 +25,10 @@ type pass struct {
 	reason  xpv2.ConditionReason // of the failure, empty if there is no better one than ReconcileError
 	woken   bool                 // the Object is woken when the cause of the failure goes
 	verdict *readiness.Verdict   // of the resource as last seen, or of there being none
+	synced  *xpv2.Condition      // what is reported of a pass that went well but not far enough
+	left    error                // why a deleted Object leaves its resource
 	cluster *target.Cluster      // once connected
+	object  Object               // as its status is written at the end
 	retry   time.Duration        // when to look again, if earlier than the next poll
 }
 
@@ -50,11 +53,22 @@ func (p *pass) fail(err error) error {
 	return err
 }
 
+// report makes condition Synced False although the pass goes well.
+func (p *pass) report(o Object, r xpv2.ConditionReason, message string) {
+	c := xpv2.ReconcileError(errors.New(message)).WithObservedGeneration(o.GetGeneration())
+	c.Reason = r
+	p.synced = &c
+}
+
 // amend sets the conditions that crossplane-runtime cannot know: whether the resource is ready, and the reason of a failure.
 func (p *pass) amend(obj client.Object) {
 	o, ok := obj.(Object)
 	if !ok {
 		return
+	}
+	p.object = o
+	if p.synced != nil && p.err == nil {
+		p.set(o, *p.synced)
 	}
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if p.reason != "" && synced.Reason == xpv2.ReasonReconcileError {
@@ -91,6 +105,8 @@ func reason(err error) xpv2.ConditionReason {
 		return commonv1.ReasonTargetUnreachable
 	case target.IsInvalidConnection(err), errors.Is(err, scope.ErrNoConfig):
 		return commonv1.ReasonInvalidConnection
+	case errors.Is(err, errDependents):
+		return commonv1.ReasonWaitingForDependents
 	case target.IsNoKind(err):
 		return commonv1.ReasonUnknownKind
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):

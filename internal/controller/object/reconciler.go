@@ -7,8 +7,12 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
 // notReadyPoll is how soon an Object that is not ready is looked at again, if the poll interval is longer.
@@ -17,6 +21,7 @@ const notReadyPoll = 30 * time.Second
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
 	managed reconcile.Reconciler
+	local   client.Client
 	forget  func(types.NamespacedName)
 }
 
@@ -26,6 +31,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
+	}
+	if p.quiet.Unsaved {
+		err = r.save(ctx, p.object)
 	}
 	switch {
 	case err != nil || p.quiet.Unsaved:
@@ -38,6 +46,18 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: p.retry}, nil
 	}
 	return res, nil
+}
+
+// save records what the Object has seen although its status could not be written, because somebody has changed the Object meanwhile.
+// What the next pass finds in the manifest may be the name of another resource, and nothing else would tell of this one.
+func (r *reconciler) save(ctx context.Context, o Object) error {
+	blank, ok := o.DeepCopyObject().(Object)
+	if !ok {
+		return errors.Errorf("%T is not an Object", o)
+	}
+	*blank.Observed() = commonv1.ObjectObservation{}
+	err := r.local.Status().Patch(ctx, o, client.MergeFrom(blank))
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
 }
 
 // retryLater puts off a retry, which comes within retryMax, if the target has failed too often lately.

@@ -52,10 +52,14 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	forget := func(n types.NamespacedName) {
 		owner := watch.Owner{Controller: name, NamespacedName: n}
 		o.Registry.Forget(owner)
+		o.Registry.Forget(formerOwner(owner))
 		drift.forget(owner)
 	}
+	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	m := quiet.NewManager(mgr)
 	r := &reconciler{
-		managed: newManaged(mgr, o, k, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, options: o}, forget),
+		managed: newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
+		local:   m.GetClient(),
 		forget:  forget,
 	}
 	opts := o.ForControllerRuntime()
@@ -75,16 +79,18 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	return addStateMetrics(mgr, o, k)
 }
 
-func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
-	m := quiet.NewManager(mgr)
+func newManaged[T Object](m quiet.Manager, o Options, c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
-		managed.WithRecorder(quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(c.controller), o.EventFilterFunctions...))),
+		managed.WithRecorder(c.events),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 		managed.WithInitializers(),
-		managed.WithFinalizer(finalizer{local: m.GetClient(), forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) }}),
+		managed.WithFinalizer(finalizer{
+			local: m.GetClient(), events: c.events, release: c.release,
+			forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) },
+		}),
 		managed.WithCriticalAnnotationUpdater(annotations{}),
 		managed.WithDeterministicExternalName(true),
 	}
@@ -94,13 +100,15 @@ func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *conne
 	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
 		opts = append(opts, managed.WithManagementPolicies())
 	}
-	return managed.NewReconciler(m, resource.ManagedKind(k.GVK), opts...)
+	return managed.NewReconciler(m, resource.ManagedKind(c.kind.GVK), opts...)
 }
 
 // targets is the source of events from targets and credentials: those who watch them add requests to the queue directly.
 func targets(r *target.Registry, name string) source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.OnChange(name, func(n types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: n}) })
+		enqueue := func(n types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: n}) }
+		r.OnChange(name, enqueue)
+		r.OnChange(name+formerController, enqueue)
 		return nil
 	})
 }

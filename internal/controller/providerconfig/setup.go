@@ -39,9 +39,11 @@ func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
 		WithOptions(o.ForControllerRuntime()).
 		For(c.New()).
 		Watches(c.NewUsage(), gathered(c)).
-		Complete(reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-			return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
-		}))
+		Watches(c.NewUser(), left(c)).
+		Complete(guard{client: mgr.GetClient(), config: c, next: reconcile.Func(
+			func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+				return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
+			})})
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

@@ -13,7 +13,11 @@ func (mg *Object) Desired() *commonv1.ObjectSpec { return &mg.Spec.ObjectSpec }
 func (mg *Object) Observed() *commonv1.ObjectObservation { return &mg.Status.AtProvider }
 
 // GetManagementPolicies returns the effective management actions: those of managementPolicy unless it is Default, else those of
-// managementPolicies.
+// managementPolicies, and without Delete if the deletionPolicy is Orphan.
 func (mg *Object) GetManagementPolicies() xpv2.ManagementPolicies {
-	return commonv1.EffectivePolicies(mg.Spec.ManagementPolicy, mg.Spec.ManagementPolicies)
+	p := commonv1.EffectivePolicies(mg.Spec.ManagementPolicy, mg.Spec.ManagementPolicies)
+	if mg.Spec.DeletionPolicy == xpv2.DeletionOrphan {
+		return commonv1.WithoutDelete(p)
+	}
+	return p
 }

@@ -1,0 +1,137 @@
+package object
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+)
+
+const (
+	// replacePoll is how soon a resource that is on its way out is looked at again, if no watch tells of it earlier.
+	replacePoll = 2 * time.Second
+
+	// reasonLeft is the reason of events about resources that an Object leaves because it cannot reach them.
+	reasonLeft event.Reason = "LeftExternalResource"
+)
+
+// orphans returns the deletionPolicy of an Object, empty if it has none.
+func orphans(o Object) xpv2.DeletionPolicy {
+	if l, ok := o.(resource.Orphanable); ok {
+		return l.GetDeletionPolicy()
+	}
+	return ""
+}
+
+// replace deals with the resource that an Object has seen last, if the manifest or the ProviderConfig names another one now, and says
+// whether that is done. Until then the record of it in the status stays, as it is all that tells of it after a restart.
+func (e *external) replace(ctx context.Context, o Object) (bool, error) {
+	seen := identity(o)
+	if seen == nil || !e.moved && sameName(seen, e.manifest) && seen.GroupVersionKind().Group == e.manifest.GroupVersionKind().Group {
+		return true, e.arrive(ctx)
+	}
+	same, err := e.holds(ctx, o, seen)
+	if err != nil {
+		return false, err
+	}
+	if same {
+		return true, e.arrive(ctx)
+	}
+	done, err := e.dispose(ctx, o, seen)
+	if err != nil || !done {
+		return false, err
+	}
+	obs := o.Observed()
+	obs.Manifest.Raw, obs.Applied, obs.ProviderConfigReference = nil, nil, nil
+	return true, e.arrive(ctx)
+}
+
+// sameName says whether two resources have the same kind, namespace and name.
+func sameName(a, b *unstructured.Unstructured) bool {
+	return a.GetKind() == b.GetKind() && name(a) == name(b)
+}
+
+// holds says whether the target holds the resource that was seen under the name it is wanted by now: it is reached through another
+// ProviderConfig, or served in another group too.
+func (e *external) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
+	if !sameName(seen, e.manifest) {
+		return false, nil
+	}
+	err := e.find(ctx, o)
+	return err == nil && e.live != nil && e.live.GetUID() == seen.GetUID(), err
+}
+
+// arrive ends what an Object has of the target that it has left.
+func (e *external) arrive(ctx context.Context) error {
+	if !e.moved {
+		return nil
+	}
+	if err := e.track(ctx); err != nil {
+		return err
+	}
+	e.forget()
+	return nil
+}
+
+// dispose does with the resource that was seen what the policies say of one that is replaced, and says whether nothing is left to
+// wait for.
+func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
+	ending := policy.OfReplaced(o.GetManagementPolicies(), orphans(o))
+	if ending == policy.Leave {
+		return true, nil
+	}
+	old, there, err := e.old(ctx, o, seen)
+	if letsGo(o, err) {
+		err = errors.Wrapf(err, "cannot reach %s, which is left as it is", describe(seen))
+		e.events.Event(o, event.Warning(reasonLeft, err))
+		return true, nil
+	}
+	if err != nil || !there {
+		return err == nil, errors.Wrapf(waiting(err), "cannot replace %s", describe(seen))
+	}
+	if ending == policy.Withdraw {
+		return true, old.withdraw(ctx, o)
+	}
+	if _, err := old.Delete(ctx, o); err != nil {
+		return false, errors.Wrapf(err, "cannot replace %s", describe(seen))
+	}
+	e.await(o, seen)
+	return false, nil
+}
+
+// old returns the resource that was seen, on the target where it was seen, and whether it is there.
+func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstructured) (*external, bool, error) {
+	old := &external{
+		cluster: e.cluster, owner: e.owner, pass: e.pass, drift: e.drift, events: e.events, options: e.options, manifest: seen,
+	}
+	if e.moved {
+		var err error
+		old.owner = formerOwner(e.owner)
+		if old.cluster, err = e.former(ctx); err != nil {
+			e.pass.woken = cutOff(err)
+			return nil, false, err
+		}
+	}
+	there, err := old.findSeen(ctx, o)
+	return old, there, asked(err)
+}
+
+// await reports that a resource is not gone yet.
+func (e *external) await(o Object, seen *unstructured.Unstructured) {
+	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(seen))
+	e.pass.retry = replacePoll
+	e.pass.verdict = &readiness.Verdict{Message: m}
+	e.pass.report(o, commonv1.ReasonReplacing, m)
+}
+
+// describe names a resource in messages.
+func describe(u *unstructured.Unstructured) string { return fmt.Sprintf("%s %s", u.GetKind(), name(u)) }

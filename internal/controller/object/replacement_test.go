@@ -1,0 +1,407 @@
+package object_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// theirFinalizer holds a resource on the target.
+	theirFinalizer = "example.org/hold"
+	// leftResource is the reason of events about resources that are left because they cannot be reached.
+	leftResource = "LeftExternalResource"
+)
+
+// replacing is condition Synced of an Object whose old resource is not gone yet.
+var replacing = failed(commonv1.ReasonReplacing)
+
+// hold keeps a resource from going, and lets go when the test ends.
+func hold(t *testing.T, c client.Client, o client.Object) (release func()) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+theirFinalizer+`"]}}`))
+	if err := c.Patch(t.Context(), o, patch); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := c.Patch(t.Context(), o, patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// edit changes the spec of an Object.
+func edit(t *testing.T, c client.Client, o build.Object, change func()) {
+	t.Helper()
+	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
+	change()
+	if err := c.Patch(t.Context(), o, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReplacedIsDeletedFirst shows that the resource which the manifest named before is deleted, and gone, before the one it names now
+// is made.
+//
+// Defect 2a.5 of provider-kubernetes, which forgets the old resource.
+func TestReplacedIsDeletedFirst(t *testing.T) {
+	c := provide(t)
+	for name, change := range map[string]func(w world, other string) build.Manifest{
+		"Name":      func(w world, _ string) build.Manifest { return build.ConfigMap(w.target, "renamed") },
+		"Namespace": func(_ world, other string) build.Manifest { return build.ConfigMap(other, "settings") },
+		"Kind": func(w world, _ string) build.Manifest {
+			return build.Manifest{
+				"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "settings", "namespace": w.target},
+			}
+		},
+		"GroupAndKind": func(w world, _ string) build.Manifest {
+			return build.Manifest{
+				"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "settings", "namespace": w.target},
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := worldOf(t, c, s)
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+				create(t, c, o)
+				awaitReady(t, c, o)
+				old := observed(t, o)
+				release := hold(t, w.tc, old)
+
+				wanted := &unstructured.Unstructured{Object: change(w, target.Namespace(t))}
+				setManifest(t, c, o, wanted.Object)
+				if m := awaitCondition(t, c, o, replacing); !strings.Contains(m, "ConfigMap "+w.target+"/settings") {
+					t.Errorf("message of condition Synced: want it to name what is waited for, got %q", m)
+				}
+				awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
+				w.exists(t, old, true)
+				if old.GetDeletionTimestamp() == nil {
+					t.Error("the old resource must be on its way out")
+				}
+				w.exists(t, wanted.DeepCopy(), false)
+
+				release()
+				awaitReady(t, c, o)
+				w.exists(t, wanted, true)
+				w.exists(t, old, false)
+				remove(t, c, o)
+				awaitGone(t, c, o)
+				w.exists(t, wanted, false)
+			})
+		})
+	}
+}
+
+// TestDeletionDuringReplacement shows that an Object which is deleted while its old resource is on its way out waits for that one, and
+// makes no other.
+func TestDeletionDuringReplacement(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "settings"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		old := observed(t, o)
+		release := hold(t, w.tc, old)
+		setManifest(t, c, o, build.ConfigMap(w.target, "renamed"))
+		awaitCondition(t, c, o, replacing)
+		remove(t, c, o)
+		kube.Throughout(t, calm, "the Object stays", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			return err == nil, message(err)
+		})
+		release()
+		awaitGone(t, c, o)
+		w.exists(t, old, false)
+		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
+	})
+}
+
+// TestReplacedByPolicy shows what becomes of the old resource where policies do not make it go.
+func TestReplacedByPolicy(t *testing.T) {
+	c := provide(t)
+	for name, test := range map[string]struct {
+		reason   string
+		policies xpv2.ManagementPolicies
+		want     map[string]string // the data of the old resource afterwards
+	}{
+		"NeverDelete":   {"It was made to stay.", neverDelete, map[string]string{"theirs": "yes", "ours": "yes"}},
+		"ObserveUpdate": {"Its own fields are taken back.", observeUpdate, map[string]string{"theirs": "yes"}},
+		"ObserveDelete": {"A resource that was only looked at is not deleted for a change of mind.", observeDelete, map[string]string{"theirs": "yes"}},
+		"Observe":       {"A resource that was only looked at stays.", observeOnly, map[string]string{"theirs": "yes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := worldOf(t, c, s)
+				for _, n := range []string{"settings", "renamed"} {
+					create(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"}})
+				}
+				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+				o.SetManagementPolicies(test.policies)
+				create(t, c, o)
+				awaitReady(t, c, o)
+				setManifest(t, c, o, build.ConfigMap(w.target, "renamed", "ours", "yes"))
+				kube.Eventually(t, soon, "the Object to see the other resource", func() (bool, string) {
+					err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+					got := observed(t, o).GetName()
+					return err == nil && got == "renamed", got + message(err)
+				})
+				awaitReady(t, c, o)
+				awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, test.want)
+				if t.Failed() {
+					t.Log(test.reason)
+				}
+				remove(t, c, o)
+				awaitGone(t, c, o)
+			})
+		})
+	}
+}
+
+// TestOtherGroupOfSameResource shows that a resource which a target serves in two groups is not made again when the manifest names the
+// other one.
+func TestOtherGroupOfSameResource(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		in := func(version string) build.Manifest {
+			return build.Manifest{
+				"apiVersion": version, "kind": "Event", "metadata": map[string]any{"name": "news", "namespace": w.target},
+				"reason": "Told",
+			}
+		}
+		core := in("v1")
+		core["involvedObject"] = map[string]any{"namespace": w.target}
+		o := w.object(core)
+		create(t, c, o)
+		awaitReady(t, c, o)
+		made := observed(t, o).GetUID()
+
+		other := in("events.k8s.io/v1")
+		other["regarding"] = map[string]any{"namespace": w.target}
+		setManifest(t, c, o, other)
+		kube.Eventually(t, soon, "the Object to see its resource in the other group", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			cm := observed(t, o)
+			return err == nil && cm.APIVersion == "events.k8s.io/v1", cm.APIVersion + message(err)
+		})
+		awaitReady(t, c, o)
+		if got := observed(t, o).GetUID(); got != made {
+			t.Errorf("want the same resource %s, got another one %s", made, got)
+		}
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	})
+}
+
+// TestRenamedAgainAndAgain shows that of many names in a row only the last is left, however the changes fall between what the provider
+// does: a status it could not write because the Object had just changed is not lost.
+func TestRenamedAgainAndAgain(t *testing.T) {
+	const names = 40
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "name-0"))
+		create(t, c, o)
+		for i := range names {
+			setManifest(t, c, o, build.ConfigMap(w.target, fmt.Sprintf("name-%d", i)))
+			if i%3 == 0 { // Some are given the time to be made.
+				awaitMade(t, w.tc, w.target, fmt.Sprintf("name-%d", i))
+			}
+		}
+		last := fmt.Sprintf("name-%d", names-1)
+		awaitMade(t, w.tc, w.target, last)
+		awaitReady(t, c, o)
+		left := &corev1.ConfigMapList{}
+		selected := client.HasLabels{commonv1.LabelKeyManaged}
+		if err := w.tc.List(t.Context(), left, client.InNamespace(w.target), selected); err != nil {
+			t.Fatal(err)
+		}
+		for _, cm := range left.Items {
+			if cm.GetName() != last {
+				t.Errorf("want only %s to be left, found %s", last, cm.GetName())
+			}
+		}
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	})
+}
+
+func awaitMade(t *testing.T, tc client.Client, namespace, name string) {
+	t.Helper()
+	kube.Eventually(t, soon, name+" to be made", func() (bool, string) {
+		err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
+		return err == nil, message(err)
+	})
+}
+
+// TestInterruptedReplacement shows that a provider which stops at any point of a replacement goes on where it was. What it had done by
+// then is done by the test, while the Object is paused.
+func TestInterruptedReplacement(t *testing.T) {
+	c := provide(t)
+	for name, test := range map[string]struct {
+		reason string
+		done   func(*testing.T, world, build.Object)
+	}{
+		"OldIsGone": {
+			reason: "The old one was deleted, and the new one not made.",
+			done:   func(t *testing.T, w world, _ build.Object) { remove(t, w.tc, emptySettings(w.target)) },
+		},
+		"NewIsMade": {
+			reason: "The new one was made too, and that not recorded.",
+			done: func(t *testing.T, w world, o build.Object) {
+				remove(t, w.tc, emptySettings(w.target))
+				applyAs(t, w, build.ConfigMap(w.target, "renamed", "color", "blue"), "provider-kubernetes/"+o.GetName())
+			},
+		},
+		"OldIsRemade": {
+			reason: "The old one was deleted, and others have made another of its name, which is theirs.",
+			done: func(t *testing.T, w world, _ build.Object) {
+				remove(t, w.tc, emptySettings(w.target))
+				create(t, w.tc, emptySettings(w.target))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := worldOf(t, c, s)
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+				create(t, c, o)
+				awaitReady(t, c, o)
+				old := observed(t, o).GetUID()
+				pause(t, c, o)
+				setManifest(t, c, o, build.ConfigMap(w.target, "renamed", "color", "blue"))
+				test.done(t, w, o)
+				unpause(t, c, o)
+				awaitMade(t, w.tc, w.target, "renamed")
+				awaitReady(t, c, o)
+				cm := emptySettings(w.target)
+				w.exists(t, cm, name == "OldIsRemade")
+				if cm.GetUID() == old {
+					t.Error(test.reason)
+				}
+				remove(t, c, o)
+				awaitGone(t, c, o)
+				w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "renamed")}, false)
+			})
+		})
+	}
+}
+
+// applyAs applies a manifest to the target as a field manager.
+func applyAs(t *testing.T, w world, m build.Manifest, manager string) {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: m}
+	if err := w.tc.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMovesToOtherTarget shows that an Object which refers to another ProviderConfig leaves nothing on the target it leaves, and makes its
+// resource on the other one after that. The other target is the control plane.
+func TestMovesToOtherTarget(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		there := local.Client(t, apis.AddToScheme)
+		// A namespace of that name is to be on both.
+		create(t, there, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		old := observed(t, o)
+		release := hold(t, w.tc, old)
+
+		other := connectAs(t, w, local.User(t, user, "system:masters"))
+		edit(t, c, o, func() { setConfig(o, other) })
+		awaitCondition(t, c, o, replacing)
+		if err := there.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the new resource must not be made before the old one is gone: %s", message(err))
+		}
+		// Until then the old ProviderConfig is in use.
+		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+		remove(t, c, config)
+		kube.Throughout(t, calm, "the old ProviderConfig stays", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+			return err == nil, message(err)
+		})
+		release()
+		awaitReady(t, c, o)
+		awaitData(t, there, client.ObjectKeyFromObject(old), map[string]string{"color": "blue"})
+		w.exists(t, old, false)
+		awaitGone(t, c, config)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		awaitGone(t, there, old)
+	})
+}
+
+// TestMovesAndIsDeleted shows that an Object which is deleted before it has moved is deleted where it was.
+func TestMovesAndIsDeleted(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "settings"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		edit(t, c, o, func() { setConfig(o, "nothing-of-this-name") })
+		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection))
+		w.exists(t, emptySettings(w.target), true)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		w.exists(t, emptySettings(w.target), false)
+	})
+}
+
+// TestMovesFromLostTarget shows what an Object does that leaves a target which does not answer.
+func TestMovesFromLostTarget(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		lost := connectAs(t, w, targetUser(t))
+		w.config, lost = lost, w.config
+		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		old := observed(t, o)
+
+		// To have two targets, the old one gets an address at which nobody listens.
+		setKubeconfig(t, c, w.namespace, "other", kube.Kubeconfig(t, nowhere(kube.Refused(t))))
+		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+		edit(t, c, o, func() {
+			setConfig(o, lost)
+			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "moved", "color", "blue"))
+		})
+		kube.Eventually(t, soon, "the condition to say what is waited for", func() (bool, string) {
+			m := awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+			return strings.Contains(m, "cannot replace ConfigMap "+w.target+"/settings") && strings.Contains(m, "spec.unreachableTarget: Orphan"), m
+		})
+		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "moved")}, false)
+
+		edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+		awaitReady(t, c, o)
+		awaitMade(t, w.tc, w.target, "moved")
+		w.exists(t, old, true)
+		if m := awaitEvent(t, c, o, leftResource); !strings.Contains(m, w.target+"/settings") {
+			t.Errorf("event: want it to name the resource, got %q", m)
+		}
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	})
+}

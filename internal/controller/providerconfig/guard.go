@@ -1,0 +1,88 @@
+package providerconfig
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+)
+
+// A guard keeps a deleted ProviderConfig while resources refer to it that may have something left to do on its target. Records of use do
+// not tell in a namespace that is going away, as nothing keeps them from going first.
+type guard struct {
+	client client.Client
+	config scope.Config
+	next   reconcile.Reconciler
+}
+
+// Reconcile reconciles a ProviderConfig unless it is deleted and still in use.
+func (g guard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	pc := g.config.New()
+	if err := g.client.Get(ctx, req.NamespacedName, pc); err != nil {
+		return reconcile.Result{}, errors.Wrap(resource.IgnoreNotFound(err), "cannot get ProviderConfig")
+	}
+	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
+		n, err := g.users(ctx, req.NamespacedName)
+		if err != nil || n > 0 {
+			return reconcile.Result{}, g.hold(ctx, pc, n, err)
+		}
+	}
+	return g.next.Reconcile(ctx, req)
+}
+
+// users counts the resources that refer to a ProviderConfig and carry our finalizer.
+func (g guard) users(ctx context.Context, key client.ObjectKey) (int64, error) {
+	list := g.config.NewUserList()
+	if err := g.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
+	}
+	var n int64
+	for _, mg := range list.GetItems() {
+		if !meta.FinalizerExists(mg, managed.FinalizerName) {
+			continue
+		}
+		for _, ref := range g.config.Refs(mg) {
+			if ref == key {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// hold says on a ProviderConfig for how many users it stays.
+func (g guard) hold(ctx context.Context, pc resource.ProviderConfig, users int64, err error) error {
+	if err != nil {
+		return err
+	}
+	c := providerconfig.Terminating().WithMessage(fmt.Sprintf("Kept until the last of %d users is gone", users))
+	if pc.GetUsers() == users && pc.GetCondition(c.Type).Equal(c) {
+		return nil
+	}
+	pc.SetUsers(users)
+	pc.SetConditions(c)
+	return errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)), "cannot update status of ProviderConfig")
+}
+
+// left enqueues the ProviderConfigs that a resource referred to when it goes. Others of a moment are gathered.
+func left(c scope.Config) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
+			for _, key := range c.Refs(e.Object) {
+				q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
+			}
+		},
+	}
+}
