@@ -16,9 +16,9 @@ import (
 func (e *external) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	e.manifest = identity(o)
 	if e.manifest == nil {
-		m, err := manifest(o)
-		if errors.Is(err, errInvalidManifest) {
-			return managed.ExternalObservation{}, nil // It was never applied.
+		m, err := e.unseen(ctx, o)
+		if m == nil || err != nil {
+			return managed.ExternalObservation{}, err // It was never applied.
 		}
 		e.manifest = m
 	}
