@@ -175,7 +175,9 @@ func options(f *flags, log logging.Logger, registry *target.Registry) object.Opt
 				PollStateMetricInterval: f.pollStateMetric, MRMetrics: recorder, MRStateMetrics: state,
 			},
 		},
-		Registry:            registry,
+		Registry:                      registry,
+		AllowCrossNamespaceReferences: f.crossNamespace,
+
 		PollJitter:          float64(f.pollJitterPercentage) / 100,
 		SanitizeSecrets:     f.sanitizeSecrets,
 		RemoveManagedFields: f.removeManagedFields,

@@ -2,11 +2,15 @@
 package controller
 
 import (
+	"context"
+
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
@@ -19,8 +23,25 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 			return errors.Wrap(err, "cannot set up ProviderConfigs")
 		}
 	}
-	if err := object.Setup(mgr, o, scope.ClusterObject(local)); err != nil {
+	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
+	o.References = reference.NewResolver(reference.Options{
+		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner, CrossNamespace: o.AllowCrossNamespaceReferences,
+		Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
+	})
+	if err := o.References.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return errors.Wrap(err, "cannot index Objects")
+	}
+	if err := object.Setup(mgr, o, cluster); err != nil {
 		return errors.Wrap(err, "cannot set up cluster-scoped Objects")
 	}
-	return errors.Wrap(object.Setup(mgr, o, scope.NamespacedObject(local)), "cannot set up namespaced Objects")
+	return errors.Wrap(object.Setup(mgr, o, namespaced), "cannot set up namespaced Objects")
+}
+
+// kind returns a kind of Objects as package reference reads it.
+func kind[T object.Object](k scope.Kind[T]) reference.Kind {
+	return reference.Kind{
+		GVK: k.GVK, Namespaced: k.Namespaced,
+		New:     func() reference.Object { return k.New() },
+		NewList: func() client.ObjectList { return k.NewList() },
+	}
 }

@@ -49,6 +49,13 @@ func (p *Pass) saw(obj client.Object) {
 	}
 }
 
+// keep remembers what the server has answered if that is about the object of the pass.
+func (p *Pass) keep(obj client.Object) {
+	if p.last != nil && p.last.GetUID() == obj.GetUID() {
+		p.saw(obj)
+	}
+}
+
 // concerns says whether an object is the one of the pass, in the version the server last gave.
 func (p *Pass) concerns(obj client.Object) bool {
 	return p.last != nil && p.last.GetUID() == obj.GetUID() && p.last.GetResourceVersion() == obj.GetResourceVersion()
@@ -131,6 +138,7 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 		p.Unsaved = true
 		return err
 	}
+	p.keep(obj)
 	w.written.note(obj)
 	return nil
 }
@@ -140,6 +148,7 @@ func (w statusWriter) Patch(ctx context.Context, obj client.Object, patch client
 	if err := w.SubResourceWriter.Patch(ctx, obj, patch, o...); err != nil {
 		return err
 	}
+	passOf(ctx).keep(obj)
 	w.written.note(obj)
 	return nil
 }

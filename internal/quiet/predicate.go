@@ -18,6 +18,18 @@ func DesiredStateChanged() predicate.Predicate {
 	})
 }
 
+// FinalizerReleased lets updates pass by which an object that is being deleted loses a finalizer: the last other one gone, it is our turn.
+func FinalizerReleased() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(event.CreateEvent) bool { return false },
+		DeleteFunc:  func(event.DeleteEvent) bool { return false },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectNew.GetDeletionTimestamp() != nil && len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())
+		},
+	}
+}
+
 // named says whether an object has got an external name, and nothing else that counts.
 func named(before, after client.Object) bool {
 	if before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetLabels(), after.GetLabels()) {

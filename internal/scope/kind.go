@@ -19,6 +19,8 @@ var ErrNoConfig = errors.New("ProviderConfig does not exist")
 type Kind[T resource.Managed] struct {
 	// GVK of the kind.
 	GVK schema.GroupVersionKind
+	// Namespaced says whether resources of the kind live in namespaces.
+	Namespaced bool
 	// New returns an empty object of the kind, and NewList an empty list.
 	New     func() T
 	NewList func() resource.ManagedList

@@ -51,11 +51,12 @@ func ClusterObject(c client.Client) Kind[*objectv1alpha2.Object] {
 func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 	tracker := resource.NewProviderConfigUsageTracker(c, &mpcv1alpha1.ProviderConfigUsage{})
 	return Kind[*mobjectv1alpha1.Object]{
-		GVK:     mobjectv1alpha1.ObjectGroupVersionKind,
-		New:     func() *mobjectv1alpha1.Object { return &mobjectv1alpha1.Object{} },
-		NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
-		Ref:     namespacedRef,
-		Through: namespacedThrough,
+		GVK:        mobjectv1alpha1.ObjectGroupVersionKind,
+		Namespaced: true,
+		New:        func() *mobjectv1alpha1.Object { return &mobjectv1alpha1.Object{} },
+		NewList:    func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
+		Ref:        namespacedRef,
+		Through:    namespacedThrough,
 		Leaving: func(ctx context.Context, o *mobjectv1alpha1.Object) (bool, error) {
 			return namespacedLeaving(ctx, c, o)
 		},

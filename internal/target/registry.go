@@ -118,6 +118,12 @@ func (r *Registry) Wake(key string) {
 	r.wakeAll(owners)
 }
 
+// WakeOwner wakes one owner.
+func (r *Registry) WakeOwner(o watch.Owner) { r.wake(o) }
+
+// Local returns the control plane. What an owner has of it ends with Forget.
+func (r *Registry) Local() *Cluster { return r.local }
+
 // Forget ends all that an owner has.
 func (r *Registry) Forget(o watch.Owner) {
 	r.Release(o)

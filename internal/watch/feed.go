@@ -30,11 +30,13 @@ const (
 	retrySteps = 5
 )
 
-// A feedKey identifies a stream: of a kind's labelled resources if name is empty, else of one resource.
+// A feedKey identifies a stream: of one resource if it has a name, of the resources that a selector selects if it has that, else of a
+// kind's labelled resources.
 type feedKey struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string
+	selector  string
 }
 
 func keyOf(i Interest) feedKey {
@@ -43,6 +45,8 @@ func keyOf(i Interest) feedKey {
 		return feedKey{resource: i.Resource, namespace: i.Namespace, name: i.Name}
 	case ScopeNamespace:
 		return feedKey{resource: i.Resource, namespace: i.Namespace}
+	case ScopeSelector:
+		return feedKey{resource: i.Resource, namespace: i.Namespace, selector: i.Selector}
 	case ScopeCluster:
 	}
 	return feedKey{resource: i.Resource}
@@ -87,6 +91,9 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 	var r dynamic.ResourceInterface = c.Resource(key.resource)
 	if key.namespace != "" {
 		r = c.Resource(key.resource).Namespace(key.namespace)
+	}
+	if key.selector != "" {
+		selector = key.selector
 	}
 	narrow := func(o *metav1.ListOptions) { o.LabelSelector = selector }
 	if key.name != "" {
@@ -190,6 +197,9 @@ func (f *feed) settle(all bool) map[Owner]struct{} {
 
 // changed wakes the owners of a resource but the one who has changed it. Before the first list all owners are about to look anyway.
 func (f *feed) changed(n types.NamespacedName, by Owner) {
+	if f.key.selector != "" {
+		n.Name = "" // Whoever selects is interested in all that is selected.
+	}
 	f.mu.Lock()
 	owners := map[Owner]struct{}{}
 	if f.filled {

@@ -83,16 +83,31 @@ func (s *Set) Denied(i Interest) bool {
 // Get returns the resource an owner is interested in, nil if the cluster does not hold it. The result is shared: it must not be
 // changed. An error satisfies IsNotSynced or IsDenied. The interest must have been tracked; if not, Get reports not synced.
 func (s *Set) Get(ctx context.Context, o Owner, i Interest) (*unstructured.Unstructured, error) {
+	f, err := s.filled(ctx, o, i)
+	if err != nil {
+		return nil, err
+	}
+	return f.store.get(i.NamespacedName), nil
+}
+
+// List returns all resources of the stream of an interest, sorted by name, under the conditions of Get.
+func (s *Set) List(ctx context.Context, o Owner, i Interest) ([]*unstructured.Unstructured, error) {
+	f, err := s.filled(ctx, o, i)
+	if err != nil {
+		return nil, err
+	}
+	return f.store.list(), nil
+}
+
+// filled returns the stream of an interest once it has delivered its first list.
+func (s *Set) filled(ctx context.Context, o Owner, i Interest) (*feed, error) {
 	s.mu.Lock()
 	f := s.feeds[keyOf(i)]
 	s.mu.Unlock()
 	if f == nil {
 		return nil, notSyncedError{resource: i.Resource}
 	}
-	if err := f.await(ctx, o, patience); err != nil {
-		return nil, err
-	}
-	return f.store.get(i.NamespacedName), nil
+	return f, f.await(ctx, o, patience)
 }
 
 // Writing says that an owner begins to write a resource. The function it returns must be called when the write is over, with the answer

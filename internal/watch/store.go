@@ -1,6 +1,9 @@
 package watch
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,6 +65,15 @@ func (s *store) get(n types.NamespacedName) *unstructured.Unstructured {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.items[n]
+}
+
+// list returns the shared copies of all resources, sorted by name.
+func (s *store) list() []*unstructured.Unstructured {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(s.items), func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(nameOf(a).String(), nameOf(b).String())
+	})
 }
 
 // begin says that a write of ours to a resource is under way: what the stream tells of it meanwhile may be the echo of that write, and

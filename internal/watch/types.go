@@ -27,14 +27,19 @@ const (
 	ScopeNamespace
 	// ScopeName is the stream of the one resource, labelled or not.
 	ScopeName
+	// ScopeSelector is the stream of the resources in the namespace that the interest's own selector selects.
+	ScopeSelector
 )
 
-// An Interest names one resource of a cluster and the stream it is to be seen through.
+// An Interest names one resource of a cluster and the stream it is to be seen through; with ScopeSelector, which has no name, all
+// resources of that stream.
 type Interest struct {
 	types.NamespacedName
 
 	Resource schema.GroupVersionResource
 	Scope    Scope
+	// Selector is the label selector of ScopeSelector.
+	Selector string
 }
 
 // A Purpose tells the interests of one owner apart, so that each can be replaced without the others.

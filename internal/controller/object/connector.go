@@ -54,7 +54,7 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 		via, moved = c.before(o), false
 	}
 	e := &external{
-		owner: c.owner(o), pass: p, drift: c.drift, events: c.events, options: c.options,
+		owner: c.owner(o), gvk: c.kind.GVK, pass: p, drift: c.drift, events: c.events, options: c.options,
 		config: c.kind.Ref(via), moved: moved,
 		track: func(ctx context.Context) error { return c.track(ctx, o) },
 		former: func(ctx context.Context) (*target.Cluster, error) {

@@ -36,9 +36,9 @@ func (e *external) observeDeleted(ctx context.Context, o Object) (managed.Extern
 func (e *external) last(ctx context.Context, o Object) (bool, error) {
 	e.manifest = identity(o)
 	if e.manifest == nil {
-		m, err := manifest(o)
-		if errors.Is(err, errInvalidManifest) {
-			return false, nil // It was never applied.
+		m, err := e.unseen(ctx, o)
+		if m == nil || err != nil {
+			return false, err // It was never applied.
 		}
 		e.manifest = m
 	}

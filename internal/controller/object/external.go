@@ -12,11 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -25,6 +27,7 @@ import (
 type external struct {
 	cluster *target.Cluster
 	owner   watch.Owner
+	gvk     schema.GroupVersionKind // of the Object
 	pass    *pass
 	drift   *driftLimiter
 	events  event.Recorder
@@ -85,7 +88,8 @@ func (e *external) prepare(o Object) error {
 		return err
 	}
 	var err error
-	if e.manifest, err = manifest(o); err != nil {
+	if e.manifest, err = manifest(o, e.pass.references); err != nil {
+		e.pass.woken = reference.IsAwaited(err)
 		return err
 	}
 	e.mapping, err = e.cluster.Mapping(e.owner, e.manifest.GroupVersionKind())

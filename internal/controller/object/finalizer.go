@@ -13,30 +13,41 @@ import (
 
 // A finalizer keeps our finalizer on an Object, and writes its external name along with it.
 type finalizer struct {
-	local   client.Client
-	events  event.Recorder
-	release func(context.Context, client.Object) error // called before an Object goes
-	forget  func(client.Object)                        // called when an Object is done with
+	local      client.Client
+	events     event.Recorder
+	references references
+	release    func(context.Context, client.Object) error // called before an Object goes
+	forget     func(client.Object)                        // called when an Object is done with
 }
 
 // AddFinalizer adds the finalizer and, if it has none, the external name, in one write. The status of the Object is left as it is in
 // memory, which the answer to the write would overwrite.
 func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error {
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
-		return nil
+		return f.references.hold(ctx, obj)
 	}
-	return f.update(ctx, obj, func(o client.Object) {
+	err := f.update(ctx, obj, func(o client.Object) {
 		meta.AddFinalizer(o, managed.FinalizerName)
 		if meta.GetExternalName(o) == "" {
 			meta.SetExternalName(o, o.GetName())
 		}
 	})
+	if err != nil {
+		return err
+	}
+	return f.references.hold(ctx, obj)
 }
 
 // RemoveFinalizer removes the finalizer and gives up all that is kept for the Object.
 func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := f.references.awaitDependents(ctx, obj); err != nil {
+		return err
+	}
 	if err := f.release(ctx, obj); err != nil {
 		return errors.Wrap(err, "cannot release resource")
+	}
+	if err := f.references.release(ctx, obj); err != nil {
+		return err
 	}
 	err := f.update(ctx, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {

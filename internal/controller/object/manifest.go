@@ -11,6 +11,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -23,11 +24,15 @@ var (
 	errControlPlane = errors.New("control plane refuses")
 )
 
-// manifest returns what an Object wants on its target. Nothing of it is ever written back to the Object.
-func manifest(o Object) (*unstructured.Unstructured, error) {
+// manifest returns what an Object wants on its target, with the values its references lead to. Nothing of it is ever written back to the
+// Object.
+func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(o.Desired().ForProvider.Manifest.Raw); err != nil {
 		return nil, errors.Wrapf(errInvalidManifest, "cannot parse spec.forProvider.manifest: %v", err)
+	}
+	if err := refs.Apply(u.Object); err != nil {
+		return nil, errors.Wrap(err, "cannot use references")
 	}
 	if u.GetAPIVersion() == "" {
 		return nil, errors.Wrap(errInvalidManifest, "spec.forProvider.manifest.apiVersion is not set")
@@ -74,8 +79,6 @@ func place(u *unstructured.Unstructured, m target.Mapping) error {
 // unsupported returns an error that names the first field whose behaviour does not exist yet.
 func unsupported(spec *commonv1.ObjectSpec) error {
 	switch {
-	case len(spec.References) > 0:
-		return errors.Wrap(errUnsupported, "spec.references")
 	case len(spec.ConnectionDetails) > 0:
 		return errors.Wrap(errUnsupported, "spec.connectionDetails")
 	case spec.Readiness.Policy == commonv1.ReadinessDeriveFromCelQuery:

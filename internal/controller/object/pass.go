@@ -14,6 +14,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -30,6 +31,9 @@ type pass struct {
 	cluster *target.Cluster      // once connected
 	object  Object               // as its status is written at the end
 	retry   time.Duration        // when to look again, if earlier than the next poll
+
+	references *reference.Resolution // nil before they are resolved
+	held       bool                  // what they lead to has the finalizers it needs
 }
 
 type passKey struct{}
@@ -98,6 +102,9 @@ func (p *pass) set(o Object, c xpv2.Condition) {
 
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
 func reason(err error) xpv2.ConditionReason {
+	if r := reference.ReasonOf(err); r != "" {
+		return r
+	}
 	switch {
 	case err == nil, errors.Is(err, errControlPlane):
 		return ""

@@ -13,13 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
@@ -41,6 +44,10 @@ type Options struct {
 	PollJitter float64
 	// SanitizeSecrets keeps the data of Secrets out of status.
 	SanitizeSecrets bool
+	// AllowCrossNamespaceReferences lets namespaced Objects refer to what is not in their namespace.
+	AllowCrossNamespaceReferences bool
+	// References follows the references of Objects of both scopes. Setup of package controller makes it.
+	References *reference.Resolver
 	// RemoveManagedFields keeps managed fields out of status.
 	RemoveManagedFields bool
 }
@@ -53,6 +60,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		owner := watch.Owner{Controller: name, NamespacedName: n}
 		o.Registry.Forget(owner)
 		o.Registry.Forget(formerOwner(owner))
+		o.References.Forget(owner)
 		drift.forget(owner)
 	}
 	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
@@ -67,8 +75,8 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
-		For(k.New()).
-		WithEventFilter(quiet.DesiredStateChanged()).
+		For(k.New(), builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(targets(o.Registry, name))
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), wakeUsers(o.Registry, c))
@@ -80,15 +88,17 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 }
 
 func newManaged[T Object](m quiet.Manager, o Options, c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
+	refs := references{resolver: o.References, recorder: c.events, local: m.GetClient(), controller: c.controller, gvk: c.kind.GVK}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
 		managed.WithRecorder(c.events),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
-		managed.WithInitializers(),
+		managed.WithInitializers(refs),
+		managed.WithReferenceResolver(refs),
 		managed.WithFinalizer(finalizer{
-			local: m.GetClient(), events: c.events, release: c.release,
+			local: m.GetClient(), events: c.events, references: refs, release: c.release,
 			forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) },
 		}),
 		managed.WithCriticalAnnotationUpdater(annotations{}),

@@ -1,0 +1,141 @@
+package object_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// newWorld returns a world of its own for a test in one scope.
+func newWorld(t *testing.T, c client.Client, s build.Scope) world {
+	t.Helper()
+	ns, pc := connect(t, c, s, targetUser(t))
+	return world{c: c, tc: target.Client(t), scope: s, namespace: ns, config: pc, target: target.Namespace(t)}
+}
+
+// keeper returns an Object that keeps a ConfigMap of its own name, with references.
+func (w world) keeper(name string, refs ...commonv1.Reference) build.Object {
+	o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, name, "color", "blue"))
+	o.Desired().References = refs
+	return o
+}
+
+// name returns the name of the Object that is a keeper.
+func (w world) name(name string) string { return w.target + "-" + name }
+
+// kept returns the ConfigMap that a keeper keeps on the target.
+func (w world) kept(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, name)}
+}
+
+// source makes a ConfigMap on the control plane.
+func (w world) source(t *testing.T, name string, data map[string]string) *corev1.ConfigMap {
+	t.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, name), Data: data}
+	create(t, w.c, cm)
+	return cm
+}
+
+// on depends on another keeper.
+func (w world) on(name string) commonv1.Reference {
+	return commonv1.Reference{DependsOn: &commonv1.DependsOn{Name: w.name(name)}}
+}
+
+// onConfigMap depends on a ConfigMap of the control plane.
+func (w world) onConfigMap(name string) commonv1.Reference {
+	return commonv1.Reference{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: name}}
+}
+
+// from patches a field of the manifest with one of a ConfigMap of the control plane.
+func (w world) from(name, field, to string, transforms ...commonv1.Transform) commonv1.Reference {
+	return commonv1.Reference{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: name, FieldPath: field, Transforms: transforms,
+	}}
+}
+
+// referred is the finalizer on what an Object refers to.
+func referred(o build.Object) string { return commonv1.FinalizerReferredPrefix + string(o.GetUID()) }
+
+// awaitPinned waits until a resource has, or has not, the finalizer of an Object.
+func awaitPinned(t *testing.T, c client.Client, o build.Object, x client.Object, want bool) {
+	t.Helper()
+	kube.Eventually(t, soon, "finalizer of "+o.GetName()+" on "+x.GetName(), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(x), x); err != nil {
+			return false, err.Error()
+		}
+		return slices.Contains(x.GetFinalizers(), referred(o)) == want, strings.Join(x.GetFinalizers(), ", ")
+	})
+}
+
+// awaitRecorded waits until the status of an Object names just these resources as pinned.
+func awaitRecorded(t *testing.T, c client.Client, o build.Object, want ...string) {
+	t.Helper()
+	kube.Eventually(t, soon, "record of what "+o.GetName()+" refers to", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		got := recorded(o)
+		return slices.Equal(got, want), strings.Join(got, ", ")
+	})
+}
+
+func recorded(o build.Object) []string {
+	var names []string
+	for _, p := range o.Observed().References {
+		names = append(names, p.Kind+" "+p.Name)
+	}
+	return names
+}
+
+// setReferences changes the references of an Object.
+func setReferences(t *testing.T, c client.Client, o build.Object, refs ...commonv1.Reference) {
+	t.Helper()
+	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
+	o.Desired().References = refs
+	if err := c.Patch(t.Context(), o, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// setData changes a value of a ConfigMap.
+func setData(t *testing.T, c client.Client, cm *corev1.ConfigMap, key, value string) {
+	t.Helper()
+	patch := `{"data":{"` + key + `":"` + value + `"}}`
+	if err := c.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// events returns the messages of the events about an Object with a reason.
+func events(t *testing.T, c client.Client, o build.Object, message string) []string {
+	t.Helper()
+	l := &corev1.EventList{}
+	if err := c.List(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range l.Items {
+		if e.InvolvedObject.UID == o.GetUID() && strings.Contains(e.Message, message) {
+			for range max(1, e.Count) {
+				found = append(found, e.Message)
+			}
+		}
+	}
+	return found
+}
+
+// patches is a reference that patches a field of the manifest with the same field of another resource.
+func patches(p commonv1.PatchesFrom) commonv1.Reference { return commonv1.Reference{PatchesFrom: &p} }
+
+func selectorOf(key, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+}

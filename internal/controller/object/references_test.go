@@ -1,0 +1,265 @@
+package object_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestDependencyIsAwaited shows that nothing is made before what it depends on exists, that the Object says so once, and that it goes on
+// when that appears. At the poll interval of these tests it would take five seconds. Defect 2a.11 of provider-kubernetes.
+func TestDependencyIsAwaited(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		o := w.keeper("settings", w.onConfigMap("first"))
+		create(t, c, o)
+		message := "waiting for ConfigMap " + w.namespace + "/first to exist"
+		if got := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference)); got != message {
+			t.Errorf("message of condition Synced: want %q, got %q", message, got)
+		}
+		touch(t, c, o, 1)
+		staysUnwritten(t, c, o)
+		if got := events(t, c, o, message); len(got) != 1 {
+			t.Errorf("events that say so: want 1, got %d", len(got))
+		}
+		if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "settings"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the resource must not be made before: %v", err)
+		}
+
+		begin := time.Now()
+		first := w.source(t, "first", nil)
+		awaitReady(t, c, o)
+		if took := time.Since(begin); took > promptly {
+			t.Errorf("from the dependency to Ready: want at once, took %s", took)
+		}
+		awaitPinned(t, c, o, first, true)
+		awaitRecorded(t, c, o, "ConfigMap first")
+	})
+}
+
+// TestWaitForReady shows that a dependency may be awaited until it is ready, and that losing that later stops nothing.
+func TestWaitForReady(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		first := w.keeper("first")
+		first.Desired().Readiness.Policy = commonv1.ReadinessDeriveFromObject
+		ref := w.on("first")
+		ref.DependsOn.WaitFor = commonv1.WaitForReady
+		second := w.keeper("second", ref)
+		create(t, c, first, second)
+		awaitCondition(t, c, first, synced)
+		message := awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForReference))
+		if !strings.HasSuffix(message, w.name("first")+" to be ready") {
+			t.Errorf("message of condition Synced: got %q", message)
+		}
+		patch := client.MergeFrom(first.DeepCopyObject().(client.Object))
+		first.Desired().Readiness.Policy = commonv1.ReadinessSuccessfulCreate
+		if err := c.Patch(t.Context(), first, patch); err != nil {
+			t.Fatal(err)
+		}
+		awaitReady(t, c, second)
+	})
+}
+
+// TestPatchedValues shows that values are read from any kind, transformed and put into the manifest that is applied, that a change of
+// them is applied at once, and that the stored spec never holds them. Defect 2a.11 of provider-kubernetes.
+func TestPatchedValues(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		source := w.source(t, "source", map[string]string{"color": "red", "size": "2", "region": "here"})
+		shout := commonv1.Transform{Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "very %s"}}
+		o := w.keeper("settings",
+			w.from("source", "data.color", "data.color", shout),
+			w.from("source", "data.size", "data.size"),
+			w.from("source", "data.region", "metadata.labels[example.org/region]"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+		cm := awaitData(t, w.tc, key, map[string]string{"color": "very red", "size": "2"})
+		if got := cm.GetLabels()["example.org/region"]; got != "here" {
+			t.Errorf("label from a reference: want here, got %q", got)
+		}
+
+		for _, color := range []string{"green", "yellow", "black"} { // One of three may meet a poll; three in a row do not.
+			begin := time.Now()
+			setData(t, c, source, "color", color)
+			awaitData(t, w.tc, key, map[string]string{"color": "very " + color, "size": "2"})
+			if took := time.Since(begin); took > promptly {
+				t.Errorf("from the change of what is referred to, to its effect: want at once, took %s", took)
+			}
+		}
+		stored := s.New()
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), stored); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(o.Desired(), stored.Desired(), equateRaw()); diff != "" {
+			t.Errorf("spec as made and as stored: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// equateRaw compares JSON texts by what they say.
+func equateRaw() cmp.Option {
+	return cmpopts.AcyclicTransformer("text", func(b []byte) string { return string(b) })
+}
+
+// TestFromObject shows the three forms of fromObject: with an absolute path to write to, with a relative one, and with none.
+func TestFromObject(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		first := w.keeper("first")
+		create(t, c, first)
+		awaitReady(t, c, first)
+		from := func(path string, to *string) commonv1.Reference {
+			return commonv1.Reference{ToFieldPath: to, FromObject: &commonv1.FromObject{Name: w.name("first"), FieldPath: path}}
+		}
+		absolute := from("status.atProvider.manifest.data.color", new("spec.forProvider.manifest.data.absolute"))
+		relative := from("status.atProvider.manifest.metadata.name", new("data.relative"))
+		none := from("status.atProvider.manifest.data.later", nil)
+		o := w.keeper("second", absolute, relative, none)
+		create(t, c, o)
+		message := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
+		if want := w.name("first") + " to have field status.atProvider.manifest.data.later"; !strings.HasSuffix(message, want) {
+			t.Errorf("message of condition Synced: want it to end with %q, got %q", want, message)
+		}
+		setManifest(t, c, first, build.ConfigMap(w.target, "first", "color", "blue", "later", "now"))
+		awaitReady(t, c, o)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"},
+			map[string]string{"color": "blue", "absolute": "blue", "relative": "first"})
+	})
+}
+
+// TestNameFromReference shows that a resource whose name comes from elsewhere is only looked at, and deleted, under that name: never
+// under the name of the Object, which is the default.
+func TestNameFromReference(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		bystander := w.kept(w.name("csv"))
+		chosen := w.kept("chosen")
+		create(t, w.tc, bystander, chosen)
+		source := w.source(t, "source", map[string]string{"name": ""})
+		m := build.ConfigMap(w.target, "")
+		delete(m["metadata"].(map[string]any), "name")
+		o := s.Object(w.namespace, w.name("csv"), w.config, m)
+		o.SetManagementPolicies(observeDelete)
+		o.Desired().References = []commonv1.Reference{{
+			ToFieldPath: new("spec.forProvider.manifest.metadata.name"),
+			FromObject: &commonv1.FromObject{
+				APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "source", FieldPath: "data.name",
+			},
+		}}
+		create(t, c, o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
+		if len(o.Observed().Manifest.Raw) > 0 {
+			t.Errorf("an empty name is none: the Object looked at %s", o.Observed().Manifest.Raw)
+		}
+		setData(t, c, source, "name", "chosen")
+		awaitReady(t, c, o)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		awaitGone(t, w.tc, chosen)
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(bystander), bystander); err != nil {
+			t.Errorf("a resource of the default name must survive: %v", err)
+		}
+		awaitPinned(t, c, o, source, false)
+	})
+}
+
+// TestSelector shows that the one resource with some labels is found, also when it appears, is joined by another, or changes.
+func TestSelector(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		to := "data.color"
+		o := w.keeper("settings", commonv1.Reference{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
+			APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, FieldPath: "data.color",
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "paint"}},
+		}})
+		create(t, c, o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
+		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"color": "red"}}
+		one.SetLabels(map[string]string{"app": "paint"})
+		create(t, c, one)
+		awaitReady(t, c, o)
+		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+		awaitData(t, w.tc, key, map[string]string{"color": "red"})
+		awaitPinned(t, c, o, one, true)
+
+		two := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "two"), Data: map[string]string{"color": "green"}}
+		two.SetLabels(one.GetLabels())
+		create(t, c, two)
+		if m := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference)); !strings.Contains(m, "exactly one") {
+			t.Errorf("message of condition Synced: got %q", m)
+		}
+		awaitPinned(t, c, o, one, true)
+		patch := `{"metadata":{"labels":null}}`
+		if err := c.Patch(t.Context(), one, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+		awaitData(t, w.tc, key, map[string]string{"color": "green"})
+		awaitPinned(t, c, o, two, true)
+		awaitPinned(t, c, o, one, false)
+	})
+}
+
+// TestSelectedObject shows that Objects too are found by labels.
+func TestSelectedObject(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		labels := map[string]string{"test": w.target}
+		o := w.scope.Object(w.namespace, w.name("second"), w.config, build.ConfigMap(w.target, "second"))
+		o.Desired().References = []commonv1.Reference{{ToFieldPath: new("data.color"), FromObject: &commonv1.FromObject{
+			MatchLabels: labels, FieldPath: "status.atProvider.manifest.data.color",
+		}}}
+		create(t, c, o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference))
+		first := w.keeper("first")
+		first.SetLabels(labels)
+		create(t, c, first)
+		awaitReady(t, c, o)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"}, map[string]string{"color": "blue"})
+		awaitPinned(t, c, o, first, true)
+	})
+}
+
+// TestUnknownKindIsAwaited shows that a resource of a kind the control plane does not serve yet is found once it does.
+func TestUnknownKindIsAwaited(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		group := w.namespace + ".example.org"
+		o := w.keeper("settings", commonv1.Reference{DependsOn: &commonv1.DependsOn{
+			APIVersion: group + "/v1", Kind: "Gadget", Namespace: w.namespace, Name: "gadget",
+		}})
+		create(t, c, o)
+		if m := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference)); !strings.Contains(m, "to serve kind Gadget") {
+			t.Errorf("message of condition Synced: got %q", m)
+		}
+		create(t, c, gadgets(group))
+		gadget := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+w.namespace+`"}}`)
+		kube.Eventually(t, soon, "the CRD to be served", func() (bool, string) {
+			err := c.Create(t.Context(), gadget.DeepCopy())
+			return err == nil, "not yet"
+		})
+		awaitReady(t, c, o)
+		awaitPinned(t, c, o, gadget, true)
+	})
+}

@@ -1,0 +1,30 @@
+// Package reference resolves the references of Objects to resources of the control plane, and keeps those from going first.
+//
+// It reads Objects from the manager's cache and all else through watches of package watch, each by name or by selector. It writes one
+// finalizer, named by the UID of the Object that refers, on each resource referred to; the record of them is in the status of that
+// Object. It never writes anything else, creates nothing and deletes nothing.
+//
+// # Decisions
+//
+// A value read through a reference goes into a manifest in memory. Writing it back to the spec of the Object was rejected: a Secret's
+// value would be stored in a second place, and would outlive the reference.
+//
+// The record is written before the finalizer. A crash in between leaves a record without a finalizer, which the next pass mends; the
+// other order would leave a finalizer nobody knows of. What is no longer referred to is released from the record, so that changing a
+// reference leaves nothing behind; deletion also releases what the spec names and the record does not, for the finalizers of
+// provider-kubernetes, which keeps no record.
+//
+// Deleting does not resolve. It goes by the record, and by names; a resource or a kind that is gone has nothing to be released from.
+//
+// Finalizers are changed by a merge patch that carries the UID and the resource version, repeated on a conflict with what the server
+// holds then. Server-side apply would not conflict, but leaves an entry in the managed fields of other people's resources for each Object.
+//
+// Objects in a cycle do not pin each other: each of them says so and is not applied, and any of them can be deleted. A cycle is looked
+// for on each pass, by walking the references of cached Objects. Finding it only when deletion hangs was rejected.
+//
+// An Object of a namespace refers to its own namespace only, unless the operator allows more: the provider reads with its own rights,
+// which must not become the tenant's. A cluster-scoped resource is beyond that namespace too.
+//
+// Each resource of another kind has a stream of its own. Informers per kind were rejected: who refers to one Secret would hold all of
+// the control plane's in memory.
+package reference

@@ -1,0 +1,202 @@
+package reference
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// attempts is how often a change of finalizers is tried while others change the resource too.
+const attempts = 10
+
+// Hold keeps what an Object refers to from going before the Object, and lets go of what it no longer refers to. The Object must have a
+// finalizer. record must write the pins to the status of the Object; it is called before anything is pinned that is not recorded. What
+// is let go is taken off the status in memory only: a record without a finalizer does no harm.
+func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record func(context.Context, []commonv1.PinnedReference) error) error {
+	pins := slices.Clone(f.Observed().References)
+	for _, x := range res.found {
+		if !slices.Contains(pins, x.pin) {
+			pins = append(pins, x.pin)
+		}
+	}
+	if len(pins) > len(f.Observed().References) {
+		if err := record(ctx, pins); err != nil {
+			return refused(errors.Wrap(err, "cannot record references"))
+		}
+	}
+	for _, x := range res.found {
+		if err := r.pin(ctx, f, x); err != nil {
+			return err
+		}
+	}
+	var kept []commonv1.PinnedReference
+	for i, p := range pins {
+		if res.keeps(p) {
+			kept = append(kept, p)
+			continue
+		}
+		if err := r.release(ctx, f, p); err != nil {
+			f.Observed().References = append(kept, pins[i:]...)
+			return err
+		}
+	}
+	f.Observed().References = kept
+	return nil
+}
+
+// Release lets go of all that an Object refers to. References need not lead anywhere.
+func (r *Resolver) Release(ctx context.Context, f Referrer) error {
+	pins := f.Observed().References
+	for _, p := range pins {
+		if err := r.release(ctx, f, p); err != nil {
+			return err
+		}
+	}
+	// An earlier provider has kept no record. Our finalizer bears our UID, so that nothing is lost by taking it off wherever it is.
+	rules := Rules{GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: true}
+	for _, ref := range Normalise(f.Desired(), rules) {
+		if ref.Err != nil || ref.Selector != "" || recorded(pins, &ref) {
+			continue
+		}
+		if err := r.releaseUnrecorded(ctx, f, &ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recorded says whether there is a pin of what a reference names.
+func recorded(pins []commonv1.PinnedReference, ref *Reference) bool {
+	return slices.ContainsFunc(pins, func(p commonv1.PinnedReference) bool {
+		return kindOf(p).GroupKind() == ref.GVK.GroupKind() && p.Name == ref.Name && (p.Namespace == ref.Namespace || p.Namespace == "")
+	})
+}
+
+// releaseUnrecorded lets go of what a reference names, if it is there at all. Only what may pass by itself is an error.
+func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Reference) error {
+	m, served, err := r.serve(f.Owner, ref.GVK)
+	if err != nil || !served || m.Namespaced && ref.Namespace == "" {
+		return nil //nolint:nilerr // What cannot be found has not been pinned by us.
+	}
+	p := commonv1.PinnedReference{APIVersion: ref.GVK.GroupVersion().String(), Kind: ref.GVK.Kind, Name: ref.Name}
+	if m.Namespaced {
+		p.Namespace = ref.Namespace
+	}
+	_, err = r.edit(ctx, resource{mapping: m, pin: p}, without(f.finalizer()))
+	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
+		return nil
+	}
+	return refused(errors.Wrapf(err, "cannot release %s", ref))
+}
+
+// release lets go of one resource.
+func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
+	m, served, err := r.serve(f.Owner, kindOf(p))
+	if err == nil && served {
+		_, err = r.edit(ctx, resource{mapping: m, pin: p}, without(f.finalizer()))
+	}
+	return refused(errors.Wrapf(err, "cannot release %s", describe(p.Kind, nameOf(p))))
+}
+
+// serve finds how the control plane serves a kind, in another version if need be, and says whether it does.
+func (r *Resolver) serve(o watch.Owner, gvk schema.GroupVersionKind) (target.Mapping, bool, error) {
+	m, err := r.cluster.Mapping(o, gvk)
+	if target.IsNoKind(err) {
+		return r.cluster.FindKind(gvk.GroupKind())
+	}
+	return m, err == nil, err
+}
+
+// pin keeps a resource from going.
+func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
+	if slices.Contains(x.GetFinalizers(), f.finalizer()) {
+		return nil
+	}
+	done := r.cluster.Watches().Writing(f.Owner, x.mapping.Resource, nameOf(x.pin))
+	u, err := r.edit(ctx, resource{mapping: x.mapping, pin: x.pin, known: x.Object}, with(f.finalizer()))
+	done(u)
+	what := describe(x.pin.Kind, nameOf(x.pin))
+	if err == nil && u == nil {
+		return waiting("%s, which has gone, to be made anew", what)
+	}
+	return refused(errors.Wrapf(err, "cannot pin %s", what))
+}
+
+func with(finalizer string) func([]string) []string {
+	return func(all []string) []string {
+		if slices.Contains(all, finalizer) {
+			return all
+		}
+		return append(slices.Clone(all), finalizer)
+	}
+}
+
+func without(finalizer string) func([]string) []string {
+	return func(all []string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == finalizer })
+	}
+}
+
+// A resource is one whose finalizers are changed.
+type resource struct {
+	mapping target.Mapping
+	pin     commonv1.PinnedReference // of any UID if it has none
+	known   metav1.Object            // its last known state, nil if there is none
+}
+
+// edit changes the finalizers of a resource and returns it, nil if it is gone. It starts from what is known of it, and asks the control
+// plane if that is nothing or has become outdated.
+func (r *Resolver) edit(ctx context.Context, x resource, change func([]string) []string) (*unstructured.Unstructured, error) {
+	c := r.cluster.Resource(x.mapping.Resource, x.pin.Namespace)
+	var err error
+	for range attempts {
+		var u *unstructured.Unstructured
+		if x.known == nil {
+			u, err = c.Get(ctx, x.pin.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, ignoreNotFound(err)
+			}
+			x.known = u
+		}
+		if x.pin.UID != "" && x.known.GetUID() != x.pin.UID {
+			return nil, nil //nolint:nilnil // It is gone, and this is a namesake.
+		}
+		finalizers := change(x.known.GetFinalizers())
+		if u != nil && slices.Equal(finalizers, u.GetFinalizers()) {
+			return u, nil
+		}
+		u, err = c.Patch(ctx, x.pin.Name, types.MergePatchType, body(x.known, finalizers), metav1.PatchOptions{})
+		if !apierrors.IsConflict(err) {
+			return u, ignoreNotFound(err)
+		}
+		x.known = nil
+	}
+	return nil, err
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// body returns a merge patch of finalizers that only fits the state of a resource which is known.
+func body(known metav1.Object, finalizers []string) []byte {
+	// Maps of strings and lists of strings can always be encoded.
+	b, _ := json.Marshal(map[string]any{"metadata": map[string]any{ //nolint:errchkjson // See above.
+		"uid": known.GetUID(), "resourceVersion": known.GetResourceVersion(), "finalizers": finalizers,
+	}})
+	return b
+}

@@ -1,0 +1,117 @@
+package reference
+
+import (
+	"slices"
+
+	"github.com/pkg/errors"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// A Resolution is what the references of an Object lead to, as far as they could be followed. Its zero value is that of an Object
+// without references.
+type Resolution struct {
+	patches []patch
+	found   []*found // the resources to pin
+	claims  []claim
+}
+
+// A patch is a value on its way into a manifest.
+type patch struct {
+	ref   Reference
+	value any // shared
+}
+
+// A claim says what an existing pin must be of to be kept.
+type claim struct {
+	group, kind     string
+	namespace, name string
+	anyNamespace    bool // the scope of the kind is not known
+	anyName         bool
+}
+
+// identity are the fields by which a manifest names a resource, and which therefore must not fall back to a default.
+func identity() []string {
+	return []string{"apiVersion", "kind", "metadata.name", "metadata.namespace"}
+}
+
+// Apply writes the values read through the references into the content of a manifest.
+func (r *Resolution) Apply(content map[string]any) error {
+	if r == nil {
+		return nil
+	}
+	for _, p := range r.patches {
+		if err := write(content, p.ref.To, p.value); err != nil {
+			return invalid("%s: cannot write %s of the manifest: %v", p.ref.At, p.ref.To, err)
+		}
+		if err := p.check(content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check sees to it that a manifest whose name comes from elsewhere has one.
+func (p patch) check(content map[string]any) error {
+	for _, field := range identity() {
+		if !covers(p.ref.To, field) {
+			continue
+		}
+		v, ok, err := read(content, field)
+		if err != nil || !ok && p.ref.To != field {
+			continue // A whole metadata need not have a namespace.
+		}
+		if s, isText := v.(string); !isText || s == "" {
+			return waiting("%s to give a text for %s that is not empty in its field %s", &p.ref, field, p.ref.From)
+		}
+	}
+	return nil
+}
+
+// Names says whether references decide what resource an Object is about.
+func Names(spec *commonv1.ObjectSpec) bool {
+	return slices.ContainsFunc(Normalise(spec, Rules{}), func(r Reference) bool {
+		return r.To != "" && slices.ContainsFunc(identity(), func(field string) bool { return covers(r.To, field) })
+	})
+}
+
+// claim keeps existing pins of what a reference names.
+func (r *Resolution) claim(ref *located) {
+	r.claims = append(r.claims, claim{
+		group: ref.GVK.Group, kind: ref.GVK.Kind, namespace: ref.Namespace, name: ref.Name,
+		anyNamespace: !ref.known, anyName: ref.Name == "",
+	})
+}
+
+// keeps says whether a pin is still wanted.
+func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
+	for _, f := range r.found {
+		if f.pin == p {
+			return true
+		}
+	}
+	gvk := kindOf(p)
+	return slices.ContainsFunc(r.claims, func(c claim) bool {
+		return c.group == gvk.Group && c.kind == gvk.Kind &&
+			(c.anyNamespace || c.namespace == p.Namespace) && (c.anyName || c.name == p.Name)
+	})
+}
+
+// readValue returns the value that a reference leads to.
+func (r *Reference) readValue(content map[string]any) (any, error) {
+	v, ok, err := read(content, r.From)
+	if err != nil {
+		return nil, invalid("%s: field %s of %s: %v", r.At, r.From, r, err)
+	}
+	if !ok {
+		return nil, waiting("%s to have field %s", r, r.From)
+	}
+	v, err = Transform(v, r.Transforms)
+	if err != nil {
+		return nil, problem{
+			error:  errors.Wrapf(err, "%s: cannot transform field %s of %s", r.At, r.From, r),
+			reason: commonv1.ReasonInvalidReference,
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,185 @@
+package reference
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pkg/errors"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// Transform changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell the value, which may
+// be secret.
+func Transform(value any, transforms []commonv1.Transform) (any, error) {
+	for i, t := range transforms {
+		v, err := transform(value, t)
+		if err != nil {
+			return nil, errors.Wrapf(err, "transforms[%d]", i)
+		}
+		value = v
+	}
+	return value, nil
+}
+
+func transform(value any, t commonv1.Transform) (any, error) {
+	switch {
+	case t.Type == commonv1.TransformString && t.String != nil:
+		return format(value, t.String.Format)
+	case t.Type == commonv1.TransformMap:
+		return mapped(value, t)
+	case t.Type == commonv1.TransformConvert && t.Convert != nil:
+		return convert(value, t.Convert.ToType)
+	}
+	return nil, errors.Errorf("type %q is unknown or lacks its settings", t.Type)
+}
+
+func format(value any, layout string) (any, error) {
+	switch value.(type) {
+	case map[string]any, []any:
+		b, err := json.Marshal(value)
+		if err != nil {
+			return nil, errors.New("value cannot be encoded")
+		}
+		value = string(b)
+	}
+	// What a verb cannot format is written into the text, between these marks, by package fmt.
+	s := fmt.Sprintf(layout, value)
+	if strings.Count(s, "%!") > strings.Count(fmt.Sprint(value), "%!") {
+		return nil, errors.Errorf("format %q does not fit a value of type %s", layout, typeOf(value))
+	}
+	return s, nil
+}
+
+func mapped(value any, t commonv1.Transform) (any, error) {
+	key, ok := value.(string)
+	if !ok {
+		return nil, errors.Errorf("a map needs a string, and the value is of type %s", typeOf(value))
+	}
+	raw, ok := t.Map[key]
+	if !ok {
+		return nil, errors.New("the value is not a key of the map")
+	}
+	var v any
+	if err := utiljson.Unmarshal(raw.Raw, &v); err != nil {
+		return nil, errors.New("the map holds what is not JSON")
+	}
+	return v, nil
+}
+
+func convert(value any, to string) (any, error) {
+	var v any
+	ok := false
+	switch to {
+	case "string":
+		v, ok = asString(value)
+	case "int", "int64":
+		v, ok = asInt(value)
+	case "float64":
+		v, ok = asFloat(value)
+	case "bool":
+		v, ok = asBool(value)
+	case "object":
+		v, ok = parsed[map[string]any](value)
+	case "array":
+		v, ok = parsed[[]any](value)
+	}
+	if !ok {
+		return nil, errors.Errorf("a value of type %s cannot be converted to %s", typeOf(value), to)
+	}
+	return v, nil
+}
+
+func asString(value any) (string, bool) {
+	if s, ok := value.(string); ok {
+		return s, true
+	}
+	b, err := json.Marshal(value)
+	return string(b), err == nil
+}
+
+func asInt(value any) (int64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return v, true
+	case float64:
+		return int64(v), math.Abs(v) < math.MaxInt64
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case string:
+		i, err := strconv.ParseInt(v, 10, 64)
+		return i, err == nil
+	}
+	return 0, false
+}
+
+func asFloat(value any) (float64, bool) {
+	switch v := value.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	case bool:
+		if v {
+			return 1, true
+		}
+		return 0, true
+	case string:
+		f, err := strconv.ParseFloat(v, 64)
+		return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+	}
+	return 0, false
+}
+
+func asBool(value any) (v, ok bool) {
+	switch v := value.(type) {
+	case bool:
+		return v, true
+	case int64:
+		return v == 1, v == 0 || v == 1
+	case float64:
+		return v == 1, v == 0 || v == 1
+	case string:
+		b, err := strconv.ParseBool(v)
+		return b, err == nil
+	}
+	return false, false
+}
+
+// parsed returns a value of a type, parsed from JSON if it is a string.
+func parsed[T any](value any) (any, bool) {
+	if s, ok := value.(string); ok {
+		value = nil
+		if utiljson.Unmarshal([]byte(s), &value) != nil {
+			return nil, false
+		}
+	}
+	v, ok := value.(T)
+	return v, ok
+}
+
+// typeOf names the JSON type of a value.
+func typeOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case int64:
+		return "int64"
+	case float64:
+		return "float64"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
