@@ -62,6 +62,9 @@ func NewRegistry(o Options) (*Registry, error) {
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 
+// Local returns the connection to the control plane.
+func (r *Registry) Local() *Cluster { return r.local }
+
 // OnChange says how to wake the objects of a controller: enqueue must add one to the controller's queue, and must not block.
 func (r *Registry) OnChange(controller string, enqueue func(types.NamespacedName)) {
 	r.mu.Lock()

@@ -37,7 +37,7 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 		return nil, p.fail(err)
 	}
 	p.cluster = cluster
-	return &external{cluster: cluster, owner: c.owner(o), pass: p, drift: c.drift, options: c.options}, nil
+	return &external{cluster: cluster, owner: c.owner(o), pass: p, drift: c.drift, options: c.options, local: c.registry.Local()}, nil
 }
 
 func (c *connector[T]) connect(ctx context.Context, o T) (*target.Cluster, error) {

@@ -73,13 +73,8 @@ func place(u *unstructured.Unstructured, m target.Mapping) error {
 
 // unsupported returns an error that names the first field whose behaviour does not exist yet.
 func unsupported(spec *commonv1.ObjectSpec) error {
-	switch {
-	case len(spec.References) > 0:
+	if len(spec.References) > 0 {
 		return errors.Wrap(errUnsupported, "spec.references")
-	case len(spec.ConnectionDetails) > 0:
-		return errors.Wrap(errUnsupported, "spec.connectionDetails")
-	case spec.Readiness.Policy == commonv1.ReadinessDeriveFromCelQuery:
-		return errors.Wrapf(errUnsupported, "spec.readiness.policy %s", spec.Readiness.Policy)
 	}
 	return nil
 }

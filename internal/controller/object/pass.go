@@ -26,6 +26,7 @@ type pass struct {
 	woken   bool                 // the Object is woken when the cause of the failure goes
 	verdict *readiness.Verdict   // of the resource as last seen, or of there being none
 	cluster *target.Cluster      // once connected
+	details *details             // for the connection secret, nil if they are not known or there is no secret
 	retry   time.Duration        // when to look again, if earlier than the next poll
 }
 

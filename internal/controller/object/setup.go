@@ -43,6 +43,9 @@ type Options struct {
 	SanitizeSecrets bool
 	// RemoveManagedFields keeps managed fields out of status.
 	RemoveManagedFields bool
+	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side applied fields
+	// are ours.
+	LegacyFieldManagers []string
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
@@ -76,7 +79,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 }
 
 func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
-	m := quiet.NewManager(mgr)
+	m := publishingManager{Manager: quiet.NewManager(mgr), local: o.Registry.Local()}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
@@ -90,6 +93,9 @@ func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *conne
 	}
 	if o.MetricOptions != nil {
 		opts = append(opts, managed.WithMetricRecorder(o.MetricOptions.MRMetrics))
+	}
+	if o.ChangeLogOptions != nil {
+		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
 	}
 	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
 		opts = append(opts, managed.WithManagementPolicies())
