@@ -32,7 +32,7 @@ func seeConnectionSecret(ctx context.Context, local *target.Cluster, o watch.Own
 	local.Watches().Track(o, purposeConnection, i)
 	u, err := local.See(ctx, o, i)
 	if err != nil && !watch.IsNotSynced(err) {
-		return nil, errors.Wrapf(errControlPlane, "cannot get connection secret %s: %v", n, err)
+		return nil, errors.Wrapf(errControlPlane, "cannot get Secret %s: %v", n, err)
 	}
 	return u, err
 }
@@ -77,10 +77,14 @@ func (c publishingClient) Create(ctx context.Context, obj client.Object, o ...cl
 		return nil // They are not known now. What is published stays.
 	}
 	err := c.publish(ctx, s, p.details)
-	if err == nil || apierrors.IsConflict(err) {
+	switch {
+	case err == nil, apierrors.IsConflict(err):
 		return err
+	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
+		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at once.
+		err = errors.Wrapf(errControlPlane, "cannot write Secret %s: %v", p.details.secret, err)
 	}
-	return p.fail(errors.Wrapf(errControlPlane, "cannot publish connection secret %s: %v", p.details.secret, err))
+	return p.fail(err)
 }
 
 // publish makes the connection secret what it should be, if it is not. The cause of an error is a conflict if our look at the secret is
@@ -134,9 +138,9 @@ func controllable(current *unstructured.Unstructured, s *corev1.Secret) error {
 	kind, _, _ := unstructured.NestedString(current.Object, "type")
 	switch {
 	case by != nil && by.UID != ours.UID:
-		return errors.Errorf("it is controlled by %s %q", by.Kind, by.Name)
+		return errors.Errorf("Secret %s is controlled by %s %q", name(current), by.Kind, by.Name)
 	case by == nil && kind != string(resource.SecretTypeConnection):
-		return errors.Errorf("it exists, has type %q and no controller", kind)
+		return errors.Errorf("Secret %s exists, has type %q and no controller", name(current), kind)
 	}
 	return nil
 }
@@ -161,7 +165,7 @@ func (d *details) merge(current *unstructured.Unstructured) map[string][]byte {
 func overlay(current *unstructured.Unstructured, s *corev1.Secret) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
-		return nil, errors.New("cannot encode it") // The cause might quote a value.
+		return nil, errors.Errorf("cannot encode Secret %s/%s", s.GetNamespace(), s.GetName()) // The cause might quote a value.
 	}
 	wanted := &unstructured.Unstructured{Object: content}
 	wanted.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
