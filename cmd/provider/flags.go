@@ -30,6 +30,9 @@ type flags struct {
 	managementPolicies   bool
 	watches              bool
 	serverSideApply      bool
+	changeLogs           bool
+	changeLogsSocket     string
+	legacyFieldManagers  []string
 }
 
 func newFlags(app *kingpin.Application) *flags {
@@ -43,6 +46,7 @@ func newFlags(app *kingpin.Application) *flags {
 	f.addIntervals(app)
 	f.addAddresses(app)
 	f.addFeatures(app)
+	f.addChangeLogs(app)
 	return f
 }
 
@@ -67,4 +71,10 @@ func (f *flags) addFeatures(app *kingpin.Application) {
 	app.Flag("enable-management-policies", "Honour spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
 	app.Flag("enable-watches", "Accepted for compatibility: targets are always watched.").Envar("ENABLE_WATCHES").BoolVar(&f.watches)
 	app.Flag("enable-server-side-apply", "Accepted for compatibility: manifests are always applied by the server.").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").BoolVar(&f.serverSideApply)
+	app.Flag("legacy-csa-field-managers", "A field manager, beside those of provider-kubernetes, whose client-side applied fields are taken over. Repeatable.").StringsVar(&f.legacyFieldManagers)
+}
+
+func (f *flags) addChangeLogs(app *kingpin.Application) {
+	app.Flag("enable-changelogs", "Log changes to the change log service.").Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
+	app.Flag("changelogs-socket-path", "Path of the unix socket of the change log service.").Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
 }

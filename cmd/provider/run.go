@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -73,10 +74,16 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot make target registry")
 	}
 	defer registry.Close()
-	if !f.debug {
-		log = logging.NewNopLogger() // Reconcilers say all else at level debug, and encoding what is not printed costs as much.
+	o := options(f, reconcilerLog(f.debug, log), registry)
+	if f.changeLogs {
+		l, err := changelog.Dial(f.changeLogsSocket, log)
+		if err != nil {
+			return err
+		}
+		defer l.Close() //nolint:errcheck // Nothing is left to be sent.
+		o.ChangeLogOptions = &xpcontroller.ChangeLogOptions{ChangeLogger: l}
 	}
-	if err := controller.Setup(mgr, options(f, log, registry)); err != nil {
+	if err := controller.Setup(mgr, o); err != nil {
 		return errors.Wrap(err, "cannot set up controllers")
 	}
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
@@ -88,6 +95,14 @@ func quietUnless(debug bool, l logr.Logger) logr.Logger {
 		return l
 	}
 	return zap.New(zap.Level(zapcore.ErrorLevel))
+}
+
+// reconcilerLog returns the log of reconcilers, who say all at level debug: encoding what is not printed costs as much.
+func reconcilerLog(debug bool, l logging.Logger) logging.Logger {
+	if debug {
+		return l
+	}
+	return logging.NewNopLogger()
 }
 
 // warn tells an operator of flags that have no effect.
@@ -181,5 +196,6 @@ func options(f *flags, log logging.Logger, registry *target.Registry) object.Opt
 		PollJitter:          float64(f.pollJitterPercentage) / 100,
 		SanitizeSecrets:     f.sanitizeSecrets,
 		RemoveManagedFields: f.removeManagedFields,
+		LegacyFieldManagers: f.legacyFieldManagers,
 	}
 }

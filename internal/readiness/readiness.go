@@ -1,4 +1,3 @@
-// Package readiness tells from a resource whether it is ready.
 package readiness
 
 import (
@@ -19,8 +18,8 @@ type Verdict struct {
 
 // Of returns the verdict of a policy on a resource. An empty policy is SuccessfulCreate, which any existing resource satisfies. The
 // error says that the policy is not one this package knows.
-func Of(policy commonv1.ReadinessPolicy, u *unstructured.Unstructured) (Verdict, error) {
-	switch policy {
+func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
+	switch r.Policy {
 	case commonv1.ReadinessSuccessfulCreate, "":
 		return Verdict{Ready: true}, nil
 	case commonv1.ReadinessDeriveFromObject:
@@ -28,9 +27,20 @@ func Of(policy commonv1.ReadinessPolicy, u *unstructured.Unstructured) (Verdict,
 	case commonv1.ReadinessAllTrue:
 		return fromAllConditions(conditions(u)), nil
 	case commonv1.ReadinessDeriveFromCelQuery:
-		return Verdict{}, errors.Errorf("readiness policy %s is not supported yet", policy)
+		return fromQuery(r.CelQuery, u), nil
 	}
-	return Verdict{}, errors.Errorf("readiness policy %q is unknown", policy)
+	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
+}
+
+func fromQuery(query string, u *unstructured.Unstructured) Verdict {
+	ready, err := Query(query, u.Object)
+	if err != nil {
+		return Verdict{Message: err.Error()}
+	}
+	if !ready {
+		return Verdict{Message: "The CEL query is false"}
+	}
+	return Verdict{Ready: true}
 }
 
 func fromReadyCondition(statuses map[string]string) Verdict {

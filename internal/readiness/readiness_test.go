@@ -22,6 +22,7 @@ func TestOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		policy commonv1.ReadinessPolicy
+		query  string
 		u      *unstructured.Unstructured
 		want   Verdict
 		err    bool
@@ -35,11 +36,14 @@ func TestOf(t *testing.T) {
 		"NotAllTrue":        {reason: "The others are named in order.", policy: commonv1.ReadinessAllTrue, u: with("C", "False", "A", "True", "B", "Unknown"), want: Verdict{Message: "Conditions of the resource are not True: B, C"}},
 		"NoConditions":      {reason: "None is not all.", policy: commonv1.ReadinessAllTrue, u: with(), want: Verdict{Message: "The resource has no conditions"}},
 		"MalformedIsNoList": {reason: "Conditions of a strange shape are none.", policy: commonv1.ReadinessAllTrue, u: &unstructured.Unstructured{Object: map[string]any{"status": "x"}}, want: Verdict{Message: "The resource has no conditions"}},
-		"Cel":               {reason: "CEL is not there yet.", policy: commonv1.ReadinessDeriveFromCelQuery, u: with(), err: true},
+		"QueryTrue":         {reason: "A query that is true is enough.", policy: commonv1.ReadinessDeriveFromCelQuery, query: `object.status.conditions[0].status == "False"`, u: with("Ready", "False"), want: Verdict{Ready: true}},
+		"QueryFalse":        {reason: "A query that is false is not.", policy: commonv1.ReadinessDeriveFromCelQuery, query: `object.status.conditions.all(c, c.status == "True")`, u: with("Ready", "False"), want: Verdict{Message: "The CEL query is false"}},
+		"QueryFails":        {reason: "A query without an answer is not, and says why.", policy: commonv1.ReadinessDeriveFromCelQuery, query: "object.status.phase == 'Running'", u: with(), want: Verdict{Message: "CEL query fails: at 1:14: no such key: phase"}},
+		"NoQuery":           {reason: "An empty query is invalid.", policy: commonv1.ReadinessDeriveFromCelQuery, u: with(), want: Verdict{Message: "CEL query is invalid: it is empty"}},
 		"Unknown":           {reason: "Other policies do not exist.", policy: "Maybe", u: with(), err: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Of(tc.policy, tc.u)
+			got, err := Of(commonv1.Readiness{Policy: tc.policy, CelQuery: tc.query}, tc.u)
 			if (err != nil) != tc.err {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
 			}

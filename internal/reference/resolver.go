@@ -265,7 +265,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 }
 
 func isReady(content map[string]any) bool {
-	v, err := readiness.Of(commonv1.ReadinessDeriveFromObject, &unstructured.Unstructured{Object: content})
+	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromObject}, &unstructured.Unstructured{Object: content})
 	return err == nil && v.Ready
 }
 

@@ -81,6 +81,12 @@ func (c *Cluster) Mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, 
 	return c.kinds.mapping(o, gvk)
 }
 
+// Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are missing from the
+// result; the owner is then woken when it does. They replace those of an earlier call.
+func (c *Cluster) Mappings(o watch.Owner, p watch.Purpose, gvks ...schema.GroupVersionKind) (map[schema.GroupVersionKind]Mapping, error) {
+	return c.kinds.mappings(waiter{Owner: o, purpose: p}, gvks)
+}
+
 // FindKind returns how the cluster serves a kind in any version, and whether it does.
 func (c *Cluster) FindKind(gk schema.GroupKind) (Mapping, bool, error) { return c.kinds.find(gk) }
 

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -40,25 +41,33 @@ type kinds struct {
 
 	mu        sync.Mutex
 	known     map[schema.GroupVersionKind]Mapping
-	waiting   map[schema.GroupVersionKind]map[watch.Owner]struct{}
+	waiting   map[schema.GroupVersionKind]map[waiter]struct{}
 	searching bool
+}
+
+// A waiter is who waits for kinds: an owner, and what the kinds are for.
+type waiter struct {
+	watch.Owner
+
+	purpose watch.Purpose
 }
 
 func newKinds(ctx context.Context, c discovery.DiscoveryInterface, wake func(watch.Owner)) *kinds {
 	return &kinds{
 		client: c, wake: wake, ctx: ctx,
 		known:   map[schema.GroupVersionKind]Mapping{},
-		waiting: map[schema.GroupVersionKind]map[watch.Owner]struct{}{},
+		waiting: map[schema.GroupVersionKind]map[waiter]struct{}{},
 	}
 }
 
 // mapping returns how the target serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
 func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+	w := waiter{Owner: o}
 	k.mu.Lock()
-	k.unwait(o)
+	k.unwait(w)
 	m, ok := k.known[gvk]
 	if !ok && len(k.waiting[gvk]) > 0 {
-		k.wait(o, gvk)
+		k.wait(w, gvk)
 		k.mu.Unlock()
 		return Mapping{}, noKindError{gvk: gvk}
 	}
@@ -74,7 +83,7 @@ func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, er
 	if m, ok := k.known[gvk]; ok {
 		return m, nil
 	}
-	k.wait(o, gvk)
+	k.wait(w, gvk)
 	return Mapping{}, noKindError{gvk: gvk}
 }
 
@@ -85,18 +94,20 @@ func (k *kinds) invalidate(gvk schema.GroupVersionKind) {
 	delete(k.known, gvk)
 }
 
-// forget ends an owner's wait.
+// forget ends all that an owner waits for.
 func (k *kinds) forget(o watch.Owner) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.unwait(o)
+	k.endWaits(func(w waiter) bool { return w.Owner == o })
 }
 
-// unwait ends an owner's wait. The caller holds the lock.
-func (k *kinds) unwait(o watch.Owner) {
-	for gvk, owners := range k.waiting {
-		delete(owners, o)
-		if len(owners) == 0 {
+// unwait ends what is waited for. The caller holds the lock.
+func (k *kinds) unwait(w waiter) { k.endWaits(func(other waiter) bool { return other == w }) }
+
+func (k *kinds) endWaits(over func(waiter) bool) {
+	for gvk, waiters := range k.waiting {
+		maps.DeleteFunc(waiters, func(w waiter, _ struct{}) bool { return over(w) })
+		if len(waiters) == 0 {
 			delete(k.waiting, gvk)
 		}
 	}
@@ -174,12 +185,12 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 
 func isSubresource(r metav1.APIResource) bool { return strings.Contains(r.Name, "/") }
 
-// wait adds an owner to those who wait for a kind, and starts to look for it. The caller holds the lock.
-func (k *kinds) wait(o watch.Owner, gvk schema.GroupVersionKind) {
+// wait adds to those who wait for a kind, and starts to look for it. The caller holds the lock.
+func (k *kinds) wait(w waiter, gvk schema.GroupVersionKind) {
 	if k.waiting[gvk] == nil {
-		k.waiting[gvk] = map[watch.Owner]struct{}{}
+		k.waiting[gvk] = map[waiter]struct{}{}
 	}
-	k.waiting[gvk][o] = struct{}{}
+	k.waiting[gvk][w] = struct{}{}
 	if !k.searching {
 		k.searching = true
 		go k.search()
@@ -228,8 +239,8 @@ func (k *kinds) found() []watch.Owner {
 		if _, ok := k.known[gvk]; !ok {
 			continue
 		}
-		for o := range waiting {
-			owners = append(owners, o)
+		for w := range waiting {
+			owners = append(owners, w.Owner)
 		}
 		delete(k.waiting, gvk)
 	}

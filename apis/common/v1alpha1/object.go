@@ -61,10 +61,11 @@ type ObjectParameters struct {
 	Manifest runtime.RawExtension `json:"manifest"`
 
 	// deletionPropagationPolicy says what happens to the dependents of the resource on the target when it is deleted: Background
-	// (the default) deletes them afterwards, Foreground deletes them first, Orphan leaves them.
+	// (the default) deletes them afterwards, Foreground deletes them first, Orphan leaves them. Empty, as provider-kubernetes has
+	// stored it, is the default.
 	// +optional
 	// +kubebuilder:default=Background
-	// +kubebuilder:validation:Enum=Orphan;Background;Foreground
+	// +kubebuilder:validation:Enum="";Orphan;Background;Foreground
 	DeletionPropagationPolicy metav1.DeletionPropagation `json:"deletionPropagationPolicy,omitempty"`
 }
 

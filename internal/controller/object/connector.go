@@ -55,7 +55,7 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 	}
 	e := &external{
 		owner: c.owner(o), gvk: c.kind.GVK, pass: p, drift: c.drift, events: c.events, options: c.options,
-		config: c.kind.Ref(via), moved: moved,
+		local: c.registry.Local(), config: c.kind.Ref(via), moved: moved,
 		track: func(ctx context.Context) error { return c.track(ctx, o) },
 		former: func(ctx context.Context) (*target.Cluster, error) {
 			return c.connect(ctx, formerOwner(c.owner(o)), c.before(o))

@@ -11,8 +11,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// unsupportedReadiness is a readiness whose behaviour does not exist yet.
-var unsupportedReadiness = commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: "true"}
+// misshapen returns the manifest of a ConfigMap that no API server accepts.
+func misshapen(namespace string) build.Manifest {
+	m := build.ConfigMap(namespace, "settings")
+	m["data"] = map[string]any{"color": map[string]any{"name": "blue"}}
+	return m
+}
 
 // TestDeletionNeedsNoGoodSpec shows that an Object whose spec has been spoiled can be deleted, and takes along the resource it has made.
 func TestDeletionNeedsNoGoodSpec(t *testing.T) {
@@ -22,9 +26,9 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 		change func(tns string, o build.Object)
 		want   xpv2.ConditionReason
 	}{
-		"ReadinessUnsupported": {
-			reason: "A field that is not supported does not hold up deletion.",
-			change: func(_ string, o build.Object) { o.Desired().Readiness = unsupportedReadiness },
+		"ManifestMisshapen": {
+			reason: "A manifest that cannot be applied does not hold up deletion.",
+			change: func(tns string, o build.Object) { o.Desired().ForProvider.Manifest = build.Raw(misshapen(tns)) },
 			want:   commonv1.ReasonInvalidManifest,
 		},
 		"NamespaceRemoved": {
@@ -92,8 +96,7 @@ func TestDeletionOfNeverApplied(t *testing.T) {
 		ns, pc := connect(t, c, s, targetUser(t))
 		theirs := emptySettings(tns)
 		create(t, tc, theirs)
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		o.Desired().Readiness = unsupportedReadiness
+		o := s.Object(ns, tns, pc, misshapen(tns))
 		create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
 		remove(t, c, o)

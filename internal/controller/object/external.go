@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -26,6 +27,7 @@ import (
 // An external is the resource of one Object on its target, for one pass.
 type external struct {
 	cluster *target.Cluster
+	local   *target.Cluster // the control plane
 	owner   watch.Owner
 	gvk     schema.GroupVersionKind // of the Object
 	pass    *pass
@@ -78,15 +80,15 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
+	if err := e.gather(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
 	current, err := e.upToDate(o)
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: current}, err
 }
 
 // prepare computes what is wanted, and where on the target it lives.
 func (e *external) prepare(o Object) error {
-	if err := unsupported(o.Desired()); err != nil {
-		return err
-	}
 	var err error
 	if e.manifest, err = manifest(o, e.pass.references); err != nil {
 		e.pass.woken = reference.IsAwaited(err)
@@ -117,7 +119,7 @@ func (e *external) missing(o Object) managed.ExternalObservation {
 
 // see records the live resource in the status, and whether it is ready.
 func (e *external) see(o Object) error {
-	v, err := readiness.Of(o.Desired().Readiness.Policy, e.live)
+	v, err := readiness.Of(o.Desired().Readiness, e.live)
 	if err != nil {
 		return errors.Wrap(err, "cannot derive readiness")
 	}
@@ -183,7 +185,10 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	if err := remember(o, e.manifest, live); err != nil {
 		return e.pass.fail(err)
 	}
-	return e.pass.fail(e.see(o))
+	if err := e.see(o); err != nil {
+		return e.pass.fail(err)
+	}
+	return e.pass.fail(e.gatherApplied(ctx, o))
 }
 
 // distrust forgets how the target serves the kind if the target has answered as if it did not, and says whether it has. A resource or
@@ -206,7 +211,7 @@ func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.Ext
 		return managed.ExternalDelete{}, nil
 	}
 	err := apply.Delete(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), apply.Deletion{
-		Name: e.live.GetName(), UID: e.live.GetUID(), Propagation: o.Desired().ForProvider.DeletionPropagationPolicy,
+		Name: e.live.GetName(), UID: e.live.GetUID(), Propagation: cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground),
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return managed.ExternalDelete{}, nil // It is gone, and there may be a namesake.

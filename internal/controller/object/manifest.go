@@ -18,8 +18,6 @@ import (
 var (
 	// errInvalidManifest is the cause of errors that only a change of the manifest can cure.
 	errInvalidManifest = errors.New("manifest is invalid")
-	// errUnsupported is the cause of errors about fields whose behaviour does not exist yet.
-	errUnsupported = errors.New("not supported yet")
 	// errControlPlane is the cause of errors that the control plane has made, not the target.
 	errControlPlane = errors.New("control plane refuses")
 )
@@ -72,17 +70,6 @@ func place(u *unstructured.Unstructured, m target.Mapping) error {
 	}
 	if !m.Namespaced {
 		u.SetNamespace("")
-	}
-	return nil
-}
-
-// unsupported returns an error that names the first field whose behaviour does not exist yet.
-func unsupported(spec *commonv1.ObjectSpec) error {
-	switch {
-	case len(spec.ConnectionDetails) > 0:
-		return errors.Wrap(errUnsupported, "spec.connectionDetails")
-	case spec.Readiness.Policy == commonv1.ReadinessDeriveFromCelQuery:
-		return errors.Wrapf(errUnsupported, "spec.readiness.policy %s", spec.Readiness.Policy)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package object
 
 import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -13,4 +14,6 @@ type Object interface {
 	Desired() *commonv1.ObjectSpec
 	// Observed returns what was last seen on the target, never nil.
 	Observed() *commonv1.ObjectObservation
+	// ConnectionSecret returns the namespace and name of the connection secret, empty if there is to be none.
+	ConnectionSecret() types.NamespacedName
 }

@@ -30,6 +30,7 @@ type pass struct {
 	left    error                // why a deleted Object leaves its resource
 	cluster *target.Cluster      // once connected
 	object  Object               // as its status is written at the end
+	details *details             // for the connection secret, nil if they are not known or there is no secret
 	retry   time.Duration        // when to look again, if earlier than the next poll
 
 	references *reference.Resolution // nil before they are resolved
@@ -120,7 +121,7 @@ func reason(err error) xpv2.ConditionReason {
 		return commonv1.ReasonForbidden
 	case isSchemaError(err):
 		return commonv1.ReasonInvalidManifest
-	case errors.Is(err, errInvalidManifest), errors.Is(err, errUnsupported), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case errors.Is(err, errInvalidManifest), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return commonv1.ReasonInvalidManifest
 	}
 	return ""

@@ -50,6 +50,9 @@ type Options struct {
 	References *reference.Resolver
 	// RemoveManagedFields keeps managed fields out of status.
 	RemoveManagedFields bool
+	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side applied fields
+	// are ours.
+	LegacyFieldManagers []string
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
@@ -107,10 +110,13 @@ func newManaged[T Object](m quiet.Manager, o Options, c *connector[T], forget fu
 	if o.MetricOptions != nil {
 		opts = append(opts, managed.WithMetricRecorder(o.MetricOptions.MRMetrics))
 	}
+	if o.ChangeLogOptions != nil {
+		opts = append(opts, managed.WithChangeLogger(discreetLogger{next: o.ChangeLogOptions.ChangeLogger}))
+	}
 	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
 		opts = append(opts, managed.WithManagementPolicies())
 	}
-	return managed.NewReconciler(m, resource.ManagedKind(c.kind.GVK), opts...)
+	return managed.NewReconciler(publishingManager{Manager: m, local: o.Registry.Local()}, resource.ManagedKind(c.kind.GVK), opts...)
 }
 
 // targets is the source of events from targets and credentials: those who watch them add requests to the queue directly.

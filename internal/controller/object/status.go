@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,9 +37,8 @@ func present(live *unstructured.Unstructured, o Options) map[string]any {
 	if o.RemoveManagedFields {
 		content = withoutMetadata(content, "managedFields")
 	}
-	if o.SanitizeSecrets && live.GetAPIVersion() == "v1" && live.GetKind() == "Secret" {
-		content["data"] = map[string]any{"redacted": nil}
-		content = withoutAnnotation(content, corev1.LastAppliedConfigAnnotation)
+	if o.SanitizeSecrets && isSecret(content) {
+		content = withoutValues(content)
 	}
 	return content
 }
@@ -48,19 +46,6 @@ func present(live *unstructured.Unstructured, o Options) map[string]any {
 func hasManagedFields(content map[string]any) bool {
 	_, ok, _ := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
 	return ok
-}
-
-// withoutAnnotation returns the content of a resource without an annotation. Other parts are shared.
-func withoutAnnotation(content map[string]any, key string) map[string]any {
-	m, _ := content["metadata"].(map[string]any)
-	a, ok := m["annotations"].(map[string]any)
-	if !ok {
-		return content
-	}
-	a, m, content = maps.Clone(a), maps.Clone(m), maps.Clone(content)
-	delete(a, key)
-	m["annotations"], content["metadata"] = a, m
-	return content
 }
 
 // essence returns the content of a resource without what each write changes.

@@ -48,6 +48,11 @@ func TestRecord(t *testing.T) {
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},"managedFields":[{"manager":"m"}],` +
 				`"annotations":{"x":"y"}},"data":{"redacted":null},"type":"Opaque"}`,
 		},
+		"SanitizedText": {
+			reason: "What is no base64 is not shown either.", options: Options{SanitizeSecrets: true},
+			live: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`,
+			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"redacted":null},"data":{"redacted":null}}`,
+		},
 		"SanitizedAfterwards": {
 			reason: "What was recorded before the option was set does not stay.", was: secret, live: secret,
 			options: Options{SanitizeSecrets: true, RemoveManagedFields: true},

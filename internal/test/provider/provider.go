@@ -31,8 +31,9 @@ const (
 	workers = 20
 )
 
-// Start runs all controllers as the user of a configuration, until the process of the test ends. The CRDs must be installed.
-func Start(t testing.TB, cfg *rest.Config) {
+// Start runs all controllers as the user of a configuration, until the process of the test ends. The CRDs must be installed. The options
+// of the controllers can be changed.
+func Start(t testing.TB, cfg *rest.Config, change ...func(*object.Options)) {
 	t.Helper()
 	cfg.QPS = -1
 	mgr, err := newManager(cfg)
@@ -50,6 +51,9 @@ func Start(t testing.TB, cfg *rest.Config) {
 			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers, Features: features,
 		},
 		Registry: registry,
+	}
+	for _, f := range change {
+		f(&o)
 	}
 	if err := controller.Setup(mgr, o); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/types"
+
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
@@ -9,3 +11,12 @@ func (mg *Object) Desired() *commonv1.ObjectSpec { return &mg.Spec.ObjectSpec }
 
 // Observed returns what was last seen on the target. It is never nil.
 func (mg *Object) Observed() *commonv1.ObjectObservation { return &mg.Status.AtProvider }
+
+// ConnectionSecret returns the namespace and name of the connection secret, empty if there is to be none.
+func (mg *Object) ConnectionSecret() types.NamespacedName {
+	r := mg.Spec.WriteConnectionSecretToReference
+	if r == nil {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: mg.GetNamespace(), Name: r.Name}
+}

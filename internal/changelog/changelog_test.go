@@ -1,0 +1,77 @@
+package changelog_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/go-logr/logr/funcr"
+	"github.com/pkg/errors"
+
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	service "github.com/crossplane-contrib/provider-kcp/internal/test/changelogs"
+)
+
+// dial returns a Logger of a socket, and the lines that it has written to the log of the provider.
+func dial(t *testing.T, socket string) (*changelog.Logger, *[]string) {
+	t.Helper()
+	lines := &[]string{}
+	log := funcr.New(func(_, args string) { *lines = append(*lines, args) }, funcr.Options{})
+	l, err := changelog.Dial(socket, logging.NewLogrLogger(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l, lines
+}
+
+func object() *objectv1alpha2.Object {
+	o := &objectv1alpha2.Object{ObjectMeta: build.Meta("", "settings")}
+	o.SetGroupVersionKind(objectv1alpha2.ObjectGroupVersionKind)
+	o.Spec.ForProvider.Manifest = build.Raw(build.ConfigMap("a", "b"))
+	return o
+}
+
+func TestLog(t *testing.T) {
+	s := service.Serve(t)
+	l, lines := dial(t, s.Socket)
+	if err := l.Log(t.Context(), object(), changelogs.OperationType_OPERATION_TYPE_UPDATE, errors.New("boom"), nil); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Of("settings")
+	if len(got) != 1 {
+		t.Fatalf("entries: want one, got %v", got)
+	}
+	e := got[0]
+	if e.GetKind() != "Object" || e.GetApiVersion() != "kubernetes.crossplane.io/v1alpha2" || e.GetErrorMessage() != "boom" ||
+		e.GetOperation() != changelogs.OperationType_OPERATION_TYPE_UPDATE || !strings.HasPrefix(e.GetProvider(), "provider-kcp:") {
+		t.Errorf("the entry says what was changed and how, got %v", e)
+	}
+	if len(*lines) > 0 {
+		t.Errorf("what has been logged is no news, got %v", *lines)
+	}
+}
+
+// TestLogToNobody shows that a change is not held up for long by a service that does not listen, and that it is said that it is missing.
+func TestLogToNobody(t *testing.T) {
+	l, lines := dial(t, filepath.Join(t.TempDir(), "none.sock"))
+	begin := time.Now()
+	if err := l.Log(t.Context(), object(), changelogs.OperationType_OPERATION_TYPE_CREATE, nil, nil); err == nil {
+		t.Error("want an error, as nobody listens")
+	}
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("want about two seconds, took %s", took)
+	}
+	if len(*lines) != 1 || !strings.Contains((*lines)[0], `"msg"="Cannot log change"`) || !strings.Contains((*lines)[0], `"name"="settings"`) {
+		t.Errorf("want one line that names the Object, got %v", *lines)
+	}
+}

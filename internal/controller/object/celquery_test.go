@@ -1,0 +1,98 @@
+package object_test
+
+import (
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// unavailable is condition Ready=False of an Object whose resource is there.
+var unavailable = wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse, Reason: xpv2.ReasonUnavailable}
+
+// queries returns the readiness of a CEL query.
+func queries(query string) commonv1.Readiness {
+	return commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: query}
+}
+
+// TestReadinessFollowsQuery shows that readiness is what the query says of the resource, also when somebody else changes it, and that
+// an Object whose query is true asks nothing.
+func TestReadinessFollowsQuery(t *testing.T) {
+	const reconciles = 10
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		who := tns + "-asker"
+		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		o.Desired().Readiness = queries("object.?data.?phase.orValue('').lowerAscii() == 'ready'")
+		create(t, c, o)
+		awaitCondition(t, c, o, synced)
+		if got, want := awaitCondition(t, c, o, unavailable), "The CEL query is false"; got != want {
+			t.Errorf("message: want %q, got %q", want, got)
+		}
+
+		setPhase(t, tc, tns, `"Ready"`)
+		awaitReady(t, c, o)
+		audit := target.Audit(t)
+		mark := audit.Mark()
+		for i := range reconciles {
+			touch(t, c, o, i)
+			passes(t, c, o)
+		}
+		if diff := cmp.Diff(map[string]int(nil), audit.Since(mark).By(who).Count()); diff != "" {
+			t.Errorf("requests of %d reconciles: -want, +got:\n%s", reconciles, diff)
+		}
+
+		setPhase(t, tc, tns, "null")
+		awaitCondition(t, c, o, unavailable)
+	})
+}
+
+// setPhase sets a key of the ConfigMap of a test that no Object owns.
+func setPhase(t *testing.T, tc client.Client, namespace, value string) {
+	t.Helper()
+	if err := tc.Patch(t.Context(), emptySettings(namespace), client.RawPatch(types.MergePatchType, []byte(`{"data":{"phase":`+value+`}}`))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestQueryWithoutAnswer shows that a query which has no answer makes an Object not ready, says why, and does not stop it from keeping its
+// resource.
+func TestQueryWithoutAnswer(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]struct {
+		reason string
+		query  string
+		want   string
+	}{
+		// Defect 2a.10 of provider-kubernetes.
+		"NoBool":    {"What is no bool is reported.", "object.data.color", "CEL query does not give a bool: it gives a value of type string"},
+		"NoSuchKey": {"What is not there is reported.", "object.data.shape == 'round'", "CEL query fails: at 1:12: no such key: shape"},
+		"NoCEL":     {"What is not CEL is reported.", "color == 'blue'", "CEL query is invalid: 1:1: undeclared reference to 'color'"},
+		"Runaway":   {"What takes too long is reported.", "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))", "CEL query is too costly: it was stopped at cost 100000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, s, targetUser(t))
+				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+				o.Desired().Readiness = queries(tc.query)
+				create(t, c, o)
+				awaitCondition(t, c, o, synced)
+				if got := awaitCondition(t, c, o, unavailable); got != tc.want {
+					t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want, got)
+				}
+				awaitData(t, target.Client(t), types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+				remove(t, c, o)
+				awaitGone(t, c, o)
+			})
+		})
+	}
+}

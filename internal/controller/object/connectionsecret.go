@@ -1,0 +1,190 @@
+package object
+
+import (
+	"context"
+	"encoding/base64"
+	"maps"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// purposeConnection is the connection secret of an Object.
+const purposeConnection watch.Purpose = "connection"
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// seeConnectionSecret looks at a connection secret on the control plane, and has its owner woken when it changes.
+func seeConnectionSecret(ctx context.Context, local *target.Cluster, o watch.Owner, n types.NamespacedName) (*unstructured.Unstructured, error) {
+	i := watch.Interest{Resource: secrets, NamespacedName: n, Scope: watch.ScopeName}
+	local.Watches().Track(o, purposeConnection, i)
+	u, err := local.See(ctx, o, i)
+	if err != nil && !watch.IsNotSynced(err) {
+		return nil, errors.Wrapf(errControlPlane, "cannot get Secret %s: %v", n, err)
+	}
+	return u, err
+}
+
+// A publishingManager is a manager whose client publishes connection secrets for crossplane-runtime's reconciler.
+type publishingManager struct {
+	manager.Manager
+
+	local *target.Cluster
+}
+
+// GetClient returns a publishingClient.
+func (m publishingManager) GetClient() client.Client {
+	return publishingClient{Client: m.Manager.GetClient(), local: m.local}
+}
+
+// A publishingClient takes the place of crossplane-runtime's publisher of connection secrets, which asks for the secret at each pass
+// and never takes a key away, and for which the reconciler has no option. That publisher applies by Get, and Create if there is
+// nothing: so Get finds no Secret, and Create is told of each that should be.
+type publishingClient struct {
+	client.Client
+
+	local *target.Cluster
+}
+
+// Get finds all but Secrets.
+func (c publishingClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	if _, ok := obj.(*corev1.Secret); ok {
+		return apierrors.NewNotFound(secrets.GroupResource(), key.Name)
+	}
+	return c.Client.Get(ctx, key, obj, o...)
+}
+
+// Create publishes what the pass has found out, if it is given a Secret.
+func (c publishingClient) Create(ctx context.Context, obj client.Object, o ...client.CreateOption) error {
+	s, ok := obj.(*corev1.Secret)
+	if !ok {
+		return c.Client.Create(ctx, obj, o...)
+	}
+	p := passOf(ctx)
+	if p.details == nil {
+		return nil // They are not known now. What is published stays.
+	}
+	err := c.publish(ctx, s, p.details)
+	switch {
+	case err == nil, apierrors.IsConflict(err):
+		return err
+	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
+		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at once.
+		err = errors.Wrapf(errControlPlane, "cannot write Secret %s: %v", p.details.secret, err)
+	}
+	return p.fail(err)
+}
+
+// publish makes the connection secret what it should be, if it is not. The cause of an error is a conflict if our look at the secret is
+// out of date.
+func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *details) error {
+	current, err := seeConnectionSecret(ctx, c.local, d.owner, d.secret)
+	if err != nil {
+		return err
+	}
+	if err := controllable(current, s); err != nil {
+		return err
+	}
+	s.Data = d.merge(current)
+	wanted, err := overlay(current, s)
+	if err != nil || wanted == nil {
+		return err
+	}
+	done := c.local.Watches().Writing(d.owner, secrets, d.secret)
+	answer, err := c.write(ctx, wanted)
+	done(answer)
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(secrets.GroupResource(), d.secret.Name, err)
+	}
+	return err
+}
+
+func (c publishingClient) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	r := c.local.Resource(secrets, u.GetNamespace())
+	if u.GetResourceVersion() == "" {
+		answer, err := r.Create(ctx, u, metav1.CreateOptions{})
+		return known(answer, err)
+	}
+	answer, err := r.Update(ctx, u, metav1.UpdateOptions{})
+	return known(answer, err)
+}
+
+// known returns the answer to a write, nil if there is none.
+func known(answer *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// controllable returns an error if an existing Secret is not the Object's to write.
+func controllable(current *unstructured.Unstructured, s *corev1.Secret) error {
+	if current == nil {
+		return nil
+	}
+	by, ours := metav1.GetControllerOf(current), metav1.GetControllerOf(s)
+	kind, _, _ := unstructured.NestedString(current.Object, "type")
+	switch {
+	case by != nil && by.UID != ours.UID:
+		return errors.Errorf("Secret %s is controlled by %s %q", name(current), by.Kind, by.Name)
+	case by == nil && kind != string(resource.SecretTypeConnection):
+		return errors.Errorf("Secret %s exists, has type %q and no controller", name(current), kind)
+	}
+	return nil
+}
+
+// merge returns the values to publish: those that are known, and for keys whose value is missing the one published before.
+func (d *details) merge(current *unstructured.Unstructured) map[string][]byte {
+	data := maps.Clone(d.values)
+	if current == nil {
+		return data
+	}
+	published, _, _ := unstructured.NestedStringMap(current.Object, "data")
+	for _, key := range d.missing {
+		encoded, ok := published[key]
+		if b, err := base64.StdEncoding.DecodeString(encoded); ok && err == nil {
+			data[key] = b
+		}
+	}
+	return data
+}
+
+// overlay returns what to write so that a Secret exists as wanted, nil if it does. What others have added to its metadata stays.
+func overlay(current *unstructured.Unstructured, s *corev1.Secret) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
+	if err != nil {
+		return nil, errors.Errorf("cannot encode Secret %s/%s", s.GetNamespace(), s.GetName()) // The cause might quote a value.
+	}
+	wanted := &unstructured.Unstructured{Object: content}
+	wanted.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	if current == nil {
+		return wanted, nil
+	}
+	before, _, _ := unstructured.NestedStringMap(current.Object, "data")
+	after, _, _ := unstructured.NestedStringMap(wanted.Object, "data")
+	if maps.Equal(before, after) && metav1.IsControlledBy(current, &metav1.ObjectMeta{UID: metav1.GetControllerOf(s).UID}) {
+		return nil, nil //nolint:nilnil // There is nothing to write.
+	}
+	u := current.DeepCopy()
+	if data, ok := wanted.Object["data"]; ok {
+		u.Object["data"] = data
+	} else {
+		delete(u.Object, "data")
+	}
+	if metav1.GetControllerOf(current) == nil {
+		u.SetOwnerReferences(append(u.GetOwnerReferences(), s.GetOwnerReferences()...))
+	}
+	return u, nil
+}

@@ -1,0 +1,291 @@
+package object_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// A published is an Object with a connection secret, its sources and what it takes from them.
+type published struct {
+	world
+
+	who    string
+	object build.Object
+	secret types.NamespacedName
+}
+
+// publish makes an Object that keeps an empty ConfigMap and has a connection secret of some details. Its user on the target is its own.
+func publish(t *testing.T, s build.Scope, details ...commonv1.ConnectionDetail) published {
+	t.Helper()
+	return publishAs(t, s, "system:masters", details...)
+}
+
+// publishAs is publish for a user of a group.
+func publishAs(t *testing.T, s build.Scope, group string, details ...commonv1.ConnectionDetail) published {
+	t.Helper()
+	c := provide(t)
+	p := published{world: world{c: c, tc: target.Client(t), scope: s, target: target.Namespace(t)}}
+	p.who = p.target + "-publisher"
+	p.namespace, p.config = connect(t, c, s, target.User(t, p.who, group))
+	p.secret = types.NamespacedName{Namespace: p.namespace, Name: "connection"}
+	p.object = p.world.object(build.ConfigMap(p.target, "settings", "color", "blue"))
+	setConnectionSecret(p.object, p.secret)
+	for _, d := range details {
+		d.Namespace = p.target
+		p.object.Desired().ConnectionDetails = append(p.object.Desired().ConnectionDetails, d)
+	}
+	return p
+}
+
+// setConnectionSecret makes an Object write a connection secret. In the namespaced scope it is in the Object's namespace.
+func setConnectionSecret(o build.Object, n types.NamespacedName) {
+	switch o := o.(type) {
+	case *objectv1alpha2.Object:
+		o.Spec.WriteConnectionSecretToReference = &xpv2.SecretReference{Namespace: n.Namespace, Name: n.Name}
+	case *mobjectv1alpha1.Object:
+		o.Spec.WriteConnectionSecretToReference = &xpv2.LocalSecretReference{Name: n.Name}
+	}
+}
+
+// from returns a connection detail: the value of a field of a resource in the namespace of a test, under a key.
+func from(apiVersion, kind, name, path, key string) commonv1.ConnectionDetail {
+	return commonv1.ConnectionDetail{
+		ObjectReference:       corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: name, FieldPath: path},
+		ToConnectionSecretKey: key,
+	}
+}
+
+// fromSecret returns a connection detail from a Secret.
+func fromSecret(name, path, key string) commonv1.ConnectionDetail {
+	return from("v1", "Secret", name, path, key)
+}
+
+// source returns a Secret on the target with keys and values in turn.
+func (p published) source(name string, data ...string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: build.Meta(p.target, name), Data: map[string][]byte{}}
+	for i := 0; i+1 < len(data); i += 2 {
+		s.Data[data[i]] = []byte(data[i+1])
+	}
+	return s
+}
+
+// awaitPublished waits until the connection secret holds keys and values, and nothing else.
+func (p published) awaitPublished(t *testing.T, want map[string]string) *corev1.Secret {
+	t.Helper()
+	s := &corev1.Secret{}
+	kube.Eventually(t, soon, "connection secret", func() (bool, string) {
+		if err := p.c.Get(t.Context(), p.secret, s); err != nil {
+			return false, err.Error()
+		}
+		got := map[string]string{}
+		for k, v := range s.Data {
+			got[k] = string(v)
+		}
+		return cmp.Equal(want, got), cmp.Diff(want, got)
+	})
+	return s
+}
+
+// setDetails replaces the connection details of the Object.
+func (p published) setDetails(t *testing.T, details ...commonv1.ConnectionDetail) {
+	t.Helper()
+	if err := p.c.Get(t.Context(), client.ObjectKeyFromObject(p.object), p.object); err != nil {
+		t.Fatal(err)
+	}
+	patch := client.MergeFrom(p.object.DeepCopyObject().(client.Object))
+	for i := range details {
+		details[i].Namespace = p.target
+	}
+	p.object.Desired().ConnectionDetails = details
+	if err := p.c.Patch(t.Context(), p.object, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConnectionDetails shows what of a resource arrives in the connection secret, and that the Object controls it.
+func TestConnectionDetails(t *testing.T) {
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		p := publish(t, s,
+			fromSecret("database", "data.password", "password"),
+			fromSecret("database", "data[tls.crt]", "tls.crt"),
+			from("v1", "ConfigMap", "settings", "data.color", "color"), // the Object's own
+			// Defect 2a.16 of provider-kubernetes.
+			fromSecret("database", "data", "all"),
+			from("v1", "Service", "web", "spec.ports", "ports"),
+			from("v1", "Service", "web", "spec.ports[0].port", "port"),
+		)
+		web := &corev1.Service{ObjectMeta: build.Meta(p.target, "web"), Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}},
+		}}
+		create(t, p.tc, p.source("database", "password", "hunter2", "tls.crt", "cert"), web)
+		create(t, p.c, p.object)
+		awaitReady(t, p.c, p.object)
+		got := p.awaitPublished(t, map[string]string{
+			"password": "hunter2", "tls.crt": "cert", "color": "blue", "port": "80",
+			"all":   `{"password":"hunter2","tls.crt":"cert"}`,
+			"ports": `[{"port":80,"protocol":"TCP","targetPort":80}]`,
+		})
+		if got.Type != "connection.crossplane.io/v1alpha1" {
+			t.Errorf("type of the connection secret: got %q", got.Type)
+		}
+		if !metav1.IsControlledBy(got, p.object) {
+			t.Errorf("the Object must control its connection secret, owners: %v", got.OwnerReferences)
+		}
+	})
+}
+
+// TestConnectionSecretFollows shows that a settled Object asks neither server for its connection details, that a change of a source
+// arrives within a second, and that a connection secret that was changed or deleted by somebody is mended.
+func TestConnectionSecretFollows(t *testing.T) {
+	const reconciles, tries, limit = 5, 5, time.Second
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		p := publish(t, s, fromSecret("database", "data.password", "password"), fromSecret("database", "data.user", "user"))
+		source := p.source("database", "password", "0", "user", "admin")
+		create(t, p.tc, source)
+		create(t, p.c, p.object)
+		awaitReady(t, p.c, p.object)
+		want := map[string]string{"password": "0", "user": "admin"}
+		mine := p.awaitPublished(t, want)
+
+		there, here := target.Audit(t), local.Audit(t)
+		thereMark, hereMark := there.Mark(), here.Mark()
+		for i := range reconciles {
+			touch(t, p.c, p.object, i)
+			passes(t, p.c, p.object)
+		}
+		if diff := cmp.Diff(map[string]int(nil), there.Since(thereMark).By(p.who).Count()); diff != "" {
+			t.Errorf("requests to the target of %d reconciles: -want, +got:\n%s", reconciles, diff)
+		}
+		for what, n := range here.Since(hereMark).By(user).Count() {
+			if strings.Contains(what, "secrets") {
+				t.Errorf("requests to the control plane of %d reconciles: want none about secrets, got %d %s", reconciles, n, what)
+			}
+		}
+
+		fastest := time.Hour
+		for i := 1; i <= tries && fastest > limit; i++ {
+			source.Data["password"] = []byte{'0' + byte(i)}
+			begin := time.Now()
+			if err := p.tc.Update(t.Context(), source); err != nil {
+				t.Fatal(err)
+			}
+			want["password"] = string(source.Data["password"])
+			mine = p.awaitPublished(t, want)
+			fastest = min(fastest, time.Since(begin))
+		}
+		if fastest > limit {
+			t.Errorf("a change of a source arrives within %s, the fastest of %d took %s", limit, tries, fastest)
+		}
+
+		mine.Data["password"] = []byte("changed")
+		mine.Data["more"] = []byte("x")
+		mine.Labels = map[string]string{"theirs": "stays"}
+		if err := p.c.Update(t.Context(), mine); err != nil {
+			t.Fatal(err)
+		}
+		if mended := p.awaitPublished(t, want); mended.Labels["theirs"] != "stays" {
+			t.Errorf("labels of others must stay, got %v", mended.Labels)
+		}
+		remove(t, p.c, mine)
+		p.awaitPublished(t, want)
+	})
+}
+
+// TestAbsentSource shows that a detail that is missing keeps the Object from being ready and says so, while the others are published; and
+// that the key keeps its value when its source goes, until it goes from the spec.
+func TestAbsentSource(t *testing.T) {
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		// Defect 2a.16 of provider-kubernetes.
+		details := []commonv1.ConnectionDetail{
+			from("v1", "ConfigMap", "settings", "data.color", "color"),
+			fromSecret("database", "data.password", "password"),
+			from("v1", "ConfigMap", "settings", "data.shape", "shape"),
+			from("v1", "ConfigMap", "settings", "data.color", "not a key"),
+		}
+		p := publish(t, s, details...)
+		create(t, p.c, p.object)
+		awaitCondition(t, p.c, p.object, synced)
+		want := "Connection details are missing: password (Secret " + p.target + "/database does not exist), " +
+			"shape (ConfigMap " + p.target + "/settings: there is no field data.shape), " +
+			"not a key (toConnectionSecretKey \"not a key\" is no key of a Secret)"
+		if got := awaitCondition(t, p.c, p.object, unavailable); got != want {
+			t.Errorf("message of condition Ready: want %q, got %q", want, got)
+		}
+		p.awaitPublished(t, map[string]string{"color": "blue"})
+
+		p.setDetails(t, details[:2]...)
+		source := p.source("database", "password", "hunter2")
+		create(t, p.tc, source)
+		awaitReady(t, p.c, p.object)
+		all := map[string]string{"color": "blue", "password": "hunter2"}
+		p.awaitPublished(t, all)
+
+		remove(t, p.tc, source)
+		awaitCondition(t, p.c, p.object, unavailable)
+		awaitCondition(t, p.c, p.object, synced)
+		p.awaitPublished(t, all)
+
+		p.setDetails(t, details[1])
+		p.awaitPublished(t, map[string]string{"password": "hunter2"})
+		p.setDetails(t)
+		p.awaitPublished(t, map[string]string{})
+		awaitReady(t, p.c, p.object)
+
+		p.setDetails(t, details[1])
+		awaitCondition(t, p.c, p.object, unavailable)
+		remove(t, p.c, p.object) // #345 of provider-kubernetes: a broken detail does not hold up deletion.
+		awaitGone(t, p.c, p.object)
+	})
+}
+
+// TestSourcesOfUnknownKinds shows that kinds which the target does not serve are waited for, however many.
+func TestSourcesOfUnknownKinds(t *testing.T) {
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		p := publish(t, s)
+		groups := []string{"one." + p.target + ".example.org", "two." + p.target + ".example.org"}
+		for i, key := range []string{"one", "two"} {
+			d := from(groups[i]+"/v1", "Gadget", "gadget", "spec.color", key)
+			d.Namespace = p.target
+			p.object.Desired().ConnectionDetails = append(p.object.Desired().ConnectionDetails, d)
+		}
+		create(t, p.c, p.object)
+		want := "Connection details are missing: one (target does not serve kind Gadget of " + groups[0] + "/v1), " +
+			"two (target does not serve kind Gadget of " + groups[1] + "/v1)"
+		if got := awaitCondition(t, p.c, p.object, unavailable); got != want {
+			t.Errorf("message of condition Ready: want %q, got %q", want, got)
+		}
+		for _, g := range groups {
+			create(t, p.tc, gadgets(g))
+			installGadget(t, p, g)
+		}
+		awaitReady(t, p.c, p.object)
+		p.awaitPublished(t, map[string]string{"one": "blue", "two": "blue"})
+	})
+}
+
+// installGadget creates a Gadget as soon as the target serves the kind.
+func installGadget(t *testing.T, p published, group string) {
+	t.Helper()
+	u := unstructuredOf(build.Manifest{
+		"apiVersion": group + "/v1", "kind": "Gadget",
+		"metadata": map[string]any{"namespace": p.target, "name": "gadget"}, "spec": map[string]any{"color": "blue"},
+	})
+	kube.Eventually(t, soon, "the target to serve Gadgets", func() (bool, string) {
+		err := p.tc.Create(t.Context(), u)
+		return err == nil, message(err)
+	})
+}

@@ -1,0 +1,211 @@
+// Package discreet_test shows what a provider records that was told to keep Secrets and managed fields out of status, and to log changes.
+package discreet_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
+	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	service "github.com/crossplane-contrib/provider-kcp/internal/test/changelogs"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	soon = 20 * time.Second
+	// password and later are values that nothing but the target and the connection secret may hold.
+	password = "hunter2-hunter2"
+	later    = "correct-horse"
+)
+
+var local, target kube.Server
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
+
+// values are all forms in which the values might be told.
+func values() []string {
+	encode := base64.StdEncoding.EncodeToString
+	return []string{password, later, encode([]byte(password)), encode([]byte(later))}
+}
+
+// provide starts the provider with a change log service.
+func provide(t *testing.T) (client.Client, *service.Service) {
+	t.Helper()
+	s := service.Serve(t)
+	l, err := changelog.Dial(s.Socket, logging.NewNopLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	provider.Start(t, local.User(t, "provider", "system:masters"), func(o *object.Options) {
+		o.SanitizeSecrets, o.RemoveManagedFields = true, true
+		o.ChangeLogOptions = &xpcontroller.ChangeLogOptions{ChangeLogger: l}
+	})
+	return local.Client(t, apis.AddToScheme), s
+}
+
+// credentials returns the manifest of a Secret.
+func credentials(namespace, name, value string) build.Manifest {
+	return build.Manifest{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": namespace, "name": name},
+		"stringData": map[string]any{"password": value},
+	}
+}
+
+// TestNothingIsTold shows that the values of a Secret reach the target and the connection secret, and neither the status of the Object,
+// nor its events, nor the change logs; in the whole life of an Object that adopts a Secret made by kubectl.
+//
+// Part of defect 2c of provider-kubernetes.
+func TestNothingIsTold(t *testing.T) {
+	c, log := provide(t)
+	tc := target.Client(t)
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			tns, ns := target.Namespace(t), local.Namespace(t)
+			applied, err := json.Marshal(credentials(tns, "database", password))
+			if err != nil {
+				t.Fatal(err)
+			}
+			adopted := &corev1.Secret{ObjectMeta: build.Meta(tns, "database"), Data: map[string][]byte{"password": []byte(password)}}
+			adopted.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)}
+			o := s.Object(ns, tns, ns, credentials(tns, "database", password))
+			takePassword(o, ns, tns)
+			for _, r := range []client.Object{kubeconfig(t, ns), s.Config(ns, ns, build.FromSecret(ns, "credentials"))} {
+				must(t, c.Create(t.Context(), r))
+			}
+			must(t, tc.Create(t.Context(), adopted))
+			must(t, c.Create(t.Context(), o))
+			awaitPublished(t, c, ns, password)
+			checkStatus(t, c, o)
+
+			patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
+			o.Desired().ForProvider.Manifest = build.Raw(credentials(tns, "database", later))
+			must(t, c.Patch(t.Context(), o, patch))
+			awaitPublished(t, c, ns, later)
+			checkStatus(t, c, o)
+
+			must(t, c.Delete(t.Context(), o))
+			kube.Eventually(t, soon, "the Object to be gone", func() (bool, string) {
+				return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)), "it exists"
+			})
+			checkEvents(t, c)
+			checkChanges(t, log.Of(o.GetName()))
+		})
+	}
+}
+
+// takePassword makes an Object publish the password of its Secret.
+func takePassword(o build.Object, namespace, targetNamespace string) {
+	o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{{
+		ObjectReference:       corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: targetNamespace, Name: "database", FieldPath: "data.password"},
+		ToConnectionSecretKey: "password",
+	}}
+	switch o := o.(type) {
+	case *objectv1alpha2.Object:
+		o.Spec.WriteConnectionSecretToReference = &xpv2.SecretReference{Namespace: namespace, Name: "connection"}
+	case *mobjectv1alpha1.Object:
+		o.Spec.WriteConnectionSecretToReference = &xpv2.LocalSecretReference{Name: "connection"}
+	}
+}
+
+func kubeconfig(t *testing.T, namespace string) client.Object {
+	t.Helper()
+	return &corev1.Secret{ObjectMeta: build.Meta(namespace, "credentials"), Data: map[string][]byte{
+		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
+	}}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitPublished waits until the connection secret holds a password.
+func awaitPublished(t *testing.T, c client.Client, namespace, want string) {
+	t.Helper()
+	s := &corev1.Secret{}
+	kube.Eventually(t, soon, "the connection secret", func() (bool, string) {
+		err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "connection"}, s)
+		return err == nil && string(s.Data["password"]) == want, fmt.Sprint(err, s.Data)
+	})
+}
+
+// checkStatus checks that the status shows the Secret without values and managed fields.
+func checkStatus(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, "the Object to be ready", func() (bool, string) {
+		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+		r := o.GetCondition(xpv2.TypeReady)
+		return r.Status == corev1.ConditionTrue && len(o.Observed().Manifest.Raw) > 0, r.Message
+	})
+	seen := map[string]any{}
+	must(t, json.Unmarshal(o.Observed().Manifest.Raw, &seen))
+	if diff := cmp.Diff(map[string]any{"redacted": nil}, seen["data"]); diff != "" {
+		t.Errorf("status.atProvider.manifest.data: -want, +got:\n%s", diff)
+	}
+	if _, ok := seen["metadata"].(map[string]any)["managedFields"]; ok {
+		t.Error("status.atProvider.manifest has managed fields")
+	}
+	tellsNothing(t, "status.atProvider", string(o.Observed().Manifest.Raw))
+}
+
+func checkEvents(t *testing.T, c client.Client) {
+	t.Helper()
+	events := &corev1.EventList{}
+	must(t, c.List(t.Context(), events))
+	for _, e := range events.Items {
+		tellsNothing(t, "event "+e.Reason, e.Message)
+	}
+}
+
+// checkChanges checks that each kind of change is logged, with the Object as it was, but for the values.
+func checkChanges(t *testing.T, entries []*changelogs.ChangeLogEntry) {
+	t.Helper()
+	got := map[string]bool{}
+	for _, e := range entries {
+		got[e.GetOperation().String()] = true
+		tellsNothing(t, "change log", e.String())
+		manifest := e.GetSnapshot().GetFields()["spec"].GetStructValue().GetFields()["forProvider"].GetStructValue().GetFields()["manifest"]
+		if k := manifest.GetStructValue().GetFields()["kind"].GetStringValue(); k != "Secret" {
+			t.Errorf("kind of the manifest in the snapshot of a change: want Secret, got %q", k)
+		}
+	}
+	want := map[string]bool{"OPERATION_TYPE_CREATE": true, "OPERATION_TYPE_UPDATE": true, "OPERATION_TYPE_DELETE": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operations in the change logs: -want, +got:\n%s", diff)
+	}
+}
+
+// tellsNothing checks that a text has no value in it.
+func tellsNothing(t *testing.T, what, text string) {
+	t.Helper()
+	for _, v := range values() {
+		if strings.Contains(text, v) {
+			t.Errorf("%s tells %q: %s", what, v, text)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package object_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestDeletionPropagation shows that a resource is deleted as deletionPropagationPolicy says, also if that is empty, as
+// provider-kubernetes has stored it: the API server takes such Objects, with changes, and the target their deletion.
+func TestDeletionPropagation(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	for name, s := range map[string]struct {
+		reason string
+		policy string // in JSON
+		want   string // finalizer on the resource while it is being deleted, if any
+	}{
+		// Defect 2a.9 of provider-kubernetes.
+		"Empty":      {"Empty means the default.", `""`, ""},
+		"Background": {"Dependents follow.", `"Background"`, ""},
+		"Foreground": {"Dependents go first.", `"Foreground"`, metav1.FinalizerDeleteDependents},
+		"Orphan":     {"Dependents stay.", `"Orphan"`, metav1.FinalizerOrphanDependents},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, scope build.Scope) {
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, scope, targetUser(t))
+				o := scope.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+				create(t, c, o)
+				patch := `{"spec":{"watch":true,"forProvider":{"deletionPropagationPolicy":` + s.policy + `}}}`
+				if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+					t.Fatal(err)
+				}
+				awaitReady(t, c, o)
+				setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+				cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "red"})
+				holdDependents(t, tc, cm)
+				remove(t, c, o)
+				kube.Eventually(t, soon, "the ConfigMap to be deleted", func() (bool, string) {
+					if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+						return false, err.Error()
+					}
+					return cm.DeletionTimestamp != nil, "it is not"
+				})
+				if got := collector(cm.Finalizers); got != s.want {
+					t.Errorf("%s\nfinalizer of the garbage collector: want %q, got %q", s.reason, s.want, got)
+				}
+				letGo(t, tc, cm)
+				awaitGone(t, c, o)
+			})
+		})
+	}
+}
+
+// collector returns the finalizer that the garbage collector is to act on.
+func collector(finalizers []string) string {
+	for _, f := range finalizers {
+		if f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents {
+			return f
+		}
+	}
+	return ""
+}
+
+// holdDependents keeps a resource from going when it is deleted.
+func holdDependents(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
+	t.Helper()
+	patch := `{"metadata":{"finalizers":["example.org/hold"]}}`
+	if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// letGo ends all that keeps a resource from going.
+func letGo(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
+	t.Helper()
+	if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+}

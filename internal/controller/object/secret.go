@@ -1,0 +1,35 @@
+package object
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// isSecret says whether the content of a resource is that of a Secret.
+func isSecret(content map[string]any) bool {
+	return content["apiVersion"] == "v1" && content["kind"] == "Secret"
+}
+
+// withoutValues returns the content of a Secret without its values, nor the annotation that repeats them. Other parts are shared.
+func withoutValues(content map[string]any) map[string]any {
+	content = maps.Clone(content)
+	content["data"] = map[string]any{"redacted": nil}
+	if _, ok := content["stringData"]; ok {
+		content["stringData"] = map[string]any{"redacted": nil}
+	}
+	return withoutAnnotation(content, corev1.LastAppliedConfigAnnotation)
+}
+
+// withoutAnnotation returns the content of a resource without an annotation. Other parts are shared.
+func withoutAnnotation(content map[string]any, key string) map[string]any {
+	m, _ := content["metadata"].(map[string]any)
+	a, ok := m["annotations"].(map[string]any)
+	if !ok {
+		return content
+	}
+	a, m, content = maps.Clone(a), maps.Clone(m), maps.Clone(content)
+	delete(a, key)
+	m["annotations"], content["metadata"] = a, m
+	return content
+}

@@ -1,0 +1,81 @@
+package readiness
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/pkg/errors"
+)
+
+// phrases are the beginnings of errors of cel-go that tell no value. What follows them may.
+var phrases = []string{
+	"no such key",
+	"no such attribute",
+	"no such overload",
+	"division by zero",
+	"modulus by zero",
+	"integer overflow",
+	"unsigned integer overflow",
+	"index out of bounds",
+	"index out of range",
+	"range error",
+	"type conversion error",
+	"unsupported index type",
+	"invalid argument",
+	"optional.none() dereference",
+}
+
+// unexplained stands for all other errors.
+const unexplained = "a value is not what the query takes it for"
+
+// explain says where and why a query fails, without a value of the resource that the query does not name itself.
+func (p *program) explain(query string, err error) string {
+	what := unexplained
+	for _, phrase := range phrases {
+		if rest, ok := strings.CutPrefix(err.Error(), phrase); ok {
+			what = phrase + named(query, rest)
+			break
+		}
+	}
+	var failure *types.Err
+	if !errors.As(err, &failure) {
+		return what
+	}
+	at := p.source.GetStartLocation(failure.NodeID())
+	if at.Line() < 1 {
+		return what
+	}
+	return "at " + position(at.Line(), at.Column()) + ": " + what
+}
+
+// named returns the end of an error if it is a name that the query itself holds as a word, else nothing.
+func named(query, rest string) string {
+	name, ok := strings.CutPrefix(rest, ": ")
+	if !ok || name == "" {
+		return ""
+	}
+	for {
+		before, after, found := strings.Cut(query, name)
+		if !found {
+			return ""
+		}
+		if !endsInWord(before) && !beginsWithWord(after) {
+			return ": " + name
+		}
+		query = query[len(before)+1:]
+	}
+}
+
+func endsInWord(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return isWord(r)
+}
+
+func beginsWithWord(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return isWord(r)
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }

@@ -1,0 +1,187 @@
+package readiness
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// password is a value that no message may tell.
+const password = "hunter2"
+
+// queried is the resource of these tests.
+func queried() map[string]any {
+	return map[string]any{
+		"data": map[string]any{"password": password, "five": "5"},
+		"spec": map[string]any{"replicas": int64(3), "ratio": 1.5},
+		"status": map[string]any{
+			"ready": true, "replicas": int64(3), "phase": "Running",
+			"conditions": []any{
+				map[string]any{"type": "Available", "status": "True"},
+				map[string]any{"type": "Progressing", "status": "False"},
+			},
+		},
+	}
+}
+
+func TestQuery(t *testing.T) {
+	type want struct {
+		answer  bool
+		err     error
+		message string // of the error, not compared if empty
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		query  string
+		want   want
+	}{
+		// Defect 2a.10 of provider-kubernetes.
+		"DynamicBool":      {"A field is not known to be a bool before it is read; it counts if it is.", "object.status.ready", want{answer: true}},
+		"DynamicNoBool":    {"What is no bool is reported.", "object.status.phase", want{err: ErrNotBool, message: "CEL query does not give a bool: it gives a value of type string"}},
+		"StaticNoBool":     {"What can be no bool is reported.", "'yes'", want{err: ErrInvalidQuery, message: "CEL query is invalid: it gives a value of type string and not of type bool"}},
+		"Null":             {"Nothing is no bool.", "dyn(null)", want{err: ErrNotBool}},
+		"Comparison":       {"Fields are compared.", "object.status.replicas == object.spec.replicas", want{answer: true}},
+		"MixedNumbers":     {"Whole and other numbers are compared.", "object.spec.ratio < 2 && object.spec.replicas == 3.0", want{answer: true}},
+		"Macros":           {"Lists are searched.", "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')", want{answer: true}},
+		"Has":              {"A field that is not there can be asked for.", "has(object.status.unknown)", want{answer: false}},
+		"Optional":         {"A field that is not there can have a default.", "object.?status.?unknown.orValue(true)", want{answer: true}},
+		"Strings":          {"There are functions for strings.", "object.status.phase.lowerAscii().substring(0, 3) == 'run' && '%s-%d'.format(['a', 1]).split('-').size() == 2", want{answer: true}},
+		"Lists":            {"There are functions for lists.", "[[3, 1], [2]].flatten().sort().reverse() == [3, 2, 1] && [1, 1].distinct() == [1]", want{answer: true}},
+		"Sets":             {"There are functions for sets.", "sets.contains(object.status.conditions.map(c, c.type), ['Available'])", want{answer: true}},
+		"Math":             {"There are functions for numbers.", "math.greatest(object.spec.replicas, 2) == 3", want{answer: true}},
+		"Encoders":         {"There are encodings.", "base64.encode(b'a') == 'YQ=='", want{answer: true}},
+		"Regex":            {"There are regular expressions.", "object.status.phase.matches('^Run') && regex.replace('a1', '[0-9]', 'b') == 'ab'", want{answer: true}},
+		"Empty":            {"There must be a query.", "", want{err: ErrInvalidQuery}},
+		"Syntax":           {"What is not CEL is reported, with its place.", "object.status.ready == )", want{err: ErrInvalidQuery}},
+		"UnknownVariable":  {"There is one variable.", "resource.status.ready", want{err: ErrInvalidQuery, message: "CEL query is invalid: 1:1: undeclared reference to 'resource'"}},
+		"TooLong":          {"A query has a highest length.", strings.Repeat(" ", queryMax) + "true", want{err: ErrInvalidQuery}},
+		"TooDeep":          {"A query has a highest depth.", strings.Repeat("(", 2*nestingMax) + "true" + strings.Repeat(")", 2*nestingMax), want{err: ErrInvalidQuery}},
+		"NoSuchKey":        {"A field that is not there is named if the query names it.", "object.status.unknown == 1", want{err: ErrQueryFailed, message: "CEL query fails: at 1:14: no such key: unknown"}},
+		"TooCostly":        {"A query that runs away is stopped.", "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))", want{err: ErrTooCostly, message: "CEL query is too costly: it was stopped at cost 100000"}},
+		"TooLongRange":     {"A list is not made longer than can be paid for.", "lists.range(1000000000).size() > 0", want{err: ErrQueryFailed}},
+		"SecretAsKey":      {"A key that comes from the resource is not told.", "object.data[object.data.password] == 1", want{err: ErrQueryFailed, message: "CEL query fails: at 1:12: no such key"}},
+		"SecretAsIndex":    {"Nor is a part of a word of the query that is the same by chance.", "object.status.conditions[int(object.data.five)].x5x", want{err: ErrQueryFailed, message: "CEL query fails: at 1:48: index out of bounds"}},
+		"SecretAsNumber":   {"Nor is what is no number.", "int(object.data.password) == 1", want{err: ErrQueryFailed}},
+		"SecretAsTime":     {"Nor is what is no time.", "timestamp(object.data.password) < timestamp(0)", want{err: ErrQueryFailed}},
+		"SecretAsDuration": {"Nor is what is no duration.", "duration(object.data.password) < duration('1s')", want{err: ErrQueryFailed}},
+		"SecretAsPattern":  {"Nor is what is no pattern.", "'a'.matches('(' + object.data.password)", want{err: ErrQueryFailed}},
+		"SecretAsFormat":   {"Nor is what is no format.", "('%' + object.data.password).format([1]) == ''", want{err: ErrQueryFailed}},
+		"SecretAsNoBool":   {"Nor is what is no bool.", "object.data.password", want{err: ErrNotBool}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := queried()
+			got, err := Query(tc.query, object)
+			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
+				t.Fatalf("%s\nerror: -want, +got:\n%s", tc.reason, diff)
+			}
+			if got != tc.want.answer {
+				t.Errorf("%s\nanswer: want %t, got %t", tc.reason, tc.want.answer, got)
+			}
+			if err != nil && tc.want.message != "" && err.Error() != tc.want.message {
+				t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want.message, err.Error())
+			}
+			if err != nil && strings.Contains(err.Error(), password) {
+				t.Errorf("%s\nmessage tells a value of the resource: %q", tc.reason, err.Error())
+			}
+			if diff := cmp.Diff(queried(), object); diff != "" {
+				t.Errorf("%s\nthe resource belongs to the watch: -before, +after:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestProgramsAreKept shows that a query is compiled once, and that however many there are, few are kept.
+func TestProgramsAreKept(t *testing.T) {
+	if first := compiled("object.a == 'kept'"); compiled("object.a == 'kept'") != first {
+		t.Error("a query is compiled again")
+	}
+	if first := compiled("object.a =="); compiled("object.a ==") != first {
+		t.Error("an invalid query is compiled again")
+	}
+	for i := range 2 * programsMax {
+		compiled(fmt.Sprintf("object.a == %d", i))
+	}
+	if n := programs.Len(); n > programsMax {
+		t.Errorf("programs kept: want at most %d, got %d", programsMax, n)
+	}
+}
+
+// TestQueryConcurrently shows, with the race detector, that many may ask the same of the same resource at a time.
+func TestQueryConcurrently(t *testing.T) {
+	object := queried()
+	var wg sync.WaitGroup
+	for i := range 100 {
+		wg.Go(func() {
+			query := fmt.Sprintf("object.status.conditions.exists(c, c.status == 'True') && object.spec.replicas < %d", 10+i%3)
+			if ok, err := Query(query, object); !ok || err != nil {
+				t.Errorf("%s: want true, got %t, %v", query, ok, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// FuzzQuery looks for queries that break out: by a panic, without an end, with a changed resource, or with an error that is none of ours
+// or tells a value.
+func FuzzQuery(f *testing.F) {
+	for _, q := range []string{
+		"object.status.ready", "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",
+		"object.status.conditions.all(c, c.status == \"True\")", "has(object.status.x) && object.status.x", "object.?a.?b.orValue(true)",
+		"object.data[object.data.password] == 1", "int(object.data.password) == 1", "'%s'.format([object.data])", "lists.range(10).map(x, x * x).sum() > 3",
+		"object.status.phase.split('').join(',').replace('n', 'm').matches('[a-z,]*')", "sets.contains([1, 2], [object.spec.replicas])",
+		"math.least([1.0, 2u, 3]) == 1", "base64.decode(object.data.password) == b'\\x00'", "regex.extractAll('a', object.data.password).size() > 0",
+		"timestamp('2020-01-01T00:00:00Z').getFullYear() > 1999", "[1, [2, [3]]].flatten(5).slice(0, 2)", "{'a': 1}.b", "object[0]", "-object", "\"\xff\"", "((((", "a.b.c ? x : y",
+		"object.status.conditions.sortBy(c, c.type)[0].status == 'True'", "duration('1h') + duration(object.data.password) > duration('0s')",
+	} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		object := queried()
+		before := runtime.DeepCopyJSON(object)
+		ok, err := Query(query, object)
+		if err != nil && ok {
+			t.Errorf("%q is true in spite of %v", query, err)
+		}
+		if diff := cmp.Diff(before, object); diff != "" {
+			t.Errorf("%q has changed the resource:\n%s", query, diff)
+		}
+		if err == nil {
+			return
+		}
+		if known := (queryError{}); !errors.As(err, &known) {
+			t.Errorf("%q gives an error of another kind: %v", query, err)
+		}
+		if strings.Contains(err.Error(), password) && !strings.Contains(query, password) {
+			t.Errorf("%q tells a value of the resource: %v", query, err)
+		}
+		if strings.ContainsAny(err.Error(), "\n\r") {
+			t.Errorf("%q gives an error of several lines: %q", query, err)
+		}
+	})
+}
+
+// BenchmarkQuery measures what a settled Object pays for its readiness at each look.
+func BenchmarkQuery(b *testing.B) {
+	const query = "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True') && object.status.replicas == object.spec.replicas"
+	object := queried()
+	b.Run("Kept", func(b *testing.B) {
+		for b.Loop() {
+			if ok, err := Query(query, object); !ok || err != nil {
+				b.Fatal(ok, err)
+			}
+		}
+	})
+	b.Run("Compiled", func(b *testing.B) {
+		for b.Loop() {
+			if p := compile(query); p.err != nil {
+				b.Fatal(p.err)
+			}
+		}
+	})
+}

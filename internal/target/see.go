@@ -1,0 +1,34 @@
+package target
+
+import (
+	"context"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// See returns a resource that an owner tracks, nil if it does not exist: from the watch or, if the cluster refuses that, by a request.
+// The result is shared and must not be changed. The error satisfies watch.IsNotSynced as long as the watch has not begun.
+func (c *Cluster) See(ctx context.Context, o watch.Owner, i watch.Interest) (*unstructured.Unstructured, error) {
+	u, err := c.watches.Get(ctx, o, i)
+	if !watch.IsDenied(err) {
+		return u, err
+	}
+	return c.Read(ctx, i)
+}
+
+// Read asks the cluster for a resource, and returns nil if it does not exist.
+func (c *Cluster) Read(ctx context.Context, i watch.Interest) (*unstructured.Unstructured, error) {
+	u, err := c.Resource(i.Resource, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // That it does not exist is an answer.
+	}
+	if err != nil {
+		return nil, errors.Wrapf(err, "cannot get %s %q", i.Resource.GroupResource(), i.NamespacedName)
+	}
+	return u, nil
+}
