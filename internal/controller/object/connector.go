@@ -3,6 +3,7 @@ package object
 import (
 	"context"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -20,6 +21,7 @@ type connector[T Object] struct {
 	controller string
 	registry   *target.Registry
 	drift      *driftLimiter
+	recorder   event.Recorder
 	options    Options
 }
 
@@ -29,6 +31,9 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 	o, ok := mg.(T)
 	if !ok {
 		return nil, p.fail(errors.Errorf("resource is a %T and not a %s", mg, c.kind.GVK.Kind))
+	}
+	if meta.WasDeleted(o) && dryRun(o) {
+		return c.leave(o), nil
 	}
 	cluster, err := c.connect(ctx, o)
 	if err != nil {

@@ -19,6 +19,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
+// messageMissing is the message of condition Ready while there is no resource.
+const messageMissing = "The resource does not exist"
+
 // An external is the resource of one Object on its target, for one pass.
 type external struct {
 	cluster *target.Cluster
@@ -55,6 +58,9 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
+	if previews(o) {
+		return e.preview(ctx, o)
+	}
 	if e.live == nil {
 		return e.missing(o), nil
 	}
@@ -84,7 +90,7 @@ func (e *external) prepare(o Object) error {
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made ever more slowly.
 func (e *external) missing(o Object) managed.ExternalObservation {
-	e.pass.verdict = &readiness.Verdict{Message: "The resource does not exist"}
+	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
 		return managed.ExternalObservation{}
 	}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -38,7 +37,7 @@ func manifest(o Object) (*unstructured.Unstructured, error) {
 	if u.GetName() == "" {
 		u.SetName(o.GetName())
 	}
-	if policy.Owns(o.GetManagementPolicies()) {
+	if owns(o) {
 		label(u)
 	}
 	return u, nil

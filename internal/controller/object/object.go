@@ -2,6 +2,7 @@ package object
 
 import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
@@ -13,4 +14,6 @@ type Object interface {
 	Desired() *commonv1.ObjectSpec
 	// Observed returns what was last seen on the target, never nil.
 	Observed() *commonv1.ObjectObservation
+	// RemoveCondition removes the condition of a type, if there is one.
+	RemoveCondition(t xpv2.ConditionType)
 }

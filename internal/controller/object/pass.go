@@ -56,6 +56,7 @@ func (p *pass) amend(obj client.Object) {
 	if !ok {
 		return
 	}
+	endPreview(o)
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if p.reason != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = p.reason

@@ -54,8 +54,12 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		o.Registry.Forget(owner)
 		drift.forget(owner)
 	}
+	c := &connector[T]{
+		kind: k, controller: name, registry: o.Registry, drift: drift, options: o,
+		recorder: quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+	}
 	r := &reconciler{
-		managed: newManaged(mgr, o, k, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, options: o}, forget),
+		managed: newManaged(mgr, o, k, c, forget),
 		forget:  forget,
 	}
 	opts := o.ForControllerRuntime()
@@ -80,7 +84,7 @@ func newManaged[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T], c *conne
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
-		managed.WithRecorder(quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(c.controller), o.EventFilterFunctions...))),
+		managed.WithRecorder(c.recorder),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 		managed.WithInitializers(),

@@ -17,3 +17,6 @@ func (mg *Object) Observed() *commonv1.ObjectObservation { return &mg.Status.AtP
 func (mg *Object) GetManagementPolicies() xpv2.ManagementPolicies {
 	return commonv1.EffectivePolicies(mg.Spec.ManagementPolicy, mg.Spec.ManagementPolicies)
 }
+
+// RemoveCondition removes the condition of a type, if there is one.
+func (mg *Object) RemoveCondition(t xpv2.ConditionType) { mg.Status.RemoveCondition(t) }

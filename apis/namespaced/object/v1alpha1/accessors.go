@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
@@ -9,3 +11,6 @@ func (mg *Object) Desired() *commonv1.ObjectSpec { return &mg.Spec.ObjectSpec }
 
 // Observed returns what was last seen on the target. It is never nil.
 func (mg *Object) Observed() *commonv1.ObjectObservation { return &mg.Status.AtProvider }
+
+// RemoveCondition removes the condition of a type, if there is one.
+func (mg *Object) RemoveCondition(t xpv2.ConditionType) { mg.Status.RemoveCondition(t) }
