@@ -96,11 +96,11 @@ func overlayMap(live, wanted map[string]any, fields *fieldpath.Set) map[string]a
 }
 
 func overlayList(live, wanted []any, fields *fieldpath.Set) []any {
-	first, ok := firstItem(fields)
+	names := itemNames(fields)
 	switch {
-	case ok && first.Key != nil:
+	case len(names) > 0 && names[0].Key != nil:
 		return overlayKeyed(live, wanted, fields)
-	case ok && first.Value != nil:
+	case len(names) > 0 && names[0].Value != nil:
 		return union(live, wanted)
 	case len(live) != len(wanted):
 		return wanted
@@ -112,22 +112,19 @@ func overlayList(live, wanted []any, fields *fieldpath.Set) []any {
 	return out
 }
 
-// firstItem returns how one item of a list is named, and whether any item has a manager of its own.
-func firstItem(fields *fieldpath.Set) (fieldpath.PathElement, bool) {
-	for e := range fields.Members.All() {
-		return e, true
-	}
-	for e := range fields.Children.All() {
-		return e, true
-	}
-	return fieldpath.PathElement{}, false
+// itemNames returns how the items of a list are named that have managers of their own.
+func itemNames(fields *fieldpath.Set) []fieldpath.PathElement {
+	var names []fieldpath.PathElement
+	fields.Members.Iterate(func(e fieldpath.PathElement) { names = append(names, e) })
+	fields.Children.Iterate(func(e fieldpath.PathElement) { names = append(names, e) })
+	return names
 }
 
 // overlayKeyed lays the items of a list over those with the same keys. Keys that a wanted item leaves to the server match any.
 func overlayKeyed(live, wanted []any, fields *fieldpath.Set) []any {
 	out := slices.Clone(live)
 	for _, w := range wanted {
-		e, i := find(live, w, fields)
+		e, i := find(live, w, itemNames(fields))
 		if i < 0 {
 			out = append(out, w)
 			continue
@@ -137,14 +134,13 @@ func overlayKeyed(live, wanted []any, fields *fieldpath.Set) []any {
 	return out
 }
 
-// find returns the managed item of a list that another item stands for, and its index, -1 if there is none.
-func find(list []any, item any, fields *fieldpath.Set) (fieldpath.PathElement, int) {
+// find returns the name and the index of the item of a list that another item stands for. The index is -1 if there is none.
+func find(list []any, item any, names []fieldpath.PathElement) (fieldpath.PathElement, int) {
 	m, ok := item.(map[string]any)
 	if !ok {
 		return fieldpath.PathElement{}, -1
 	}
-	for p := range fields.All() {
-		e := p[0]
+	for _, e := range names {
 		if e.Key == nil || !agrees(m, *e.Key) {
 			continue
 		}
