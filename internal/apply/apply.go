@@ -13,21 +13,37 @@ import (
 )
 
 // Apply applies a manifest by server-side apply, taking over fields of other managers that it sets. It returns the resource as the
-// server holds it then.
+// server holds it then. Errors repeat no value of a Secret.
 func Apply(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager})
+	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
+}
+
+// DryRun returns the resource as the server would hold it after Apply, its defaults included, and changes nothing. The server asks for
+// the rights that Apply needs. A resource that does not exist has another UID in each answer. Errors repeat no value of a Secret.
+func DryRun(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
+}
+
+func patch(
+	ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, o metav1.PatchOptions,
+) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(manifest.Object)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode manifest")
 	}
 	force := true
-	u, err := c.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
-	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
+	o.Force = &force
+	u, err := c.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, o)
+	return u, clean(err, manifest)
 }
 
-// Create creates a resource, and fails if there is one of its name: server-side apply would change that one.
+// Create creates a resource, and fails if there is one of its name: server-side apply would change that one. Errors repeat no value of a
+// Secret.
 func Create(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	u, err := c.Create(ctx, manifest, metav1.CreateOptions{FieldManager: manager})
-	return u, errors.Wrapf(err, "cannot create %s %q", manifest.GetKind(), manifest.GetName())
+	return u, errors.Wrapf(clean(err, manifest), "cannot create %s %q", manifest.GetKind(), manifest.GetName())
 }
 
 // Update applies a manifest to a resource of a UID. The server answers with an error if there is none of its name, or one of another UID:

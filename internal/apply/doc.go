@@ -9,6 +9,14 @@
 // of ours, while the server's defaults and other managers' fields never enter it. provider-kubernetes compares by a dry-run apply,
 // which costs a write request for each look and goes wrong when its cache of the result is stale.
 //
+// What an apply would change is asked by a dry-run apply, which knows the defaults, webhooks and checks of the target, but only of those
+// that must not apply, and only once for each state. Where a target does not let us try, Overlay does what can be done with the manifest
+// and the live resource alone. It takes from the managed fields which lists have keys; a guess by customary names such as name was
+// rejected, as it is wrong for ports and conditions.
+//
+// Errors of a server about a Secret are reduced to their reason and the fields: servers quote values they find wrong, in ways that are not
+// worth telling apart.
+//
 // Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI schema; the
 // untyped one does not, because a path element carries the keys of its list item.
 package apply

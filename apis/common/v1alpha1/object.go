@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -117,6 +119,11 @@ type ObjectStatus struct {
 	AtProvider ObjectObservation `json:"atProvider,omitempty"`
 }
 
+// RemoveCondition removes the condition of a type, if there is one.
+func (s *ObjectStatus) RemoveCondition(t xpv2.ConditionType) {
+	s.Conditions = slices.DeleteFunc(s.Conditions, func(c xpv2.Condition) bool { return c.Type == t })
+}
+
 // ObjectObservation is what was last seen on the target.
 type ObjectObservation struct {
 	// manifest is the resource as the target holds it, its status included. It is updated when anything but its resourceVersion and
@@ -146,6 +153,11 @@ type ObjectObservation struct {
 	// +optional
 	// +listType=atomic
 	Diff []DiffOperation `json:"diff,omitempty"`
+
+	// compared is the hexadecimal SHA-256 of all that diff and condition UpToDate follow from: the manifest, the resource on the target
+	// and the generation of the Object. While it matches, the target is not asked again.
+	// +optional
+	Compared string `json:"compared,omitempty"`
 }
 
 // DiffOperation is one operation of a JSON patch.

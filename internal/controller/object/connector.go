@@ -32,6 +32,9 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 	if !ok {
 		return nil, p.fail(errors.Errorf("resource is a %T and not a %s", mg, c.kind.GVK.Kind))
 	}
+	if meta.WasDeleted(o) && dryRun(o) {
+		return c.leave(o), nil
+	}
 	e, err := c.open(ctx, o)
 	if err == nil {
 		return e, nil

@@ -90,7 +90,7 @@ func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
 	if !ok {
 		return p.fail(errors.Errorf("resource is a %T and not a %s", obj, c.kind.GVK.Kind))
 	}
-	if policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
+	if dryRun(o) || policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
 		return nil
 	}
 	if n := len(o.GetFinalizers()); n > 1 {

@@ -22,6 +22,12 @@
 // An Object whose resource somebody keeps changing is reverted at once for a hundred times, then once a second, so that two
 // controllers which disagree do not spin.
 //
+// An Object that must not apply says what an apply would change: on a dry run, or if its policy only lets it look and its manifest says
+// more than what to look at. The comparison is made once for each state of manifest and resource and remembered in status, so that a
+// settled preview costs no request either. A failure to compare is no failure to observe. An Object deleted on a dry run leaves its
+// resource: a dry run that deletes what it may only have looked at would be the worst of surprises. To hold the deletion until the
+// annotation goes was rejected, as it would block the deletion of namespaces.
+//
 // A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid fields heal
 // without a sign that could be watched. Together, such retries are limited to 50 a second for each target. What can be watched is not
 // retried but waited for: credentials, a target that does not answer, a kind it does not serve.

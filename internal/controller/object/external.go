@@ -24,6 +24,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
+// messageMissing is the message of condition Ready while there is no resource.
+const messageMissing = "The resource does not exist"
+
 // An external is the resource of one Object on its target, for one pass.
 type external struct {
 	cluster *target.Cluster
@@ -68,8 +71,14 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.prepare(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
+	if dryRun(o) {
+		return e.preview(ctx, o)
+	}
 	if done, err := e.replace(ctx, o); err != nil || !done {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+	}
+	if previews(o) {
+		return e.preview(ctx, o)
 	}
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -104,7 +113,7 @@ func (e *external) prepare(o Object) error {
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made ever more slowly.
 func (e *external) missing(o Object) managed.ExternalObservation {
-	e.pass.verdict = &readiness.Verdict{Message: "The resource does not exist"}
+	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
 		e.pass.report(o, commonv1.ReasonResourceMissing, "The resource does not exist, and management policies do not allow to create it")
 		return managed.ExternalObservation{ResourceUpToDate: true}

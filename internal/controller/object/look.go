@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -19,7 +18,7 @@ func (e *external) look(ctx context.Context, o Object) error {
 	if !e.mapping.Watchable {
 		return e.ask(ctx)
 	}
-	owns := policy.Owns(o.GetManagementPolicies())
+	owns := owns(o)
 	scopes := []watch.Scope{watch.ScopeName}
 	if owns {
 		scopes = []watch.Scope{watch.ScopeCluster}

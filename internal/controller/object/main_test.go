@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"sync"
@@ -28,7 +29,14 @@ const soon = 20 * time.Second
 
 var local, target kube.Server
 
-func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
+// TestMain starts the servers, but not for each of the processes that fuzz: what is fuzzed here needs none.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.fuzz").Value.String() != "" {
+		os.Exit(m.Run())
+	}
+	os.Exit(kube.Run(m, &local, &target))
+}
 
 var startProvider sync.Once
 

@@ -7,10 +7,10 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -26,7 +26,11 @@ var (
 // Object.
 func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(o.Desired().ForProvider.Manifest.Raw); err != nil {
+	err := u.UnmarshalJSON(o.Desired().ForProvider.Manifest.Raw)
+	if runtime.IsMissingKind(err) { // The error repeats the manifest, which may be a Secret.
+		return nil, errors.Wrap(errInvalidManifest, "spec.forProvider.manifest.kind is not set")
+	}
+	if err != nil {
 		return nil, errors.Wrapf(errInvalidManifest, "cannot parse spec.forProvider.manifest: %v", err)
 	}
 	if err := refs.Apply(u.Object); err != nil {
@@ -38,11 +42,21 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 	if u.IsList() {
 		return nil, errors.Wrap(errInvalidManifest, "spec.forProvider.manifest is a list: use an Object for each item")
 	}
+	for _, path := range [][]string{{"metadata"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "labels"}} {
+		if v, found, _ := unstructured.NestedFieldNoCopy(u.Object, path...); found && v == nil {
+			unstructured.RemoveNestedField(u.Object, path...) // What is null is not set.
+		}
+	}
+	for _, field := range []string{"name", "namespace"} {
+		if _, _, err := unstructured.NestedString(u.Object, "metadata", field); err != nil {
+			return nil, errors.Wrapf(errInvalidManifest, "spec.forProvider.manifest.metadata.%s is not a string", field)
+		}
+	}
 	if u.GetName() == "" {
 		u.SetName(o.GetName())
 	}
-	if policy.Owns(o.GetManagementPolicies()) {
-		label(u)
+	if owns(o) {
+		return u, label(u)
 	}
 	return u, nil
 }
@@ -53,13 +67,12 @@ func name(u *unstructured.Unstructured) types.NamespacedName {
 }
 
 // label marks a resource for the watches.
-func label(u *unstructured.Unstructured) {
-	labels := u.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+func label(u *unstructured.Unstructured) error {
+	err := unstructured.SetNestedField(u.Object, commonv1.LabelValueManaged, "metadata", "labels", commonv1.LabelKeyManaged)
+	if err != nil {
+		return errors.Wrap(errInvalidManifest, "spec.forProvider.manifest.metadata.labels is not an object")
 	}
-	labels[commonv1.LabelKeyManaged] = commonv1.LabelValueManaged
-	u.SetLabels(labels)
+	return nil
 }
 
 // place fits a manifest to how the target serves its kind.

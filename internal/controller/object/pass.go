@@ -75,6 +75,7 @@ func (p *pass) amend(obj client.Object) {
 	if p.synced != nil && p.err == nil {
 		p.set(o, *p.synced)
 	}
+	endPreview(o)
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if p.reason != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = p.reason

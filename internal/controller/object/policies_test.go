@@ -396,7 +396,7 @@ func awaitEvent(t *testing.T, c client.Client, o build.Object, reason string) st
 			if e.InvolvedObject.UID != o.GetUID() {
 				continue
 			}
-			if e.Reason == reason && e.Type == corev1.EventTypeWarning {
+			if e.Reason == reason {
 				message = e.Message
 				return true, ""
 			}

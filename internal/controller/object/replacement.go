@@ -20,7 +20,7 @@ const (
 	// replacePoll is how soon a resource that is on its way out is looked at again, if no watch tells of it earlier.
 	replacePoll = 2 * time.Second
 
-	// reasonLeft is the reason of events about resources that an Object leaves because it cannot reach them.
+	// reasonLeft is the reason of events about resources that an Object leaves: it cannot reach them, or is on a dry run.
 	reasonLeft event.Reason = "LeftExternalResource"
 )
 

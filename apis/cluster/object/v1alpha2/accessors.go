@@ -31,3 +31,6 @@ func (mg *Object) GetManagementPolicies() xpv2.ManagementPolicies {
 	}
 	return p
 }
+
+// RemoveCondition removes the condition of a type, if there is one.
+func (mg *Object) RemoveCondition(t xpv2.ConditionType) { mg.Status.RemoveCondition(t) }

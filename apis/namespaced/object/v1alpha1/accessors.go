@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -20,3 +21,6 @@ func (mg *Object) ConnectionSecret() types.NamespacedName {
 	}
 	return types.NamespacedName{Namespace: mg.GetNamespace(), Name: r.Name}
 }
+
+// RemoveCondition removes the condition of a type, if there is one.
+func (mg *Object) RemoveCondition(t xpv2.ConditionType) { mg.Status.RemoveCondition(t) }

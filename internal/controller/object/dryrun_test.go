@@ -1,0 +1,290 @@
+package object_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// onDryRun annotates an Object that is not created yet.
+func onDryRun(o build.Object) build.Object {
+	o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
+	return o
+}
+
+// mutations returns how many requests of a user were not to look. Dry runs are among them: a server's audit does not tell them apart.
+func mutations(r kube.Requests) map[string]int {
+	count := r.Count()
+	for what := range count {
+		if verb, _, _ := strings.Cut(what, " "); verb == "get" || verb == "list" {
+			delete(count, what)
+		}
+	}
+	return count
+}
+
+// TestDryRunCreatesNothing shows that an annotated Object says that it would create its resource, and creates it as soon as the annotation
+// is gone.
+func TestDryRunCreatesNothing(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue")))
+		create(t, c, o)
+		if got, want := awaitCondition(t, c, o, different), "Applying the manifest would create the resource"; got != want {
+			t.Errorf("message of condition UpToDate: want %q, got %q", want, got)
+		}
+		awaitCondition(t, c, o, synced)
+		awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
+		want := []string{`add  {"apiVersion":"v1","data":{"color":"blue"},"kind":"ConfigMap","metadata":{"name":"settings","namespace":"` + tns + `"}}`}
+		if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
+			t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
+		}
+		kube.Throughout(t, time.Second, "nothing is created", func() (bool, string) {
+			err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: "settings"}, emptySettings(tns))
+			return apierrors.IsNotFound(err), message(err)
+		})
+
+		began := time.Now()
+		setDryRun(t, c, o, "null")
+		awaitReady(t, c, o)
+		awaitNoPreview(t, c, o)
+		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+		if took := time.Since(began); took > promptly {
+			t.Errorf("end of the dry run to the resource: want at most %s, got %s", promptly, took)
+		}
+	})
+}
+
+// TestDryRunChangesNothing shows that an Object which gets the annotation stops to keep its resource, says what it would change as manifest
+// and resource change, and does it when the annotation goes.
+func TestDryRunChangesNothing(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		key := types.NamespacedName{Namespace: tns, Name: "settings"}
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue", "shape", "round"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		setDryRun(t, c, o, `"true"`)
+		awaitCondition(t, c, o, noDifference)
+
+		// A field that the manifest gives up is one that an apply would remove.
+		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+		awaitFields(t, c, o, "data.color, data.shape")
+		want := []string{`replace /data/color "red"`, `remove /data/shape`}
+		if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
+			t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
+		}
+		cm := awaitData(t, tc, key, map[string]string{"color": "blue", "shape": "round"})
+		cm.Data, cm.Labels = map[string]string{"color": "green"}, nil
+		if err := tc.Update(t.Context(), cm); err != nil {
+			t.Fatal(err)
+		}
+		awaitFields(t, c, o, "data.color")
+		awaitReady(t, c, o)
+		awaitData(t, tc, key, map[string]string{"color": "green"})
+
+		setDryRun(t, c, o, "null")
+		awaitNoPreview(t, c, o)
+		cm = awaitData(t, tc, key, map[string]string{"color": "red"})
+		if got := cm.Labels[commonv1.LabelKeyManaged]; got != commonv1.LabelValueManaged {
+			t.Errorf("label after the dry run: want %q, got %q", commonv1.LabelValueManaged, got)
+		}
+	})
+}
+
+// TestDryRunForAnotherResource shows that an Object does not forget the resource it has made when its manifest names another on a dry run,
+// and that it still deletes that one when the manifest names it again.
+func TestDryRunForAnotherResource(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "theirs")}
+		create(t, tc, theirs)
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		ours := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+		setDryRun(t, c, o, `"true"`)
+		setManifest(t, c, o, build.ConfigMap(tns, "theirs", "color", "blue"))
+		awaitCondition(t, c, o, different)
+		if got := observed(t, o).GetUID(); got != ours.GetUID() {
+			t.Errorf("status.atProvider.manifest.metadata.uid: want that of the resource the Object has made, %s, got %s", ours.GetUID(), got)
+		}
+		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
+		setDryRun(t, c, o, "null")
+		awaitNoPreview(t, c, o)
+		remove(t, c, o)
+		awaitGone(t, tc, ours)
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil {
+			t.Errorf("a resource that was only looked at: %v", err)
+		}
+	})
+}
+
+// TestDryRunForgetsWhatItOnlySaw shows that a dry run leaves no claim to a resource that was never applied.
+func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		create(t, tc, blue(tns))
+		o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red")))
+		create(t, c, o)
+		awaitFields(t, c, o, "data.color")
+		if observed(t, o).Name != "settings" {
+			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
+		}
+		setManifest(t, c, o, build.ConfigMap(tns, "another", "color", "red"))
+		kube.Eventually(t, soon, "the Object to forget the resource", func() (bool, string) {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				return false, err.Error()
+			}
+			raw := string(o.Observed().Manifest.Raw)
+			return raw == "" || raw == "null", raw
+		})
+		setDryRun(t, c, o, "null")
+		awaitReady(t, c, o)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+	})
+}
+
+// TestDryRunDeletesNothing shows that an Object deleted on a dry run goes and leaves its resource, and says so, be the target there or not.
+func TestDryRunDeletesNothing(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		who := tns + "-deleter"
+		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		setDryRun(t, c, o, `"true"`)
+		awaitCondition(t, c, o, noDifference)
+		mark := target.Audit(t).Mark()
+		last, _ := o.DeepCopyObject().(build.Object)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		if diff := cmp.Diff(map[string]int{}, mutations(target.Audit(t).Since(mark).By(who)), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("requests on the target: -want, +got:\n%s", diff)
+		}
+		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+		awaitEvent(t, c, last, "LeftExternalResource")
+
+		lost := onDryRun(s.Object(ns, tns+"-lost", connectAs(t, world{c: c, scope: s, namespace: ns}, nowhere(kube.Refused(t))),
+			build.ConfigMap(tns, "settings")))
+		create(t, c, lost)
+		awaitCondition(t, c, lost, failed(commonv1.ReasonTargetUnreachable))
+		remove(t, c, lost)
+		awaitGone(t, c, lost)
+	})
+}
+
+// TestSettledPreviewIsSilent shows that a preview is asked for once: neither passes of the reconciler cost a request nor changes of what an
+// apply cannot change, whether the target finds a difference, none, or fault with the manifest, or may not be asked.
+func TestSettledPreviewIsSilent(t *testing.T) {
+	const reconciles = 10
+	c, tc := provide(t), target.Client(t)
+	for name, p := range map[string]struct {
+		reason string
+		data   []string
+		viewer bool
+		want   wantCondition
+	}{
+		"Different":     {reason: "A difference is told once.", data: []string{"color", "red"}, want: different},
+		"NoDifference":  {reason: "That there is none is too.", data: []string{"color", "blue"}, want: noDifference},
+		"CannotCompare": {reason: "What is refused is not sent again.", data: []string{"a b", "c"}, want: cannotCompare},
+		"Forbidden":     {reason: "Nor is what is forbidden.", data: []string{"color", "red"}, viewer: true, want: different},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				tns := target.Namespace(t)
+				who := tns + "-asker"
+				role, binding := viewerRights(tns, who)
+				create(t, tc, role, binding, blue(tns))
+				cfg := target.User(t, who)
+				if !p.viewer {
+					cfg = target.User(t, who, "system:masters")
+				}
+				ns, pc := connect(t, c, s, cfg)
+				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", p.data...))
+				o.SetManagementPolicies(observeOnly)
+				create(t, c, o)
+				awaitCondition(t, c, o, p.want)
+				awaitReady(t, c, o)
+
+				audit := target.Audit(t)
+				mark := audit.Mark()
+				for i := range reconciles {
+					touch(t, c, o, i)
+					passes(t, c, o)
+				}
+				if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("%s\nrequests of %d reconciles: -want, +got:\n%s", p.reason, reconciles, diff)
+				}
+				awaitCondition(t, c, o, p.want)
+				staysUnwritten(t, c, o)
+
+				cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
+				cm.Data["step"] = strconv.Itoa(reconciles)
+				if err := tc.Update(t.Context(), cm); err != nil {
+					t.Fatal(err)
+				}
+				awaitObserved(t, c, o, cm.Data)
+				if diff := cmp.Diff(map[string]int{"patch configmaps": 1}, audit.Since(mark).By(who).Count()); diff != "" {
+					t.Errorf("%s\nrequests after a change of the resource: -want, +got:\n%s", p.reason, diff)
+				}
+			})
+		})
+	}
+}
+
+// TestPreviewFollowsPolicy shows that an Object which may apply after all does, and says nothing of changes any more; and that one which may
+// no longer does again.
+func TestPreviewFollowsPolicy(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		create(t, tc, blue(tns))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
+		o.SetManagementPolicies(observeOnly)
+		create(t, c, o)
+		awaitFields(t, c, o, "data.color")
+		setPolicies(t, c, o, neverDelete)
+		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "red"})
+		awaitNoPreview(t, c, o)
+		setPolicies(t, c, o, observeDelete)
+		awaitCondition(t, c, o, noDifference)
+	})
+}
+
+// setPolicies changes the management policies of an Object.
+func setPolicies(t *testing.T, c client.Client, o build.Object, p xpv2.ManagementPolicies) {
+	t.Helper()
+	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
+	o.SetManagementPolicies(p)
+	if err := c.Patch(t.Context(), o, patch); err != nil {
+		t.Fatal(err)
+	}
+}

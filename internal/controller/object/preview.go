@@ -1,0 +1,230 @@
+package object
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+)
+
+// messageBytes is how long the words of a target in condition UpToDate may be.
+const messageBytes = 1024
+
+// dryRun says whether an Object must change nothing on its target.
+func dryRun(o client.Object) bool { return o.GetAnnotations()[commonv1.AnnotationKeyDryRun] == "true" }
+
+// owns says whether an Object may create and change its resource at any time: its policy allows both, and it is on no dry run.
+func owns(o Object) bool { return policy.Owns(o.GetManagementPolicies()) && !dryRun(o) }
+
+// previews says whether an Object says what an apply would change: on a dry run, or when its policy does not allow to apply but its
+// manifest says more than which resource it is.
+func previews(o Object) bool {
+	p := o.GetManagementPolicies()
+	if dryRun(o) {
+		return true
+	}
+	return !policy.Allows(p, xpv2.ManagementActionCreate) && !policy.Allows(p, xpv2.ManagementActionUpdate) &&
+		saysMore(o.Desired().ForProvider.Manifest.Raw)
+}
+
+// saysMore says whether a manifest has fields beside those that identify the resource.
+func saysMore(raw []byte) bool {
+	var m map[string]any
+	if decode(raw, &m) != nil {
+		return false
+	}
+	for k, v := range m {
+		if v != nil && k != "apiVersion" && k != "kind" && k != "metadata" {
+			return true
+		}
+	}
+	about, _ := m["metadata"].(map[string]any)
+	for k, v := range about {
+		if v != nil && k != "name" && k != "namespace" {
+			return true
+		}
+	}
+	return false
+}
+
+// preview returns what follows from the resource for an Object that may not apply, and records what an apply would change. On a dry run
+// a missing resource counts as one that is as it should be, so that nobody creates it.
+func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	if err := e.look(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if err := e.seePreviewed(o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	obs := managed.ExternalObservation{ResourceExists: e.live != nil || dryRun(o), ResourceUpToDate: true}
+	return obs, e.compare(ctx, o)
+}
+
+// seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the Object has applied does
+// not make it forget that one.
+func (e *external) seePreviewed(o Object) error {
+	obs, kept, config := o.Observed(), o.Observed().Manifest, o.Observed().ProviderConfigReference
+	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.manifest))
+	if elsewhere && obs.Applied == nil {
+		kept = runtime.RawExtension{} // It was only looked at.
+	}
+	if e.live == nil {
+		e.pass.verdict = &readiness.Verdict{Message: messageMissing}
+		obs.Manifest = kept
+		return nil
+	}
+	err := e.see(o)
+	if elsewhere && obs.Applied != nil {
+		obs.Manifest, obs.ProviderConfigReference = kept, config
+	}
+	return err
+}
+
+func sameResource(a, b *unstructured.Unstructured) bool {
+	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && name(a) == name(b)
+}
+
+// compare records what an apply would change, unless that is known already. A resource that keeps changing is compared ever more slowly.
+func (e *external) compare(ctx context.Context, o Object) error {
+	hash, err := e.comparison(o)
+	if err != nil || o.Observed().Compared == hash {
+		return err
+	}
+	if wait := e.drift.wait(e.owner); wait > 0 {
+		e.pass.retry = wait
+		return nil
+	}
+	ops, c, err := e.tryApply(ctx, o)
+	if err != nil {
+		return err
+	}
+	o.Observed().Diff, o.Observed().Compared = ops, hash
+	c.Type, c.LastTransitionTime, c.ObservedGeneration = commonv1.TypeUpToDate, metav1.Now(), o.GetGeneration()
+	o.SetConditions(c)
+	return nil
+}
+
+// comparison returns the hexadecimal SHA-256 of all that the outcome of a comparison follows from. A user may ask for another one by
+// the annotation that requests a reconcile.
+func (e *external) comparison(o Object) (string, error) {
+	held := ""
+	if e.live != nil {
+		var err error
+		if held, err = apply.HashOwned(e.live, e.manifest, fieldManager(o)); err != nil {
+			return "", errors.Wrap(err, "cannot compare resource")
+		}
+	}
+	token, _ := meta.GetReconcileRequest(o)
+	b, err := json.Marshal([]any{e.manifest.Object, diff.Essence(e.live, e.manifest), held, o.GetGeneration(), token})
+	if err != nil {
+		return "", errors.Wrap(err, "cannot encode resource")
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try, the manifest is laid
+// over the live resource here.
+func (e *external) tryApply(ctx context.Context, o Object) ([]commonv1.DiffOperation, xpv2.Condition, error) {
+	wanted, err := apply.DryRun(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, fieldManager(o))
+	doubt := ""
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !e.distrust(err):
+		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
+		wanted, err = apply.Overlay(e.live, e.manifest)
+	case refuses(err):
+		return nil, xpv2.Condition{
+			Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare, Message: "The target refuses the manifest: " + short(err),
+		}, nil
+	}
+	if err != nil {
+		return nil, xpv2.Condition{}, errors.Wrap(err, "cannot find out what an apply would change")
+	}
+	ops, err := diff.Of(diff.Essence(e.live, e.manifest), diff.Essence(wanted, e.manifest))
+	if err != nil {
+		return nil, xpv2.Condition{}, err
+	}
+	c := e.outcome(ops)
+	c.Message += doubt
+	return diff.Limit(ops), c, nil
+}
+
+func (e *external) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
+	switch {
+	case e.live == nil:
+		return xpv2.Condition{
+			Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent, Message: "Applying the manifest would create the resource",
+		}
+	case len(ops) > 0:
+		return xpv2.Condition{
+			Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent,
+			Message: "Applying the manifest would change " + diff.Summary(ops),
+		}
+	}
+	return xpv2.Condition{
+		Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference, Message: "Applying the manifest would change nothing",
+	}
+}
+
+// refuses says whether an answer is about the manifest, so that the same request would be answered alike.
+func refuses(err error) bool {
+	var answer apierrors.APIStatus
+	if isSchemaError(err) {
+		return true
+	}
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch code := answer.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= http.StatusBadRequest && code < http.StatusInternalServerError
+	}
+}
+
+// short returns the text of an error, without its end if it is long.
+func short(err error) string {
+	text := err.Error()
+	if len(text) <= messageBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:messageBytes], "") + "…"
+}
+
+// endPreview drops what an Object says of changes when it does not preview any more.
+func endPreview(o Object) {
+	if o.Observed().Compared == "" || previews(o) {
+		return
+	}
+	o.Observed().Diff, o.Observed().Compared = nil, ""
+	o.RemoveCondition(commonv1.TypeUpToDate)
+}
+
+// leave lets a deleted Object on a dry run go, and leaves its resource.
+func (c *connector[T]) leave(o T) managed.ExternalClient {
+	if len(o.GetFinalizers()) == 1 {
+		c.events.Event(o, event.Normal(reasonLeft, "Left the external resource as it is: the Object was deleted on a dry run"))
+	}
+	return &managed.NopClient{}
+}

@@ -1,0 +1,273 @@
+package object_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+var (
+	// different is condition UpToDate of an Object whose manifest would change something.
+	different = wantCondition{Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent}
+	// noDifference is condition UpToDate of an Object whose manifest would change nothing.
+	noDifference = wantCondition{Type: commonv1.TypeUpToDate, Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference}
+	// cannotCompare is condition UpToDate of an Object whose manifest is refused.
+	cannotCompare = wantCondition{Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
+)
+
+// blue returns a ConfigMap that somebody else has made.
+func blue(namespace string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: build.Meta(namespace, "settings"),
+		Data:       map[string]string{"color": "blue"},
+	}
+}
+
+// patchOf returns the diff of an Object as JSON operations.
+func patchOf(t *testing.T, o build.Object) []string {
+	t.Helper()
+	var ops []string
+	for _, op := range o.Observed().Diff {
+		value := ""
+		if op.Value != nil {
+			value = " " + string(op.Value.Raw)
+		}
+		ops = append(ops, op.Op+" "+op.Path+value)
+	}
+	return ops
+}
+
+// setDryRun sets the annotation of a dry run to "true", or removes it if value is "null".
+func setDryRun(t *testing.T, c client.Client, o build.Object, value string) {
+	t.Helper()
+	patch := `{"metadata":{"annotations":{"` + commonv1.AnnotationKeyDryRun + `":` + value + `}}}`
+	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitNoPreview waits until an Object says nothing of changes.
+func awaitNoPreview(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to say nothing of changes", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		u := o.GetCondition(commonv1.TypeUpToDate)
+		return u.Status == corev1.ConditionUnknown && o.Observed().Diff == nil && o.Observed().Compared == "",
+			string(u.Status) + " " + u.Message
+	})
+}
+
+// awaitFields waits until condition UpToDate names some fields.
+func awaitFields(t *testing.T, c client.Client, o build.Object, fields string) {
+	t.Helper()
+	kube.Eventually(t, soon, "condition UpToDate to name "+fields, func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		m := o.GetCondition(commonv1.TypeUpToDate).Message
+		return m == "Applying the manifest would change "+fields, m
+	})
+}
+
+// TestPreviewOfAnObserver shows what an Object that may only look says of a full manifest, and that it touches nothing.
+func TestPreviewOfAnObserver(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	for name, p := range map[string]struct {
+		reason  string
+		absent  bool
+		data    []string
+		want    wantCondition
+		message string
+		diff    []string
+	}{
+		"Different": {
+			reason: "Each field that differs is named, and what it would become.",
+			data:   []string{"color", "red", "shape", "round"}, want: different,
+			message: "Applying the manifest would change data.color, data.shape",
+			diff:    []string{`replace /data/color "red"`, `add /data/shape "round"`},
+		},
+		"Equal": {
+			reason: "A manifest that is fulfilled says so, be the fields somebody else's.",
+			data:   []string{"color", "blue"}, want: noDifference, message: "Applying the manifest would change nothing",
+		},
+		"Missing": {
+			reason: "A resource that does not exist would be created.", absent: true,
+			data: []string{"color", "red"}, want: different, message: "Applying the manifest would create the resource",
+			diff: []string{`add  {"apiVersion":"v1","data":{"color":"red"},"kind":"ConfigMap","metadata":{"name":"settings","namespace":"NAMESPACE"}}`},
+		},
+		"Invalid": {
+			reason: "A manifest that the target refuses does not keep the Object from observing.",
+			data:   []string{"a key with spaces", "x"}, want: cannotCompare,
+			message: `The target refuses the manifest: cannot apply ConfigMap "settings": ConfigMap "settings" is invalid: data[a key with spaces]: ` +
+				`Invalid value: "a key with spaces": a valid config key must consist of alphanumeric characters, '-', '_' or '.' ` +
+				`(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, s, targetUser(t))
+				if !p.absent {
+					create(t, tc, blue(tns))
+				}
+				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", p.data...))
+				o.SetManagementPolicies(observeOnly)
+				create(t, c, o)
+				if got := awaitCondition(t, c, o, p.want); got != p.message {
+					t.Errorf("%s\nmessage of condition UpToDate: want %q, got %q", p.reason, p.message, got)
+				}
+				want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", tns)
+				if diff := cmp.Diff(want, strings.Join(patchOf(t, o), "\n")); diff != "" {
+					t.Errorf("%s\nstatus.atProvider.diff: -want, +got:\n%s", p.reason, diff)
+				}
+				if p.absent {
+					return
+				}
+				awaitReady(t, c, o)
+				if got := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data); len(got.Labels) > 0 {
+					t.Errorf("labels of a resource that is only looked at: %v", got.Labels)
+				}
+			})
+		})
+	}
+}
+
+// TestNoPreviewOfAnIdentity shows that an Object which only says what to look at says nothing of changes, and asks for none.
+func TestNoPreviewOfAnIdentity(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		who := tns + "-looker"
+		create(t, tc, blue(tns))
+		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
+		m := build.ConfigMap(tns, "settings")
+		delete(m, "data")
+		o := s.Object(ns, tns, pc, m)
+		o.SetManagementPolicies(observeOnly)
+		create(t, c, o)
+		awaitReady(t, c, o)
+		awaitNoPreview(t, c, o)
+		if n := target.Audit(t).Since(0).By(who).Count()["patch configmaps"]; n > 0 {
+			t.Errorf("dry runs for an Object that only names a resource: want none, got %d", n)
+		}
+
+		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+		awaitFields(t, c, o, "data.color")
+		setManifest(t, c, o, m)
+		awaitNoPreview(t, c, o)
+	})
+}
+
+// TestPreviewMasksSecrets shows that a preview of a Secret tells which values would change, and none of them; nor does the answer of a
+// target that refuses one.
+func TestPreviewMasksSecrets(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		create(t, tc, &corev1.Secret{
+			ObjectMeta: build.Meta(tns, "login"), Data: map[string][]byte{"password": []byte("hunter2"), "user": []byte("admin")},
+		})
+		m := build.Manifest{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login", "namespace": tns},
+			"stringData": map[string]any{"password": "swordfish", "user": "admin", "token": "sesame"},
+		}
+		o := s.Object(ns, tns, pc, m)
+		o.SetManagementPolicies(observeOnly)
+		create(t, c, o)
+		if got, want := awaitCondition(t, c, o, different), "Applying the manifest would change data.password, data.token"; got != want {
+			t.Errorf("message of condition UpToDate: want %q, got %q", want, got)
+		}
+		want := []string{`replace /data/password "*** (after)"`, `add /data/token "***"`}
+		if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
+			t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
+		}
+
+		m["stringData"] = map[string]any{"password": 31337}
+		setManifest(t, c, o, m)
+		refused := awaitCondition(t, c, o, cannotCompare)
+		if strings.Contains(refused, "31337") || !strings.Contains(refused, ".stringData.password") {
+			t.Errorf("message about a value of a Secret: want the field and not the value, got %q", refused)
+		}
+		if patchOf(t, o) != nil {
+			t.Errorf("diff of a refused manifest: want none, got %q", patchOf(t, o))
+		}
+	})
+}
+
+// viewerRights returns what lets a user look at ConfigMaps, and no more.
+func viewerRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) {
+	role, binding := namespaceRights(namespace, who)
+	role.Rules[0].Verbs = []string{"get", "list", "watch"}
+	return role, binding
+}
+
+// TestPreviewNeedsNoRights shows that credentials which may only look are enough: without a dry run the fields of the manifest are
+// compared here. Defects 2a.3 of provider-kubernetes, and #502.
+func TestPreviewNeedsNoRights(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		who := tns + "-viewer"
+		role, binding := viewerRights(tns, who)
+		create(t, tc, role, binding, blue(tns))
+		ns, pc := connect(t, c, s, target.User(t, who))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
+		o.SetManagementPolicies(observeOnly)
+		create(t, c, o)
+		message := awaitCondition(t, c, o, different)
+		const want = "Applying the manifest would change data.color; compared without the defaults of the target, which does not try it: "
+		if !strings.HasPrefix(message, want) || !strings.Contains(message, "cannot patch resource") {
+			t.Errorf("message of condition UpToDate: want one that begins with %q and says what is forbidden, got %q", want, message)
+		}
+		awaitReady(t, c, o)
+		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
+		awaitCondition(t, c, o, noDifference)
+		awaitReady(t, c, o)
+
+		// Given the right, the user asks for another comparison.
+		role.Rules[0].Verbs = append(role.Rules[0].Verbs, "patch")
+		if err := tc.Update(t.Context(), role); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		kube.Eventually(t, soon, "a comparison by the target", func() (bool, string) {
+			asked++
+			patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"crossplane.io/reconcile-requested-at": strconv.Itoa(asked)}}})
+			if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+				return false, err.Error()
+			}
+			m := o.GetCondition(commonv1.TypeUpToDate).Message
+			return m == "Applying the manifest would change nothing", m
+		})
+	})
+}
+
+// TestPreviewInMissingNamespace shows that an Object says what it would create although there is no namespace for it yet.
+func TestPreviewInMissingNamespace(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns+"-later", "settings", "color", "red"))
+		o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
+		create(t, c, o)
+		if m := awaitCondition(t, c, o, different); !strings.Contains(m, "would create") || !strings.Contains(m, "not found") {
+			t.Errorf("message of condition UpToDate: want what would be done and what is missing, got %q", m)
+		}
+		awaitCondition(t, c, o, synced)
+	})
+}

@@ -1,0 +1,103 @@
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pkg/errors"
+	"gomodules.xyz/jsonpatch/v2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// Of returns the operations that make wanted of live, two states of a resource as Essence returns them, with values of Secrets masked. It
+// is nil if there is no difference. If live is nil it is one operation, which adds the whole resource.
+func Of(live, wanted map[string]any) ([]commonv1.DiffOperation, error) {
+	if live == nil {
+		v, err := encode(masker{changed: MaskedAfter}.mask(wanted, nil))
+		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: v}}, err
+	}
+	was := masker{changed: Masked}.maskMap(live, wanted)
+	before, err := json.Marshal(was)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot encode live resource")
+	}
+	after, err := json.Marshal(masker{changed: MaskedAfter}.maskMap(wanted, live))
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot encode wanted resource")
+	}
+	patch, err := jsonpatch.CreatePatch(before, after)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot compare resources")
+	}
+	return operations(patch, was)
+}
+
+// operations returns a patch of a document as the API has it, in order.
+func operations(patch []jsonpatch.Operation, doc map[string]any) ([]commonv1.DiffOperation, error) {
+	slices.SortStableFunc(patch, func(a, b jsonpatch.Operation) int {
+		return slices.Compare(rank(a, doc), rank(b, doc))
+	})
+	var ops []commonv1.DiffOperation
+	for _, p := range patch {
+		op := commonv1.DiffOperation{Op: p.Operation, Path: p.Path}
+		if p.Operation != "remove" {
+			v, err := encode(p.Value)
+			if err != nil {
+				return nil, err
+			}
+			op.Value = v
+		}
+		ops = append(ops, op)
+	}
+	return ops, nil
+}
+
+// listMost is more than the items any list has.
+const listMost = 99_999_999
+
+// rank returns the place of an operation among those on the same document: by the path, of which the indices of lists count as numbers.
+// Items that are removed from a list go from the last to the first, so that none changes the index of another.
+func rank(op jsonpatch.Operation, doc any) []string {
+	place := tokens(op.Path)
+	for i, t := range place {
+		switch at := doc.(type) {
+		case map[string]any:
+			doc = at[t]
+		case []any:
+			n, _ := strconv.Atoi(t) // The path leads through this document, so this is an index.
+			doc = nil
+			if n < len(at) {
+				doc = at[n]
+			}
+			if op.Operation == "remove" && i == len(place)-1 {
+				n = listMost - n
+			}
+			place[i] = fmt.Sprintf("%08d", n)
+		}
+	}
+	return place
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// tokens returns the parts of a JSON pointer.
+func tokens(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	parts := strings.Split(pointer[1:], "/")
+	for i, p := range parts {
+		parts[i] = unescape.Replace(p)
+	}
+	return parts
+}
+
+func encode(v any) (*apiextensionsv1.JSON, error) {
+	b, err := json.Marshal(v)
+	return &apiextensionsv1.JSON{Raw: b}, errors.Wrap(err, "cannot encode a value")
+}
