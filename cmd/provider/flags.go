@@ -29,6 +29,7 @@ type flags struct {
 	managementPolicies   bool
 	watches              bool
 	serverSideApply      bool
+	tenancy              tenancy
 }
 
 func newFlags(app *kingpin.Application) *flags {
@@ -42,6 +43,7 @@ func newFlags(app *kingpin.Application) *flags {
 	f.addIntervals(app)
 	f.addAddresses(app)
 	f.addFeatures(app)
+	f.tenancy.addTo(app)
 	return f
 }
 

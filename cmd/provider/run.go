@@ -68,7 +68,10 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec})
+	registry, err := target.NewRegistry(target.Options{
+		Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
+		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
+	})
 	if err != nil {
 		return errors.Wrap(err, "cannot make target registry")
 	}

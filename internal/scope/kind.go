@@ -24,7 +24,7 @@ type Kind[T resource.Managed] struct {
 	// Key returns the name of the ProviderConfig that a resource references, as ConfigKey makes it.
 	Key func(T) string
 	// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
-	Config func(context.Context, T) (*commonv1.ProviderConfigSpec, error)
+	Config func(context.Context, T) (commonv1.Connection, error)
 	// Track records that the resource uses its ProviderConfig.
 	Track func(context.Context, T) error
 	// Configs are the kinds of ProviderConfig the kind may reference.

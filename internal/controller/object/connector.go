@@ -48,14 +48,14 @@ func (c *connector[T]) connect(ctx context.Context, o T) (*target.Cluster, error
 		}
 	}
 	c.registry.Bind(c.owner(o), c.kind.Key(o))
-	spec, err := c.kind.Config(ctx, o)
+	connection, err := c.kind.Config(ctx, o)
 	if errors.Is(err, scope.ErrNoConfig) {
 		c.registry.Release(c.owner(o))
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}
-	cluster, err := c.registry.Connect(ctx, c.owner(o), spec)
+	cluster, err := c.registry.Connect(ctx, c.owner(o), connection)
 	return cluster, errors.Wrap(err, "cannot connect to target")
 }
 

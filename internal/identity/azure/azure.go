@@ -104,7 +104,9 @@ func flag(args []string, name string) string {
 }
 
 // source returns a Source that logs in for each token: the library's own cache would hand out a token twice.
-func (p *principal) source(l login) identity.Source { return source{server: p.ServerID, authority: p.AuthorityHost, login: l} }
+func (p *principal) source(l login) identity.Source {
+	return source{server: p.ServerID, authority: p.AuthorityHost, login: l}
+}
 
 func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCredential, error) {
 	known := p.AuthorityHost != "" // See source.Token.
