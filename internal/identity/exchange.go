@@ -60,7 +60,7 @@ func (e *Exchange) Reason(unknown string) string {
 	defer e.mu.Unlock()
 	switch {
 	case e.err != nil:
-		return unreachable(e.err)
+		return Unreachable(e.err, "cannot reach the token endpoint")
 	case e.status != 0 && e.code != "":
 		return answers(e.status) + ", " + e.code
 	case e.status != 0:
@@ -73,8 +73,8 @@ func answers(status int) string {
 	return "the token endpoint answers " + strconv.Itoa(status) + " " + http.StatusText(status)
 }
 
-// unreachable returns why a token endpoint could not be asked.
-func unreachable(err error) string {
+// Unreachable returns why a token endpoint could not be asked. It is unknown if the error is none of the network.
+func Unreachable(err error, unknown string) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	var cert *tls.CertificateVerificationError
@@ -89,7 +89,7 @@ func unreachable(err error) string {
 	case errors.As(err, &op):
 		return "cannot reach the token endpoint: " + op.Err.Error()
 	}
-	return "cannot reach the token endpoint"
+	return unknown
 }
 
 // oauthCode returns the error code in a refusal, empty if there is none. Only what is made like one counts: words of letters, joined by

@@ -8,6 +8,7 @@ package aws
 import (
 	"context"
 	"encoding/base64"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,8 +51,7 @@ type source struct{ cluster string }
 
 // Token returns a new token.
 func (s source) Token(ctx context.Context) (identity.Token, error) {
-	var e identity.Exchange
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(e.Client()), config.WithRetryMaxAttempts(1))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(1))
 	if err != nil {
 		return identity.Token{}, errors.New("cannot use AWS configuration of the provider: its environment or files are not as AWS wants them")
 	}
@@ -60,7 +60,7 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	}
 	creds, err := cfg.Credentials.Retrieve(ctx)
 	if err != nil {
-		return identity.Token{}, errors.New("cannot use AWS credentials of the provider: " + reason(err, &e))
+		return identity.Token{}, errors.New("cannot use AWS credentials of the provider: " + reason(err))
 	}
 	url, err := s.sign(ctx, cfg)
 	if err != nil {
@@ -87,10 +87,10 @@ func (s source) sign(ctx context.Context, cfg aws.Config) (string, error) {
 }
 
 // reason returns why there are no credentials. AWS answers with a code that says it best.
-func reason(err error, e *identity.Exchange) string {
+func reason(err error) string {
 	var refused smithy.APIError
 	if errors.As(err, &refused) {
-		return e.Reason("AWS refuses them") + ", " + refused.ErrorCode()
+		return "AWS answers " + strconv.Quote(refused.ErrorCode())
 	}
-	return e.Reason("none are in its environment, and no web identity")
+	return identity.Unreachable(err, "none are in its environment, and no web identity")
 }
