@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -133,17 +134,21 @@ func (w world) setIdentity(value []byte) {
 // kubeconfig returns a kubeconfig of the target that says nothing of who uses it, and has a plugin unless that is empty.
 func (w world) kubeconfig(plugin string) []byte {
 	w.Helper()
-	cfg := target.Config()
-	cfg.CertData, cfg.KeyData, cfg.CertFile, cfg.KeyFile = nil, nil, "", ""
-	content := string(kube.Kubeconfig(w, cfg))
+	content := string(kube.Kubeconfig(w, rest.AnonymousClientConfig(target.Config())))
 	if plugin == "" {
 		return []byte(content)
 	}
+	return []byte(strings.ReplaceAll(withPlugin(w, content, plugin), ": local", ": "+cloud.Cluster))
+}
+
+// withPlugin returns a kubeconfig without credentials with a plugin for its user.
+func withPlugin(tb testing.TB, kubeconfig, plugin string) string {
+	tb.Helper()
 	const anonymous = "user: {}"
-	if !strings.Contains(content, anonymous) {
-		w.Fatalf("the kubeconfig has no %q", anonymous)
+	if !strings.Contains(kubeconfig, anonymous) {
+		tb.Fatalf("the kubeconfig has no %q", anonymous)
 	}
-	return []byte(strings.ReplaceAll(strings.Replace(content, anonymous, "user: {exec: "+plugin+"}", 1), ": local", ": "+cloud.Cluster))
+	return strings.Replace(kubeconfig, anonymous, "user: {exec: "+plugin+"}", 1)
 }
 
 // object returns an Object that keeps a ConfigMap through the ProviderConfig.
