@@ -3,6 +3,7 @@ package target
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -92,6 +93,10 @@ func (k kubeconfig) config(t trust) (*rest.Config, error) {
 	if err != nil {
 		return nil, errors.New("cannot use kubeconfig: its current context has no usable cluster or user")
 	}
+	server, _, err := rest.DefaultServerUrlFor(cfg) // The scheme is optional.
+	if err != nil || server.Hostname() == "" || server.Scheme != "https" && server.Scheme != "http" {
+		return nil, errors.New("kubeconfig field clusters[].cluster.server is not the address of an HTTP server")
+	}
 	return cfg, nil
 }
 
@@ -107,7 +112,7 @@ func (k kubeconfig) check(t trust) error {
 			return err
 		}
 	}
-	if err := checkURLs(k.cluster); err != nil {
+	if err := checkProxy(k.cluster); err != nil {
 		return err
 	}
 	return checkHeaders(k.user)
@@ -137,17 +142,13 @@ func checkFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) erro
 	return nil
 }
 
-// checkURLs finds what could be asked for nothing, or through nothing.
-func checkURLs(cluster *clientcmdapi.Cluster) error {
-	server, _, err := rest.DefaultServerUrlFor(&rest.Config{Host: cluster.Server}) // The scheme is optional.
-	if err != nil || server.Hostname() == "" || server.Scheme != "https" && server.Scheme != "http" {
-		return errors.New("kubeconfig field clusters[].cluster.server is not the address of an HTTP server")
-	}
+// checkProxy finds a proxy that cannot be one.
+func checkProxy(cluster *clientcmdapi.Cluster) error {
 	if cluster.ProxyURL == "" {
 		return nil
 	}
 	proxy, err := url.Parse(cluster.ProxyURL)
-	if err != nil || proxy.Hostname() == "" || !strings.Contains(" http https socks5 ", " "+proxy.Scheme+" ") {
+	if err != nil || proxy.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme) {
 		return errors.New("kubeconfig field clusters[].cluster.proxy-url is not the address of an HTTP or SOCKS5 proxy")
 	}
 	return nil
