@@ -69,6 +69,9 @@ func (c *Cluster) setFlags(f *envtest.Arguments) error {
 		// envtest turns off the admission of ServiceAccounts, as it has nobody to create them.
 		f.Disable("disable-admission-plugins")
 	}
+	if err := c.setTokenWebhook(f); err != nil {
+		return err
+	}
 	if !c.o.Audit {
 		return nil
 	}

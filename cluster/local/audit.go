@@ -26,7 +26,7 @@ rules:
 
 // An AuditEvent is one request, as the API server saw it.
 type AuditEvent struct {
-	User        string
+	User        string // as whom it was made, be it by impersonation
 	Verb        string // of the API, such as get, list, watch, create, update, patch, delete; of HTTP, lower case, without a resource
 	Group       string // empty for the core group
 	Resource    string // empty for requests such as discovery and health checks; see URI
@@ -120,6 +120,9 @@ type auditLine struct {
 	User struct {
 		Username string `json:"username"`
 	} `json:"user"`
+	ImpersonatedUser struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
 	Verb                     string    `json:"verb"`
 	RequestURI               string    `json:"requestURI"`
 	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
@@ -140,8 +143,12 @@ func parseAuditEvent(line []byte) (AuditEvent, error) {
 	if err := json.Unmarshal(line, &l); err != nil {
 		return AuditEvent{}, errors.Wrapf(err, "cannot parse line of audit log %q", line)
 	}
+	user := l.ImpersonatedUser.Username
+	if user == "" {
+		user = l.User.Username
+	}
 	return AuditEvent{
-		User: l.User.Username, Verb: l.Verb,
+		User: user, Verb: l.Verb,
 		Group: l.ObjectRef.APIGroup, Resource: l.ObjectRef.Resource, Subresource: l.ObjectRef.Subresource,
 		Namespace: l.ObjectRef.Namespace, Name: l.ObjectRef.Name,
 		Code: l.ResponseStatus.Code, Time: l.RequestReceivedTimestamp, URI: l.RequestURI,

@@ -23,6 +23,8 @@ type ClusterOptions struct {
 	ControllerManager bool
 	// Audit logs every request. See Cluster.AuditLog.
 	Audit bool
+	// TokenWebhook is the URL of a webhook that tells who has a bearer token, as clouds' clusters have one. None if empty.
+	TokenWebhook string
 	// Log gets a line for each server that is ready, as one call of Write; nothing if nil.
 	Log io.Writer
 }

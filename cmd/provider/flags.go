@@ -23,7 +23,6 @@ type flags struct {
 	sanitizeSecrets      bool
 	removeManagedFields  bool
 	allowExec            bool
-	crossNamespace       bool
 	webhookPort          int
 	metricsAddress       string
 	healthAddress        string
@@ -33,6 +32,7 @@ type flags struct {
 	changeLogs           bool
 	changeLogsSocket     string
 	legacyFieldManagers  []string
+	tenancy              tenancy
 }
 
 func newFlags(app *kingpin.Application) *flags {
@@ -47,6 +47,7 @@ func newFlags(app *kingpin.Application) *flags {
 	f.addAddresses(app)
 	f.addFeatures(app)
 	f.addChangeLogs(app)
+	f.tenancy.addTo(app)
 	return f
 }
 
@@ -67,7 +68,6 @@ func (f *flags) addFeatures(app *kingpin.Application) {
 	app.Flag("sanitize-secrets", "Keep the data of Secrets out of status.atProvider.manifest.").Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
 	app.Flag("remove-managed-fields", "Keep managed fields out of status.atProvider.manifest.").Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
 	app.Flag("allow-kubeconfig-exec", "Let kubeconfigs from Secrets run credential plugins in the provider.").Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
-	app.Flag("allow-cross-namespace-references", "Let namespaced Objects refer to other namespaces and to cluster-scoped resources.").Envar("ALLOW_CROSS_NAMESPACE_REFERENCES").BoolVar(&f.crossNamespace)
 	app.Flag("enable-management-policies", "Honour spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
 	app.Flag("enable-watches", "Accepted for compatibility: targets are always watched.").Envar("ENABLE_WATCHES").BoolVar(&f.watches)
 	app.Flag("enable-server-side-apply", "Accepted for compatibility: manifests are always applied by the server.").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").BoolVar(&f.serverSideApply)

@@ -69,7 +69,10 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec})
+	registry, err := target.NewRegistry(target.Options{
+		Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
+		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
+	})
 	if err != nil {
 		return errors.Wrap(err, "cannot make target registry")
 	}
@@ -191,7 +194,7 @@ func options(f *flags, log logging.Logger, registry *target.Registry) object.Opt
 			},
 		},
 		Registry:                      registry,
-		AllowCrossNamespaceReferences: f.crossNamespace,
+		AllowCrossNamespaceReferences: f.tenancy.crossNamespace,
 
 		PollJitter:          float64(f.pollJitterPercentage) / 100,
 		SanitizeSecrets:     f.sanitizeSecrets,

@@ -31,7 +31,7 @@ type Kind[T resource.Managed] struct {
 	// Key returns the name of the ProviderConfig that a resource references, as ConfigKey makes it.
 	Key func(T) string
 	// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
-	Config func(context.Context, T) (*commonv1.ProviderConfigSpec, error)
+	Config func(context.Context, T) (commonv1.Connection, error)
 	// Leaving says whether that ProviderConfig exists and is being deleted.
 	Leaving func(context.Context, T) (bool, error)
 	// Track records that the resource uses its ProviderConfig.

@@ -35,10 +35,10 @@ func ClusterObject(c client.Client) Kind[*objectv1alpha2.Object] {
 		Key: func(o *objectv1alpha2.Object) string {
 			return configKey(pcv1alpha1.ProviderConfigGroupVersionKind, "", name(o))
 		},
-		Config: func(ctx context.Context, o *objectv1alpha2.Object) (*commonv1.ProviderConfigSpec, error) {
+		Config: func(ctx context.Context, o *objectv1alpha2.Object) (commonv1.Connection, error) {
 			pc := &pcv1alpha1.ProviderConfig{}
 			err := get(ctx, c, types.NamespacedName{Name: name(o)}, pc)
-			return &pc.Spec, err
+			return commonv1.Connection{Spec: &pc.Spec}, err
 		},
 		Track: func(ctx context.Context, o *objectv1alpha2.Object) error {
 			return tracked(tracker.Track(ctx, o))
@@ -71,7 +71,7 @@ func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 			}
 			return configKey(gvk, o.GetNamespace(), r.Name)
 		},
-		Config: func(ctx context.Context, o *mobjectv1alpha1.Object) (*commonv1.ProviderConfigSpec, error) {
+		Config: func(ctx context.Context, o *mobjectv1alpha1.Object) (commonv1.Connection, error) {
 			return namespacedConfig(ctx, c, o)
 		},
 		Track: func(ctx context.Context, o *mobjectv1alpha1.Object) error {
@@ -81,22 +81,22 @@ func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 	}
 }
 
-func namespacedConfig(ctx context.Context, c client.Client, o resource.ModernManaged) (*commonv1.ProviderConfigSpec, error) {
+func namespacedConfig(ctx context.Context, c client.Client, o resource.ModernManaged) (commonv1.Connection, error) {
 	r := o.GetProviderConfigReference()
 	if r == nil {
-		return nil, errors.Wrap(ErrNoConfig, "spec.providerConfigRef is not set")
+		return commonv1.Connection{}, errors.Wrap(ErrNoConfig, "spec.providerConfigRef is not set")
 	}
 	switch r.Kind {
 	case mpcv1alpha1.ProviderConfigGroupVersionKind.Kind:
 		pc := &mpcv1alpha1.ProviderConfig{}
 		err := get(ctx, c, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.Name}, pc)
-		return &pc.Spec, err
+		return commonv1.Connection{Spec: &pc.Spec, Tenant: pc.GetNamespace()}, err
 	case mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind:
 		pc := &mpcv1alpha1.ClusterProviderConfig{}
 		err := get(ctx, c, types.NamespacedName{Name: r.Name}, pc)
-		return &pc.Spec, err
+		return commonv1.Connection{Spec: &pc.Spec}, err
 	}
-	return nil, errors.Wrapf(ErrNoConfig, "spec.providerConfigRef.kind %q is neither ProviderConfig nor ClusterProviderConfig", r.Kind)
+	return commonv1.Connection{}, errors.Wrapf(ErrNoConfig, "spec.providerConfigRef.kind %q is neither ProviderConfig nor ClusterProviderConfig", r.Kind)
 }
 
 // tracked ignores that a usage exists: the cache of usages may be a moment behind our own creation of it.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -26,6 +27,7 @@ type Cluster struct {
 	watches *watch.Set
 	kinds   *kinds
 	breaker *breaker
+	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
 	retries *rate.Limiter
 	cancel  context.CancelFunc
 }
@@ -36,11 +38,12 @@ const (
 	retryBurst = 200
 )
 
-// newCluster connects with a REST configuration, which it changes. wake is called when something has changed for an owner, and wakeAll
+// newCluster connects, and changes the REST configuration it is given. wake is called when something has changed for an owner, and wakeAll
 // when it has for all.
-func newCluster(cfg *rest.Config, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
+func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Cluster{cancel: cancel, retries: rate.NewLimiter(retryRate, retryBurst)}
+	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
 		cancel()
@@ -48,6 +51,10 @@ func newCluster(cfg *rest.Config, wake func(watch.Owner), wakeAll func(*Cluster)
 	}
 	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
 	cfg.Wrap(c.breaker.wrap)
+	if a.tokens != nil {
+		c.tokens = identity.NewKeeper(ctx, a.tokens, func() { c.watches.Kick(); wakeAll(c) })
+		cfg.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
+	}
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
 	if err := c.dial(ctx, cfg, wake); err != nil {
 		cancel()
@@ -104,8 +111,14 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 // Watches returns the watches of the cluster.
 func (c *Cluster) Watches() *watch.Set { return c.watches }
 
-// Ready returns nil if the cluster answers, and an error that satisfies IsUnreachable if not.
-func (c *Cluster) Ready(ctx context.Context) error { return c.breaker.ready(ctx) }
+// Ready returns nil if the cluster answers and its identity gives a token, and an error that satisfies IsUnreachable or
+// IsInvalidConnection if not.
+func (c *Cluster) Ready(ctx context.Context) error {
+	if err := c.breaker.ready(ctx); err != nil || c.tokens == nil {
+		return err
+	}
+	return c.tokens.Ready(ctx)
+}
 
 // RetryDelay returns how long the next retry of a failed request should wait, so that retries of many are spread.
 func (c *Cluster) RetryDelay() time.Duration { return c.retries.Reserve().Delay() }

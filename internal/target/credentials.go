@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"os"
+	"strconv"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -25,50 +27,115 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 // purposeCredentials are the Secrets an owner's connection is made from.
 const purposeCredentials watch.Purpose = "credentials"
 
-// credentials are what a connection is made from.
+// A document is what a source of credentials holds. It has no content if the source is InjectedIdentity or None.
+type document struct {
+	source  xpv2.CredentialsSource
+	path    string // of the file it comes from, if it does
+	content []byte
+}
+
+// credentials are what a connection is made from. Who has the same ones has the same connection.
 type credentials struct {
-	source     xpv2.CredentialsSource
-	kubeconfig []byte
-	workspace  string
+	kubeconfig   document
+	workspace    string
+	identityType commonv1.IdentityType // empty if there is no identity
+	identity     document
+	as           rest.ImpersonationConfig
+	// writer is who has written them. It is part of what they are: not all that an identity may name is secret, and a tenant who writes
+	// down an operator's identity must not get the operator's connection.
+	writer identity.Writer
 }
 
 // digest returns a name for the credentials that tells nothing about them, as a SHA-256.
 func (c credentials) digest() string {
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(c.source), c.kubeconfig, []byte(c.workspace)} {
+	add := func(part []byte) {
 		sum := sha256.Sum256(part)
 		h.Write(sum[:])
+	}
+	for _, d := range []document{c.kubeconfig, c.identity} {
+		add([]byte(d.source))
+		add([]byte(d.path))
+		add(d.content)
+	}
+	for _, part := range append([]string{c.workspace, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName}, c.as.Groups...) {
+		add([]byte(part))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
 // credentials reads what a ProviderConfig names. Secrets come from the cache of the control plane; the owner is woken when they change.
-func (r *Registry) credentials(ctx context.Context, o watch.Owner, spec *commonv1.ProviderConfigSpec) (credentials, error) {
-	c := credentials{source: spec.Credentials.Source}
-	if spec.KCP != nil {
-		c.workspace = spec.KCP.WorkspacePath
-	}
-	if spec.Identity != nil {
-		return c, errors.Errorf("identity type %s is not supported yet", spec.Identity.Type)
-	}
-	var err error
-	if spec.Credentials.Source != xpv2.CredentialsSourceSecret {
+func (r *Registry) credentials(ctx context.Context, o watch.Owner, c commonv1.Connection) (credentials, error) {
+	err := r.options.admit(c)
+	if err != nil {
 		r.local.watches.Track(o, purposeCredentials)
+		return credentials{}, err
 	}
-	switch sel := spec.Credentials; sel.Source {
+	creds := credentials{writer: r.options.writer(c)}
+	if c.Spec.KCP != nil {
+		creds.workspace = c.Spec.KCP.WorkspacePath
+	}
+	if creds.as, err = impersonation(c.Spec.Impersonate, o.Namespace); err != nil {
+		return creds, err
+	}
+	r.local.watches.Track(o, purposeCredentials, interests(c)...)
+	if creds.kubeconfig, err = r.read(ctx, o, c.Tenant, c.Spec.Credentials); err != nil {
+		return creds, err
+	}
+	if creds.kubeconfig.source == xpv2.CredentialsSourceNone {
+		return creds, errors.New("credentials source None gives no kubeconfig")
+	}
+	if c.Spec.Identity == nil {
+		return creds, nil
+	}
+	creds.identityType = c.Spec.Identity.Type
+	creds.identity, err = r.read(ctx, o, c.Tenant, c.Spec.Identity.ProviderCredentials)
+	return creds, errors.Wrap(err, "cannot get credentials of the identity")
+}
+
+// interests returns the Secrets that a ProviderConfig names.
+func interests(c commonv1.Connection) []watch.Interest {
+	sources := []commonv1.ProviderCredentials{c.Spec.Credentials}
+	if c.Spec.Identity != nil {
+		sources = append(sources, c.Spec.Identity.ProviderCredentials)
+	}
+	var out []watch.Interest
+	for _, s := range sources {
+		if s.Source == xpv2.CredentialsSourceSecret && s.SecretRef != nil {
+			out = append(out, interest(s.SecretRef, c.Tenant))
+		}
+	}
+	return out
+}
+
+// interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is in its own.
+func interest(ref *xpv2.SecretKeySelector, tenant string) watch.Interest {
+	n := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+	if n.Namespace == "" {
+		n.Namespace = tenant
+	}
+	return watch.Interest{Resource: secrets, NamespacedName: n, Scope: watch.ScopeName}
+}
+
+// read returns what a source holds.
+func (r *Registry) read(ctx context.Context, o watch.Owner, tenant string, p commonv1.ProviderCredentials) (document, error) {
+	d := document{source: p.Source}
+	var err error
+	switch p.Source {
 	case xpv2.CredentialsSourceSecret:
-		c.kubeconfig, err = r.secret(ctx, o, sel.SecretRef)
+		if p.SecretRef == nil {
+			return d, errors.New("credentials source Secret needs secretRef")
+		}
+		d.content, err = r.secret(ctx, o, interest(p.SecretRef, tenant), p.SecretRef.Key)
 	case xpv2.CredentialsSourceEnvironment:
-		c.kubeconfig, err = environment(sel.Env)
+		d.content, err = environment(p.Env)
 	case xpv2.CredentialsSourceFilesystem:
-		c.kubeconfig, err = file(sel.Fs)
-	case xpv2.CredentialsSourceInjectedIdentity:
-	case xpv2.CredentialsSourceNone:
-		err = errors.New("credentials source None gives no kubeconfig")
+		d.path, d.content, err = file(p.Fs)
+	case xpv2.CredentialsSourceInjectedIdentity, xpv2.CredentialsSourceNone:
 	default:
-		err = errors.Errorf("credentials source %q is unknown", sel.Source)
+		err = errors.Errorf("credentials source %q is unknown", p.Source)
 	}
-	return c, err
+	return d, err
 }
 
 func environment(sel *xpv2.EnvSelector) ([]byte, error) {
@@ -82,28 +149,19 @@ func environment(sel *xpv2.EnvSelector) ([]byte, error) {
 	return []byte(v), nil
 }
 
-func file(sel *xpv2.FsSelector) ([]byte, error) {
+func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
 	if sel == nil {
-		return nil, errors.New("credentials source Filesystem needs fs.path")
+		return "", nil, errors.New("credentials source Filesystem needs fs.path")
 	}
-	b, err := os.ReadFile(sel.Path)
-	return b, errors.Wrap(err, "cannot read kubeconfig file")
+	content, err = os.ReadFile(sel.Path)
+	return sel.Path, content, errors.Wrap(err, "cannot read file of credentials")
 }
 
-// secret returns the value of a key of a Secret on the control plane.
-func (r *Registry) secret(ctx context.Context, o watch.Owner, sel *xpv2.SecretKeySelector) ([]byte, error) {
-	if sel == nil {
-		return nil, errors.New("credentials source Secret needs secretRef")
-	}
-	i := watch.Interest{
-		Resource:       secrets,
-		NamespacedName: types.NamespacedName{Namespace: sel.Namespace, Name: sel.Name},
-		Scope:          watch.ScopeName,
-	}
-	r.local.watches.Track(o, purposeCredentials, i)
+// secret returns the value of a key of a Secret on the control plane, in which the owner has an interest.
+func (r *Registry) secret(ctx context.Context, o watch.Owner, i watch.Interest, key string) ([]byte, error) {
 	u, err := r.local.watches.Get(ctx, o, i)
 	if watch.IsDenied(err) {
-		u, err = r.local.Resource(secrets, sel.Namespace).Get(ctx, sel.Name, metav1.GetOptions{})
+		u, err = r.local.Resource(secrets, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, errors.Wrapf(err, "cannot get Secret %s", i.NamespacedName)
@@ -111,7 +169,7 @@ func (r *Registry) secret(ctx context.Context, o watch.Owner, sel *xpv2.SecretKe
 	if u == nil || err != nil {
 		return nil, errors.Errorf("Secret %s does not exist", i.NamespacedName)
 	}
-	return secretValue(u, sel.Key)
+	return secretValue(u, key)
 }
 
 func secretValue(u *unstructured.Unstructured, key string) ([]byte, error) {
@@ -124,25 +182,4 @@ func secretValue(u *unstructured.Unstructured, key string) ([]byte, error) {
 		return nil, errors.Errorf("key %q of Secret %s/%s is not base64", key, u.GetNamespace(), u.GetName())
 	}
 	return b, nil
-}
-
-// config returns the REST configuration of credentials.
-func (r *Registry) config(c credentials) (*rest.Config, error) {
-	cfg, err := r.baseConfig(c)
-	if err != nil {
-		return nil, err
-	}
-	cfg.UserAgent = r.options.UserAgent
-	if c.workspace == "" {
-		return cfg, nil
-	}
-	return cfg, inWorkspace(cfg, c.workspace)
-}
-
-func (r *Registry) baseConfig(c credentials) (*rest.Config, error) {
-	if c.source == xpv2.CredentialsSourceInjectedIdentity {
-		return rest.CopyConfig(r.options.Injected), nil
-	}
-	secret := c.source == xpv2.CredentialsSourceSecret
-	return restConfig(c.kubeconfig, trust{exec: !secret || r.options.AllowExec, files: !secret})
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
 
 // ErrUnreachable is the cause of each error that comes from a target which does not answer.
@@ -77,5 +79,5 @@ func (e invalidConnectionError) Unwrap() error { return e.error }
 // IsInvalidConnection says whether an error means that a ProviderConfig's credentials are missing or unusable.
 func IsInvalidConnection(err error) bool {
 	var e invalidConnectionError
-	return errors.As(err, &e)
+	return errors.As(err, &e) || identity.IsFailed(err)
 }

@@ -1,7 +1,9 @@
 package target
 
 import (
+	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -16,52 +18,104 @@ type trust struct {
 	files bool // read files
 }
 
-// restConfig returns the REST configuration of the current context of a kubeconfig. No error repeats the content of the kubeconfig,
-// which the YAML parser would.
-func restConfig(kubeconfig []byte, t trust) (*rest.Config, error) {
-	if len(kubeconfig) == 0 {
-		return nil, errors.New("kubeconfig is empty")
+// A kubeconfig is the current context of one: nothing else of it is used. Its zero value is none.
+type kubeconfig struct {
+	clusterName string
+	cluster     *clientcmdapi.Cluster
+	user        *clientcmdapi.AuthInfo
+}
+
+// parseKubeconfig returns the current context of a kubeconfig. Paths in one that comes from a file are relative to that file; location is
+// empty for any other. No error repeats the content of the kubeconfig, which the YAML parser would.
+func parseKubeconfig(content []byte, location string) (kubeconfig, error) {
+	if len(content) == 0 {
+		return kubeconfig{}, errors.New("kubeconfig is empty")
 	}
-	api, err := clientcmd.Load(kubeconfig)
+	api, err := clientcmd.Load(content)
 	if err != nil {
-		return nil, errors.New("cannot parse kubeconfig: it is not YAML of kind Config")
+		return kubeconfig{}, errors.New("cannot parse kubeconfig: it is not YAML of kind Config")
 	}
-	if err := check(api, t); err != nil {
+	k, err := current(api)
+	if err != nil || location == "" {
+		return k, err
+	}
+	k.cluster.LocationOfOrigin, k.user.LocationOfOrigin = location, location
+	return k, errors.Wrap(clientcmd.ResolveLocalPaths(k.api()), "cannot find the files of the kubeconfig")
+}
+
+// current returns what the current context names. An error says what is missing.
+func current(api *clientcmdapi.Config) (kubeconfig, error) {
+	if api.CurrentContext == "" {
+		return kubeconfig{}, errors.New("kubeconfig has no current-context")
+	}
+	c, ok := api.Contexts[api.CurrentContext]
+	if !ok || c == nil {
+		return kubeconfig{}, errors.Errorf("kubeconfig has no context %q, which is its current-context", api.CurrentContext)
+	}
+	cluster, ok := api.Clusters[c.Cluster]
+	if !ok || cluster == nil || cluster.Server == "" {
+		return kubeconfig{}, errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names", c.Cluster, api.CurrentContext)
+	}
+	user := api.AuthInfos[c.AuthInfo]
+	if user == nil {
+		user = clientcmdapi.NewAuthInfo() // Some targets need none, and an identity stands in for one.
+	}
+	return kubeconfig{clusterName: c.Cluster, cluster: cluster, user: user}, nil
+}
+
+// api returns a kubeconfig that holds the current context only. It shares what that names.
+func (k kubeconfig) api() *clientcmdapi.Config {
+	const name = "current"
+	api := clientcmdapi.NewConfig()
+	api.Clusters[name], api.AuthInfos[name] = k.cluster, k.user
+	api.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	api.CurrentContext = name
+	return api
+}
+
+// takePlugin takes the plugins out of a kubeconfig, as an identity stands in for them, and returns the one of kind exec. It is nil if
+// there is none, or no kubeconfig. It is not to be run.
+func (k kubeconfig) takePlugin() *clientcmdapi.ExecConfig {
+	if k.user == nil {
+		return nil
+	}
+	exec := k.user.Exec
+	k.user.Exec, k.user.AuthProvider = nil, nil
+	return exec
+}
+
+// config returns the REST configuration of the kubeconfig, within the limits of trust.
+func (k kubeconfig) config(t trust) (*rest.Config, error) {
+	if err := k.check(t); err != nil {
 		return nil, err
 	}
-	cfg, err := clientcmd.NewDefaultClientConfig(*api, &clientcmd.ConfigOverrides{}).ClientConfig()
+	cfg, err := clientcmd.NewDefaultClientConfig(*k.api(), &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return nil, errors.New("cannot use kubeconfig: its current context has no usable cluster or user")
+	}
+	server, _, err := rest.DefaultServerUrlFor(cfg) // The scheme is optional.
+	if err != nil || server.Hostname() == "" || server.Scheme != "https" && server.Scheme != "http" {
+		return nil, errors.New("kubeconfig field clusters[].cluster.server is not the address of an HTTP server")
 	}
 	return cfg, nil
 }
 
-// check returns an error that names what is missing from, or not allowed in, the current context.
-func check(api *clientcmdapi.Config, t trust) error {
-	if api.CurrentContext == "" {
-		return errors.New("kubeconfig has no current-context")
-	}
-	c, ok := api.Contexts[api.CurrentContext]
-	if !ok || c == nil {
-		return errors.Errorf("kubeconfig has no context %q, which is its current-context", api.CurrentContext)
-	}
-	cluster, ok := api.Clusters[c.Cluster]
-	if !ok || cluster == nil || cluster.Server == "" {
-		return errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names", c.Cluster, api.CurrentContext)
-	}
-	user := api.AuthInfos[c.AuthInfo]
-	if user == nil {
-		user = &clientcmdapi.AuthInfo{}
-	}
+// check returns an error that names the field which is not usable, or not allowed.
+func (k kubeconfig) check(t trust) error {
 	if !t.exec {
-		if err := checkPlugins(user); err != nil {
+		if err := checkPlugins(k.user); err != nil {
 			return err
 		}
 	}
 	if !t.files {
-		return checkFiles(cluster, user)
+		if err := checkFiles(k.cluster, k.user); err != nil {
+			return err
+		}
 	}
-	return nil
+	if err := checkProxy(k.cluster); err != nil {
+		return err
+	}
+	return checkHeaders(k.user)
 }
 
 func checkPlugins(user *clientcmdapi.AuthInfo) error {
@@ -86,6 +140,41 @@ func checkFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) erro
 		}
 	}
 	return nil
+}
+
+// checkProxy finds a proxy that cannot be one.
+func checkProxy(cluster *clientcmdapi.Cluster) error {
+	if cluster.ProxyURL == "" {
+		return nil
+	}
+	proxy, err := url.Parse(cluster.ProxyURL)
+	if err != nil || proxy.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme) {
+		return errors.New("kubeconfig field clusters[].cluster.proxy-url is not the address of an HTTP or SOCKS5 proxy")
+	}
+	return nil
+}
+
+// checkHeaders finds what cannot be sent in a header, which each request would fail of.
+func checkHeaders(user *clientcmdapi.AuthInfo) error {
+	if !sendable(user.Token) {
+		return errors.New("kubeconfig field users[].user.token has characters that no token has")
+	}
+	return checkImpersonation("kubeconfig field users[].user.as", append([]string{user.Impersonate, user.ImpersonateUID}, user.ImpersonateGroups...))
+}
+
+// checkImpersonation finds a name that cannot be sent in a header.
+func checkImpersonation(field string, names []string) error {
+	for _, n := range names {
+		if !sendable(n) {
+			return errors.Errorf("%s has characters that no name has", field)
+		}
+	}
+	return nil
+}
+
+// sendable says whether a text can be sent in a header of HTTP.
+func sendable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // inWorkspace points a REST configuration at a workspace of kcp. A workspace that the host names already is replaced.

@@ -20,6 +20,15 @@ users: [{name: u, user: {%s}}]
 `, cluster, user)
 }
 
+// restConfig returns the REST configuration of a kubeconfig that comes from no file.
+func restConfig(content []byte, t trust) (*rest.Config, error) {
+	k, err := parseKubeconfig(content, "")
+	if err != nil {
+		return nil, err
+	}
+	return k.config(t)
+}
+
 func TestRESTConfig(t *testing.T) {
 	const server = `server: "https://127.0.0.1:6443"`
 	for name, tc := range map[string]struct {
@@ -29,12 +38,13 @@ func TestRESTConfig(t *testing.T) {
 		host       string
 		err        string // part of the message
 	}{
-		"Token":        {reason: "A server and a token make a connection.", kubeconfig: kubeconfigOf(server, `token: t`), host: "https://127.0.0.1:6443"},
-		"NoUser":       {reason: "A user without credentials is anonymous.", kubeconfig: kubeconfigOf(server, ``), host: "https://127.0.0.1:6443"},
-		"Empty":        {reason: "Nothing is no kubeconfig.", err: "kubeconfig is empty"},
-		"NotYAML":      {reason: "Garbage is refused and not repeated.", kubeconfig: []byte("{{{ hunter2"), err: "cannot parse kubeconfig"},
-		"OtherKind":    {reason: "Any other object is refused.", kubeconfig: []byte("apiVersion: v1\nkind: Pod\n"), err: "cannot parse kubeconfig"},
-		"NoContext":    {reason: "The current context must be named.", kubeconfig: []byte("apiVersion: v1\nkind: Config\n"), err: "no current-context"},
+		"Token":     {reason: "A server and a token make a connection.", kubeconfig: kubeconfigOf(server, `token: t`), host: "https://127.0.0.1:6443"},
+		"NoUser":    {reason: "A user without credentials is anonymous.", kubeconfig: kubeconfigOf(server, ``), host: "https://127.0.0.1:6443"},
+		"Empty":     {reason: "Nothing is no kubeconfig.", err: "kubeconfig is empty"},
+		"NotYAML":   {reason: "Garbage is refused and not repeated.", kubeconfig: []byte("{{{ hunter2"), err: "cannot parse kubeconfig"},
+		"OtherKind": {reason: "Any other object is refused.", kubeconfig: []byte("apiVersion: v1\nkind: Pod\n"), err: "cannot parse kubeconfig"},
+		"NoContext": {reason: "The current context must be named.", kubeconfig: []byte("apiVersion: v1\nkind: Config\n"), err: "no current-context"},
+		// Defect 2a.14 of provider-kubernetes: it dereferences nil.
 		"WrongContext": {reason: "The current context must exist.", kubeconfig: []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\n"), err: `no context "x"`},
 		"NoServer":     {reason: "The cluster needs a server.", kubeconfig: kubeconfigOf(``, `token: t`), err: `no cluster "c" with a server`},
 		"Exec": {
@@ -51,6 +61,11 @@ func TestRESTConfig(t *testing.T) {
 		"TokenFile":    {reason: "A token file is refused.", kubeconfig: kubeconfigOf(server, `tokenFile: /etc/passwd`), err: "users[].user.tokenFile is not allowed"},
 		"ClientCert":   {reason: "A certificate file is refused.", kubeconfig: kubeconfigOf(server, `client-certificate: /a`), err: "users[].user.client-certificate is not allowed"},
 		"ClientKey":    {reason: "A key file is refused.", kubeconfig: kubeconfigOf(server, `client-key: /a`), err: "users[].user.client-key is not allowed"},
+		"NotHTTP":      {reason: "A server is one of HTTP.", kubeconfig: kubeconfigOf(`server: "ftp://127.0.0.1"`, ``), err: "clusters[].cluster.server is not"},
+		"NotProxy":     {reason: "A proxy has an address.", kubeconfig: kubeconfigOf(server+`, proxy-url: "hunter2"`, ``), err: "clusters[].cluster.proxy-url is not"},
+		"OddToken":     {reason: "A token that no header can hold is refused.", kubeconfig: kubeconfigOf(server, `token: "hunter2\nx"`), err: "users[].user.token has"},
+		"OddName":      {reason: "A name that no header can hold is refused.", kubeconfig: kubeconfigOf(server, `as: "hunter2\nx"`), err: "users[].user.as has"},
+		"OddGroup":     {reason: "A group that no header can hold is refused.", kubeconfig: kubeconfigOf(server, `as: x, as-groups: ["hunter2\nx"]`), err: "users[].user.as has"},
 		"CA":           {reason: "A CA file is refused.", kubeconfig: kubeconfigOf(server+`, certificate-authority: /a`, ``), err: "clusters[].cluster.certificate-authority is not allowed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,6 +22,11 @@ type Options struct {
 	UserAgent string
 	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
 	AllowExec bool
+	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
+	AllowCrossNamespace bool
+	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its environment, its file
+	// system and its ServiceAccount, and files that identities name.
+	AllowProviderCredentials bool
 }
 
 // A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may be called
@@ -58,7 +63,7 @@ func NewRegistry(o Options) (*Registry, error) {
 	}
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
-	local, err := newCluster(cfg, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
+	local, err := newCluster(access{config: cfg}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
 	r.local = local
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
@@ -88,11 +93,11 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 	r.configs[key][o] = struct{}{}
 }
 
-// Connect returns the cluster a ProviderConfig describes. The owner is woken when the credentials change, when the cluster stops
+// Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide whom to impersonate. The owner is woken when the credentials change, when the cluster stops
 // answering, and when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to
 // tell.
-func (r *Registry) Connect(ctx context.Context, o watch.Owner, spec *commonv1.ProviderConfigSpec) (*Cluster, error) {
-	creds, err := r.credentials(ctx, o, spec)
+func (r *Registry) Connect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
+	creds, err := r.credentials(ctx, o, described)
 	if IsUnreachable(err) {
 		return nil, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
 	}
@@ -158,11 +163,11 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 	r.uses[o] = u
 	c, ok := r.clusters[digest]
 	if !ok {
-		cfg, err := r.config(creds)
+		a, err := r.access(creds)
 		if err != nil {
 			return nil, err
 		}
-		if c, err = newCluster(cfg, r.wake, r.wakeUsers); err != nil {
+		if c, err = newCluster(a, r.wake, r.wakeUsers); err != nil {
 			return nil, err
 		}
 		c.credentials = &creds

@@ -96,14 +96,14 @@ func (c *connector[T]) track(ctx context.Context, o T) error {
 
 func (c *connector[T]) connect(ctx context.Context, owner watch.Owner, o T) (*target.Cluster, error) {
 	c.registry.Bind(owner, c.kind.Key(o))
-	spec, err := c.kind.Config(ctx, o)
+	connection, err := c.kind.Config(ctx, o)
 	if errors.Is(err, scope.ErrNoConfig) {
 		c.registry.Release(owner)
 	}
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}
-	cluster, err := c.registry.Connect(ctx, owner, spec)
+	cluster, err := c.registry.Connect(ctx, owner, connection)
 	if target.IsInvalidConnection(err) && c.ends(ctx, o) {
 		// They have gone first, in no particular order. Nobody else wants them cut off from each other.
 		if last, lerr := c.registry.Reconnect(ctx, owner); !target.IsInvalidConnection(lerr) {

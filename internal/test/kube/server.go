@@ -36,6 +36,8 @@ func Run(m *testing.M, servers ...local.Starter) int {
 type Server struct {
 	// ControllerManager adds kube-controller-manager, for tests that need the garbage collector.
 	ControllerManager bool
+	// TokenWebhook is the URL of a webhook that tells who has a bearer token. None if empty.
+	TokenWebhook string
 
 	cluster *local.Cluster
 	stopped bool
@@ -47,7 +49,7 @@ func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make folder of server")
 	}
-	s.cluster, err = local.StartCluster(ctx, local.ClusterOptions{Dir: dir, ControllerManager: s.ControllerManager, Audit: true})
+	s.cluster, err = local.StartCluster(ctx, local.ClusterOptions{Dir: dir, ControllerManager: s.ControllerManager, Audit: true, TokenWebhook: s.TokenWebhook})
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err

@@ -1,0 +1,12 @@
+package v1alpha1
+
+// A Connection is what a ProviderConfig says, and by whose word.
+//
+// +kubebuilder:object:generate=false
+type Connection struct {
+	// Spec of the ProviderConfig.
+	Spec *ProviderConfigSpec
+	// Tenant is the namespace of the ProviderConfig. Who may write there is not trusted with what is the provider's own. It is empty for
+	// a cluster-scoped ProviderConfig, which operators write.
+	Tenant string
+}

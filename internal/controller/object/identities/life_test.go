@@ -1,0 +1,223 @@
+package identities_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/cloud"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// hunter2 is part of each secret of these tests.
+const hunter2 = "hunter2"
+
+// TestTokensAreShared shows that all Objects of a connection use one token, however often they are reconciled.
+// Defects 2a.13 and 2b of provider-kubernetes: it mints tokens for each reconcile.
+func TestTokensAreShared(t *testing.T) {
+	const objects, changes = 10, 5
+	forScopes(t, func(w world) {
+		id := w.user + "@example.org"
+		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""), clouds.GoogleServiceAccount(w, id, cloud.Principal{User: w.user}))
+		all := make([]build.Object, objects)
+		for i := range all {
+			all[i] = w.object("settings-"+strconv.Itoa(i), "step", "first")
+			w.create(w.c, all[i])
+		}
+		for step := range changes {
+			for i, o := range all {
+				w.awaitReady(o)
+				w.set(o, "settings-"+strconv.Itoa(i), "step", strconv.Itoa(step))
+			}
+		}
+		for i := range all {
+			w.awaitData("settings-"+strconv.Itoa(i), map[string]string{"step": strconv.Itoa(changes - 1)})
+		}
+		if got := clouds.Minted(id); got != 1 {
+			w.Errorf("tokens for %d Objects: want 1, got %d", objects, got)
+		}
+	})
+}
+
+// TestTokensAreRenewed shows that a connection outlives its tokens: the target does not know one that has ended, and the connection is
+// used for several lives of one. Defect 2a.13 of provider-kubernetes: its source of tokens dies with the first reconcile.
+func TestTokensAreRenewed(t *testing.T) {
+	const life, lives = 5 * time.Second, 3
+	forScopes(t, func(w world) {
+		proxy, cfg := kube.NewProxy(w, rest.AnonymousClientConfig(target.Config()))
+		w.connect(commonv1.IdentityAzureServicePrincipal, []byte(withPlugin(w, string(kube.Kubeconfig(w, cfg)), azurePlugin)),
+			clouds.AzureServicePrincipal(w, w.user, cloud.Principal{User: w.user, Secret: hunter2, Life: life}))
+		o := w.object("settings", "step", "first")
+		w.create(w.c, o)
+		w.awaitReady(o)
+		step := 0
+		for end := time.Now().Add(lives * life); time.Now().Before(end); step++ {
+			w.set(o, "settings", "step", strconv.Itoa(step))
+			w.awaitData("settings", map[string]string{"step": strconv.Itoa(step)})
+			proxy.Cut(0) // Watches begin again too.
+			w.awaitReady(o)
+		}
+		if got := clouds.Minted(w.user); got < lives || got > 3*lives {
+			w.Errorf("tokens in %d lives of one: got %d", lives, got)
+		}
+	})
+}
+
+// TestIdentityRotates shows that new credentials of an identity are used at once.
+func TestIdentityRotates(t *testing.T) {
+	forScopes(t, func(w world) {
+		other := w.user + "-new"
+		w.admit(other)
+		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""), clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
+		o := w.object("settings", "color", "blue")
+		w.create(w.c, o)
+		w.awaitReady(o)
+		w.setIdentity(clouds.GoogleServiceAccount(w, other, cloud.Principal{User: other}))
+		audit := target.Audit(w)
+		kube.Eventually(w, soon, "a watch by the new user", func() (bool, string) {
+			return len(audit.Watches(0).By(other)) > 0, "none"
+		})
+		mark := audit.Mark()
+		w.set(o, "settings", "color", "red")
+		w.awaitData("settings", map[string]string{"color": "red"})
+		if got := audit.Since(mark).By(w.user); len(got) > 0 {
+			w.Errorf("requests by the old user:\n%s", got)
+		}
+	})
+}
+
+// TestRefusedIdentityHeals shows that what is wrong with an identity is said without its secret, harms nobody else, and is over when the
+// credentials are replaced.
+func TestRefusedIdentityHeals(t *testing.T) {
+	google := func(w world, id string, p cloud.Principal) []byte { return clouds.GoogleServiceAccount(w, id, p) }
+	azure := func(w world, id string, p cloud.Principal) []byte {
+		p.Secret = hunter2 + id
+		return clouds.AzureServicePrincipal(w, id, p)
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		identity commonv1.IdentityType
+		plugin   string
+		good     func(world, string, cloud.Principal) []byte
+		bad      []byte
+		want     string
+	}{
+		"AzureSecret": {
+			reason: "A refusal is said by its code.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, good: azure,
+			bad:  []byte(`{"clientId":"nobody","clientSecret":"hunter2-hunter2","tenantId":"tenant"}`),
+			want: "the token endpoint answers 401 Unauthorized, invalid_client",
+		},
+		"AzureGarbage": {
+			reason: "Garbage is not repeated.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, good: azure,
+			bad: []byte(`{"clientSecret": hunter2`), want: "Azure credentials are not a JSON object",
+		},
+		"AzureEmpty": {
+			reason: "What is missing is named.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, good: azure,
+			bad: []byte(`{"clientSecret":"hunter2"}`), want: "need clientId and tenantId",
+		},
+		"AzureWithoutPlugin": {
+			reason: "The kubeconfig says for which server a token is.", identity: commonv1.IdentityAzureServicePrincipal, good: nil,
+			bad: []byte(`{"clientId":"a","clientSecret":"hunter2","tenantId":"tenant"}`), want: "users[].user.exec.args is missing",
+		},
+		"GoogleKey": {
+			reason: "A key that is none is not repeated.", identity: commonv1.IdentityGoogle, good: google,
+			bad: []byte(`{"type":"service_account","client_email":"a","private_key":"hunter2","token_uri":"https://oauth2.googleapis.com/token"}`), want: "give no token",
+		},
+		"GoogleUnknown": {
+			reason: "So are unknown credentials.", identity: commonv1.IdentityGoogle, good: google,
+			bad: []byte(`{"type":"hunter2"}`), want: "Google credentials are of an unknown type",
+		},
+		"GoogleGarbage": {
+			reason: "So is text that is no token.", identity: commonv1.IdentityGoogle, good: google,
+			bad: []byte("hunter2 with spaces"), want: "neither JSON nor an access token",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(w world) {
+				w.connect(tc.identity, w.kubeconfig(tc.plugin), tc.bad)
+				o := w.object("settings", "color", "blue")
+				w.create(w.c, o)
+				if got := w.awaitInvalid(o); !strings.Contains(got, tc.want) {
+					w.Errorf("%s\nwant a message that contains %q, got: %s", tc.reason, tc.want, got)
+				}
+				if tc.good != nil {
+					w.setIdentity(tc.good(w, w.user, cloud.Principal{User: w.user}))
+					w.awaitReady(o)
+				}
+				w.checkSecretsKept(o)
+			})
+		})
+	}
+}
+
+// checkSecretsKept checks that neither an Object nor an event about it holds a secret.
+func (w world) checkSecretsKept(o build.Object) {
+	w.Helper()
+	events := &corev1.EventList{}
+	if err := w.c.List(w.Context(), events); err != nil {
+		w.Fatal(err)
+	}
+	if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		w.Fatal(err)
+	}
+	for _, v := range []any{events, o} {
+		b, err := json.Marshal(v)
+		if err != nil {
+			w.Fatal(err)
+		}
+		if i := strings.Index(string(b), hunter2); i >= 0 {
+			w.Errorf("a %T holds a secret: …%s…", v, b[max(0, i-100):min(len(b), i+100)])
+		}
+	}
+}
+
+// TestTokenEndpointComesBack shows that an identity whose cloud does not answer is asked again, and that its Objects go on by themselves.
+func TestTokenEndpointComesBack(t *testing.T) {
+	forScopes(t, func(w world) {
+		clouds.SetDown(true)
+		w.Cleanup(func() { clouds.SetDown(false) })
+		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""), clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
+		o := w.object("settings", "color", "blue")
+		w.create(w.c, o)
+		if got := w.awaitInvalid(o); !strings.Contains(got, "cannot reach the token endpoint") {
+			w.Errorf("message: got %s", got)
+		}
+		clouds.SetDown(false)
+		w.awaitReady(o)
+	})
+}
+
+// TestTenantMayNotUseTheProvidersFiles shows that an identity which names a file or the surroundings of the provider is not for tenants,
+// not even while an operator has a connection by the very same credentials. They hold no secret: anybody can write them down.
+func TestTenantMayNotUseTheProvidersFiles(t *testing.T) {
+	operator, tenant := newWorld(t, build.Cluster()), newWorld(t, build.Namespaced())
+	content := clouds.AzureWorkload(t, operator.user, cloud.Principal{User: operator.user})
+	kubeconfig := operator.kubeconfig(azurePlugin)
+	operator.connect(commonv1.IdentityAzureWorkload, kubeconfig, content)
+	o := operator.object("settings", "color", "blue")
+	operator.create(operator.c, o)
+	operator.awaitReady(o)
+
+	tenant.connect(commonv1.IdentityAzureWorkload, kubeconfig, content)
+	thief := tenant.object("settings", "color", "red")
+	tenant.create(tenant.c, thief)
+	if got := tenant.awaitInvalid(thief); !strings.Contains(got, "a namespaced ProviderConfig may not") {
+		t.Errorf("message: got %s", got)
+	}
+	tenant.setIdentity([]byte(`{"type":"external_account","credential_source":{"file":"/etc/passwd"}}`))
+	kube.Throughout(t, 2*time.Second, "the tenant has no connection", func() (bool, string) {
+		err := tenant.c.Get(t.Context(), client.ObjectKeyFromObject(thief), thief)
+		synced := thief.GetCondition(xpv2.TypeSynced)
+		return err == nil && synced.Reason == commonv1.ReasonInvalidConnection, string(synced.Reason)
+	})
+}

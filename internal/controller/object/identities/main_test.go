@@ -1,0 +1,206 @@
+// Package identities_test shows that Objects are kept on clusters that know the provider by an identity of a cloud. The token endpoints
+// stand in for those of the clouds, under their names; the clusters are real, and know whose token they are shown.
+package identities_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/cloud"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+const soon = 30 * time.Second
+
+var (
+	clouds        cloud.Clouds
+	local, target kube.Server
+)
+
+func TestMain(m *testing.M) {
+	clouds.Start()
+	target.TokenWebhook = clouds.TokenWebhook()
+	code := kube.Run(m, &local, &target)
+	clouds.Close()
+	os.Exit(code)
+}
+
+var startProvider sync.Once
+
+// provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
+func provide(t *testing.T) client.Client {
+	t.Helper()
+	startProvider.Do(func() {
+		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
+		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+		provider.Start(t, local.User(t, "provider", "system:masters"))
+	})
+	return local.Client(t, apis.AddToScheme)
+}
+
+// A world is one test in one scope.
+type world struct {
+	*testing.T
+	c, tc     client.Client
+	scope     build.Scope
+	namespace string // on the control plane; also the name of the ProviderConfig
+	target    string // a namespace on the target
+	user      string // who may do all there, and whom no other test knows
+}
+
+func newWorld(t *testing.T, s build.Scope) world {
+	t.Helper()
+	w := world{T: t, c: provide(t), tc: target.Client(t), scope: s, namespace: local.Namespace(t), target: target.Namespace(t)}
+	w.user = w.target + "-robot"
+	w.admit(w.user)
+	return w
+}
+
+// forScopes runs a test for both scopes.
+func forScopes(t *testing.T, f func(world)) {
+	t.Helper()
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) { f(newWorld(t, s)) })
+	}
+}
+
+// admit gives a user all rights on the target.
+func (w world) admit(user string) {
+	w.Helper()
+	w.create(w.tc, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: build.Meta("", user),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})
+}
+
+func (w world) create(c client.Client, objs ...client.Object) {
+	w.Helper()
+	for _, o := range objs {
+		if err := c.Create(w.Context(), o); err != nil {
+			w.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// connect makes a ProviderConfig with a kubeconfig and an identity whose credentials are in a Secret, unless they are nil: then they are
+// the provider's own.
+func (w world) connect(kind commonv1.IdentityType, kubeconfig, identity []byte) {
+	w.Helper()
+	spec := build.FromSecret(w.namespace, "credentials")
+	spec.Identity = &commonv1.Identity{Type: kind, ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity}}
+	w.create(w.c, w.secret("credentials", "kubeconfig", kubeconfig))
+	if identity != nil {
+		w.create(w.c, w.secret("identity", "identity", identity))
+		spec.Identity.Source = xpv2.CredentialsSourceSecret
+		spec.Identity.SecretRef = &xpv2.SecretKeySelector{
+			SecretReference: xpv2.SecretReference{Namespace: w.namespace, Name: "identity"}, Key: "identity",
+		}
+	}
+	w.create(w.c, w.scope.Config(w.namespace, w.namespace, spec))
+}
+
+func (w world) secret(name, key string, value []byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: build.Meta(w.namespace, name), Data: map[string][]byte{key: value}}
+}
+
+// setIdentity replaces the credentials of the identity.
+func (w world) setIdentity(value []byte) {
+	w.Helper()
+	if err := w.c.Update(w.Context(), w.secret("identity", "identity", value)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// kubeconfig returns a kubeconfig of the target that says nothing of who uses it, and has a plugin unless that is empty.
+func (w world) kubeconfig(plugin string) []byte {
+	w.Helper()
+	content := string(kube.Kubeconfig(w, rest.AnonymousClientConfig(target.Config())))
+	if plugin == "" {
+		return []byte(content)
+	}
+	return []byte(strings.ReplaceAll(withPlugin(w, content, plugin), ": local", ": "+cloud.Cluster))
+}
+
+// withPlugin returns a kubeconfig without credentials with a plugin for its user.
+func withPlugin(tb testing.TB, kubeconfig, plugin string) string {
+	tb.Helper()
+	const anonymous = "user: {}"
+	if !strings.Contains(kubeconfig, anonymous) {
+		tb.Fatalf("the kubeconfig has no %q", anonymous)
+	}
+	return strings.Replace(kubeconfig, anonymous, "user: {exec: "+plugin+"}", 1)
+}
+
+// object returns an Object that keeps a ConfigMap through the ProviderConfig.
+func (w world) object(name string, data ...string) build.Object {
+	return w.scope.Object(w.namespace, w.target+"-"+name, w.namespace, build.ConfigMap(w.target, name, data...))
+}
+
+// set changes the data of an Object's ConfigMap.
+func (w world) set(o build.Object, name string, data ...string) {
+	w.Helper()
+	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
+	o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, name, data...))
+	if err := w.c.Patch(w.Context(), o, patch); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// awaitReady waits until an Object is Ready.
+func (w world) awaitReady(o build.Object) {
+	w.Helper()
+	kube.Eventually(w, soon, o.GetName()+" to be ready", func() (bool, string) {
+		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		synced, ready := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
+		return synced.Status == corev1.ConditionTrue && ready.Status == corev1.ConditionTrue, string(synced.Reason) + " " + synced.Message
+	})
+}
+
+// awaitInvalid waits until an Object has no valid connection, and returns what it says of that.
+func (w world) awaitInvalid(o build.Object) string {
+	w.Helper()
+	var message string
+	kube.Eventually(w, soon, o.GetName()+" to have no valid connection", func() (bool, string) {
+		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		synced := o.GetCondition(xpv2.TypeSynced)
+		message = synced.Message
+		return synced.Reason == commonv1.ReasonInvalidConnection, string(synced.Reason) + " " + message
+	})
+	return message
+}
+
+// awaitData waits until a ConfigMap on the target has some data.
+func (w world) awaitData(name string, want map[string]string) {
+	w.Helper()
+	kube.Eventually(w, soon, "data of "+name, func() (bool, string) {
+		cm := &corev1.ConfigMap{}
+		if err := w.tc.Get(w.Context(), types.NamespacedName{Namespace: w.target, Name: name}, cm); err != nil {
+			return false, err.Error()
+		}
+		return cmp.Equal(cm.Data, want), cmp.Diff(want, cm.Data)
+	})
+}

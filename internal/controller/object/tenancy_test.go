@@ -1,0 +1,284 @@
+package object_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestTenantsReachOnlyWhatIsTheirs shows what a namespaced ProviderConfig may not name, and that one which is changed to name it loses its
+// connection at once. Defects 2c of provider-kubernetes: it may name all of it.
+func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
+	c := provide(t)
+	s := build.Namespaced()
+	for name, tc := range map[string]struct {
+		reason string
+		change func(spec *commonv1.ProviderConfigSpec, foreign string)
+		want   string
+	}{
+		"ForeignSecret": {
+			reason: "The Secrets of other namespaces are not the tenant's.",
+			change: func(spec *commonv1.ProviderConfigSpec, foreign string) {
+				spec.Credentials.SecretRef.Namespace = foreign
+			},
+			want: "spec.credentials.secretRef.namespace must be",
+		},
+		"ForeignIdentity": {
+			reason: "That is so for identities too.",
+			change: func(spec *commonv1.ProviderConfigSpec, foreign string) {
+				spec.Identity = &commonv1.Identity{Type: commonv1.IdentityGoogle, ProviderCredentials: build.FromSecret(foreign, "credentials").Credentials}
+			},
+			want: "spec.identity.secretRef.namespace must be",
+		},
+		"InjectedIdentity": {
+			reason: "The provider's ServiceAccount is not the tenant's.",
+			change: func(spec *commonv1.ProviderConfigSpec, _ string) {
+				spec.Credentials.Source = xpv2.CredentialsSourceInjectedIdentity
+			},
+			want: "spec.credentials.source InjectedIdentity is only for cluster-scoped ProviderConfigs",
+		},
+		"Environment": {
+			reason: "The provider's environment is not the tenant's.",
+			change: func(spec *commonv1.ProviderConfigSpec, _ string) {
+				spec.Credentials.Source, spec.Credentials.Env = xpv2.CredentialsSourceEnvironment, &xpv2.EnvSelector{Name: "PATH"}
+			},
+			want: "spec.credentials.source Environment is only for cluster-scoped ProviderConfigs",
+		},
+		"Filesystem": {
+			reason: "The provider's files are not the tenant's.",
+			change: func(spec *commonv1.ProviderConfigSpec, _ string) {
+				spec.Credentials.Source, spec.Credentials.Fs = xpv2.CredentialsSourceFilesystem, &xpv2.FsSelector{Path: "/etc/passwd"}
+			},
+			want: "spec.credentials.source Filesystem is only for cluster-scoped ProviderConfigs",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tns := target.Namespace(t)
+			foreign, _ := connect(t, c, s, targetUser(t))
+			ns, pc := connect(t, c, s, targetUser(t))
+			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+			create(t, c, o)
+			awaitReady(t, c, o)
+
+			config := &mpcv1alpha1.ProviderConfig{}
+			if err := c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: pc}, config); err != nil {
+				t.Fatal(err)
+			}
+			was := config.DeepCopy()
+			tc.change(&config.Spec, foreign)
+			if err := c.Patch(t.Context(), config, client.MergeFrom(was)); err != nil {
+				t.Fatal(err)
+			}
+			if got := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(got, tc.want) {
+				t.Errorf("%s\nwant a message that contains %q, got: %s", tc.reason, tc.want, got)
+			}
+			setConnection(t, c, config, was.Spec)
+			awaitReady(t, c, o)
+		})
+	}
+}
+
+// setConnection replaces the spec of a ProviderConfig.
+func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderConfig, spec commonv1.ProviderConfigSpec) {
+	t.Helper()
+	patch := client.MergeFrom(config.DeepCopy())
+	config.Spec = spec
+	if err := c.Patch(t.Context(), config, patch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSecretOfOwnNamespace shows that a tenant need not say that a Secret is its own.
+func TestSecretOfOwnNamespace(t *testing.T) {
+	c := provide(t)
+	s, tns, ns := build.Namespaced(), target.Namespace(t), local.Namespace(t)
+	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, build.FromSecret("", "credentials")))
+	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+}
+
+// TestFilesystemKubeconfig shows that a kubeconfig of the provider's file system may name files, by paths below its own folder.
+// Defect 2a.14 of provider-kubernetes: it ignores them.
+func TestFilesystemKubeconfig(t *testing.T) {
+	c := provide(t)
+	s, tns, ns, dir := build.Cluster(), target.Namespace(t), local.Namespace(t), t.TempDir()
+	cfg := targetUser(t)
+	content := string(kube.Kubeconfig(t, cfg))
+	for name, data := range map[string][]byte{"ca.crt": cfg.CAData, "client.crt": cfg.CertData, "client.key": cfg.KeyData} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for field, file := range map[string]string{
+		"certificate-authority": "ca.crt", "client-certificate": "client.crt", "client-key": "client.key",
+	} {
+		lines := strings.Split(content, "\n")
+		for i, l := range lines {
+			if indent, _, ok := strings.Cut(l, field+"-data: "); ok {
+				lines[i] = indent + field + ": " + file
+			}
+		}
+		content = strings.Join(lines, "\n")
+	}
+	path := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
+		Source: xpv2.CredentialsSourceFilesystem, CommonCredentialSelectors: xpv2.CommonCredentialSelectors{Fs: &xpv2.FsSelector{Path: path}},
+	}}
+	create(t, c, s.Config(ns, ns, spec))
+	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+}
+
+// A tenant is a namespace on the control plane and the one of the same name on the target, where a ServiceAccount keeps ConfigMaps.
+func newTenant(t *testing.T, c, tc client.Client) string {
+	t.Helper()
+	ns := local.Namespace(t)
+	role, binding := namespaceRights(ns, "robot")
+	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: ns, Name: "robot"}}
+	create(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", ns)}, role, binding)
+	return ns
+}
+
+// TestSharedConnectionGivesEachTenantItsRights shows that Objects of two namespaces which use one ClusterProviderConfig each have the
+// rights of a ServiceAccount of their own, and nobody else's, to look as to write: drift comes by the watch that each may have, and what
+// the other may do is denied.
+func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	one, other, connection := newTenant(t, c, tc), newTenant(t, c, tc), local.Namespace(t)
+	spec := build.FromSecret(connection, "credentials")
+	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
+	create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
+		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", connection), Spec: spec})
+	object := func(ns, targetNS, name string) *mobjectv1alpha1.Object {
+		o := build.Namespaced().Object(ns, name, connection, build.ConfigMap(targetNS, name, "by", ns)).(*mobjectv1alpha1.Object)
+		o.Spec.ProviderConfigReference.Kind = mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
+		return o
+	}
+	for _, ns := range []string{one, other} {
+		o := object(ns, ns, "own")
+		create(t, c, o)
+		awaitReady(t, c, o)
+	}
+	thief := object(one, other, "stolen")
+	create(t, c, thief)
+	if got := awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden)); !strings.Contains(got, "system:serviceaccount:"+one+":robot") {
+		t.Errorf("the denial must name the ServiceAccount of the Object's namespace, got: %s", got)
+	}
+	spy := object(one, other, "own")
+	spy.SetName("spy")
+	spy.SetManagementPolicies(observeOnly)
+	create(t, c, spy)
+	awaitCondition(t, c, spy, failed(commonv1.ReasonForbidden))
+	if raw := string(spy.Observed().Manifest.Raw); strings.Contains(raw, other) {
+		t.Errorf("an Object shows what its tenant may not see: %s", raw)
+	}
+
+	// Drift is reverted by watch, through the stream of the one namespace that each may watch.
+	for _, ns := range []string{one, other} {
+		key := types.NamespacedName{Namespace: ns, Name: "own"}
+		cm := awaitData(t, tc, key, map[string]string{"by": ns})
+		cm.Data["by"] = "somebody"
+		if err := tc.Update(t.Context(), cm); err != nil {
+			t.Fatal(err)
+		}
+		awaitData(t, tc, key, map[string]string{"by": ns})
+	}
+	granted := map[string]bool{}
+	for _, e := range target.Audit(t).Since(0).By("system:serviceaccount:" + one + ":robot") {
+		if e.Code < 300 && e.Namespace != "" {
+			granted[e.Namespace] = true
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{one: true}, granted); diff != "" {
+		t.Errorf("namespaces in which one tenant was granted a request: -want, +got:\n%s", diff)
+	}
+}
+
+// TestImpersonatedUser shows that a connection may act as a user with groups, in both scopes, and as another one once its ProviderConfig
+// says so.
+func TestImpersonatedUser(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns, ns := target.Namespace(t), local.Namespace(t)
+		create(t, tc, administrators(tns, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: tns + "-group"}))
+		spec := build.FromSecret(ns, "credentials")
+		spec.Impersonate = &commonv1.Impersonation{User: tns + "-jane"}
+		config := s.Config(ns, ns, spec)
+		create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), config)
+		o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
+		create(t, c, o)
+		if got := awaitCondition(t, c, o, failed(commonv1.ReasonForbidden)); !strings.Contains(got, tns+"-jane") {
+			t.Errorf("the denial must name the user, got: %s", got)
+		}
+		patch := `{"spec":{"impersonate":{"groups":["` + tns + `-group"]}}}`
+		if err := c.Patch(t.Context(), config, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+		awaitReady(t, c, o)
+	})
+}
+
+// TestServiceAccountNeedsNamespace shows that a cluster-scoped Object cannot act as the ServiceAccount of its namespace.
+func TestServiceAccountNeedsNamespace(t *testing.T) {
+	c := provide(t)
+	s, ns := build.Cluster(), local.Namespace(t)
+	spec := build.FromSecret(ns, "credentials")
+	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "robot"}
+	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
+	o := s.Object(ns, ns, ns, build.ConfigMap(ns, "settings"))
+	create(t, c, o)
+	if got := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(got, "spec.impersonate.serviceAccountName") {
+		t.Errorf("the message must name the field, got: %s", got)
+	}
+}
+
+// TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of the provider to a
+// server of its author's choice. Defects 2c of provider-kubernetes.
+func TestKubeconfigsInSecretsReadNoFiles(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]struct{ reason, cluster, user, want string }{
+		"Exec":         {reason: "A program is not run.", user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}`, want: "users[].user.exec"},
+		"AuthProvider": {reason: "A plugin is not run.", user: `auth-provider: {name: gcp}`, want: "users[].user.auth-provider"},
+		"TokenFile":    {reason: "A token is not read.", user: `tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token`, want: "users[].user.tokenFile"},
+		"Certificate":  {reason: "A certificate is not read.", user: `client-certificate: /etc/passwd`, want: "users[].user.client-certificate"},
+		"Key":          {reason: "A key is not read.", user: `client-key: /etc/passwd`, want: "users[].user.client-key"},
+		"Authority":    {reason: "An authority is not read.", cluster: `, certificate-authority: /etc/passwd`, want: "clusters[].cluster.certificate-authority"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				ns, pc := connectWith(t, c, s, []byte(`apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"`+tc.cluster+`}}]
+users: [{name: u, user: {`+tc.user+`}}]
+`))
+				o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
+				create(t, c, o)
+				if got := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(got, tc.want+" is not allowed") {
+					t.Errorf("%s\nwant a message about %s, got: %s", tc.reason, tc.want, got)
+				}
+			})
+		})
+	}
+}

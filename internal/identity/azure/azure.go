@@ -1,0 +1,190 @@
+// Package azure mints tokens for AKS, and whatever else accepts those of Microsoft Entra, for service principals and workload identities.
+//
+// It does what the credential plugin kubelogin does, whose arguments in the kubeconfig say for which server a token is meant, by the
+// library azidentity alone: kubelogin as a library brings interactive logins, a second generation of Azure's libraries and their memory.
+package azure
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/pkg/errors"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+)
+
+// aksServer is the application that AKS clusters are known by: https://azure.github.io/kubelogin/concepts/aks.html
+const aksServer = "6dae42f8-4368-4678-94ff-3960e28e3630"
+
+// A login is how one kind of credentials is exchanged for a token.
+type login func(azcore.ClientOptions) (azcore.TokenCredential, error)
+
+// A principal is who logs in, as written in a Secret.
+type principal struct {
+	ClientID                  string `json:"clientId"`
+	ClientSecret              string `json:"clientSecret"`
+	TenantID                  string `json:"tenantId"`
+	ClientCertificate         string `json:"clientCertificate"`
+	ClientCertificatePassword string `json:"clientCertificatePassword"`
+	FederatedTokenFile        string `json:"federatedTokenFile"`
+	AuthorityHost             string `json:"authorityHost"`
+	ServerID                  string `json:"serverId"`
+}
+
+// ServicePrincipal returns a Source of tokens for a service principal that somebody has written, with a secret or a certificate. exec is
+// that of the kubeconfig.
+func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
+	p, err := parse(credentials, exec)
+	if err != nil {
+		return nil, err
+	}
+	if (p.ClientSecret == "") == (p.ClientCertificate == "") {
+		return nil, errors.New("Azure credentials need either clientSecret or clientCertificate")
+	}
+	if p.ClientID == "" || p.TenantID == "" {
+		return nil, errors.New("Azure credentials need clientId and tenantId")
+	}
+	if p.namesFile() && by == identity.WriterTenant {
+		return nil, errors.New("clientCertificate of Azure credentials names a file, which a namespaced ProviderConfig may not")
+	}
+	return p.source(p.asServicePrincipal), nil
+}
+
+// Workload returns a Source of tokens for a workload identity: the provider's own, whose token is in a file. What the credentials leave
+// out is taken from the environment that Azure's webhook sets.
+func Workload(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
+	if by == identity.WriterTenant {
+		return nil, errors.New("Azure workload identities are made from a file of the provider, which a namespaced ProviderConfig may not name")
+	}
+	p, err := parse(credentials, exec)
+	if err != nil {
+		return nil, err
+	}
+	return p.source(p.asWorkload), nil
+}
+
+// parse reads credentials, and from the arguments of the plugin for which server they are used.
+func parse(credentials []byte, exec *clientcmdapi.ExecConfig) (*principal, error) {
+	p := &principal{}
+	if err := json.Unmarshal(credentials, p); err != nil {
+		return nil, errors.New("Azure credentials are not a JSON object of strings")
+	}
+	if exec == nil || len(exec.Args) == 0 {
+		return nil, errors.New("kubeconfig field users[].user.exec.args is missing: it must hold the --server-id of the cluster")
+	}
+	if id := flag(exec.Args, "--server-id"); id != "" {
+		p.ServerID = id
+	}
+	if p.ServerID == "" {
+		p.ServerID = aksServer
+	}
+	return p, nil
+}
+
+// flag returns the value of a flag, written in two arguments or one.
+func flag(args []string, name string) string {
+	value := ""
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, name+"="); ok {
+			value = v
+		}
+		if a == name && i+1 < len(args) {
+			value = args[i+1]
+		}
+	}
+	return value
+}
+
+// source returns a Source that logs in for each token: the library's own cache would hand out a token twice.
+func (p *principal) source(l login) identity.Source {
+	return source{server: p.ServerID, authority: p.AuthorityHost, login: l}
+}
+
+func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCredential, error) {
+	known := p.AuthorityHost != "" // See source.Token.
+	if p.ClientSecret != "" {
+		c, err := azidentity.NewClientSecretCredential(p.TenantID, p.ClientID, p.ClientSecret,
+			&azidentity.ClientSecretCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: known})
+		return c, errors.Wrap(err, "cannot use client secret")
+	}
+	content, err := p.certificate()
+	if err != nil {
+		return nil, err
+	}
+	certs, key, err := azidentity.ParseCertificates(content, []byte(p.ClientCertificatePassword))
+	if err != nil {
+		return nil, errors.New("clientCertificate holds no certificate and key, or its password is wrong")
+	}
+	c, err := azidentity.NewClientCertificateCredential(p.TenantID, p.ClientID, certs, key,
+		&azidentity.ClientCertificateCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: known, SendCertificateChain: true})
+	return c, errors.Wrap(err, "cannot use client certificate")
+}
+
+func (p *principal) asWorkload(o azcore.ClientOptions) (azcore.TokenCredential, error) {
+	file := p.FederatedTokenFile
+	if file == "" {
+		file = os.Getenv("AZURE_FEDERATED_TOKEN_FILE")
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, errors.New("the provider has no federated token file, as Azure's webhook gives to pods that ask for it")
+	}
+	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
+		ClientOptions: o, DisableInstanceDiscovery: p.AuthorityHost != "",
+		ClientID: p.ClientID, TenantID: p.TenantID, TokenFilePath: file,
+	})
+	return c, errors.Wrap(err, "cannot use workload identity")
+}
+
+// namesFile says whether the certificate is the path of a file, as kubelogin wants it, and not the certificate itself. No base64 of a
+// certificate begins with a slash.
+func (p *principal) namesFile() bool { return strings.HasPrefix(p.ClientCertificate, "/") }
+
+// certificate returns the content of the certificate, which is PEM, base64 or in a file.
+func (p *principal) certificate() ([]byte, error) {
+	if p.namesFile() {
+		b, err := os.ReadFile(p.ClientCertificate)
+		if err != nil {
+			return nil, errors.New("cannot read the file that clientCertificate names")
+		}
+		return b, nil
+	}
+	if b, err := base64.StdEncoding.DecodeString(p.ClientCertificate); err == nil {
+		return b, nil
+	}
+	return []byte(p.ClientCertificate), nil
+}
+
+// A source mints tokens by Azure's library.
+type source struct {
+	server    string
+	authority string // host, empty for that of the public cloud
+	login     login
+}
+
+// Token returns a new token.
+func (s source) Token(ctx context.Context) (identity.Token, error) {
+	var e identity.Exchange
+	// The Keeper asks again, with pauses of its own.
+	o := azcore.ClientOptions{Transport: e.Client(), Retry: policy.RetryOptions{MaxRetries: -1}}
+	if s.authority != "" {
+		// Whether an authority is one of Microsoft's is asked at Microsoft, which private clouds cannot reach; who writes one trusts it.
+		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: s.authority}
+	}
+	c, err := s.login(o)
+	if err != nil {
+		return identity.Token{}, errors.Wrap(err, "cannot use Azure credentials") // It has asked nobody yet.
+	}
+	t, err := c.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{s.server + "/.default"}})
+	if err != nil {
+		return identity.Token{}, errors.New("cannot use Azure credentials: " + e.Reason("they give no token"))
+	}
+	return identity.Token{Value: t.Token, Expiry: t.ExpiresOn}, nil
+}

@@ -1,0 +1,116 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/pkg/errors"
+)
+
+const (
+	// maxAnswer is how much of an answer of a token endpoint is read, in bytes: it may be the endpoint of a tenant.
+	maxAnswer = 1 << 20
+	// maxCode is the length of the longest error code of OAuth, with some to spare.
+	maxCode = 40
+)
+
+// An Exchange is one attempt to get a token over HTTP, by whatever library. It remembers how its last request failed, as libraries say so
+// in words that hold whole answers.
+type Exchange struct {
+	mu     sync.Mutex
+	err    error  // of the transport
+	status int    // of a refusal
+	code   string // of OAuth, in the refusal
+}
+
+// Client returns a client whose requests belong to the exchange.
+func (e *Exchange) Client() *http.Client { return &http.Client{Transport: e, Timeout: Timeout} }
+
+// RoundTrip sends a request.
+func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(req)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.err, e.status, e.code = err, 0, ""
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot ask token endpoint")
+	}
+	answer := io.LimitReader(res.Body, maxAnswer)
+	if res.StatusCode < http.StatusBadRequest {
+		res.Body = body{Reader: answer, Closer: res.Body}
+		return res, nil
+	}
+	content, err := io.ReadAll(answer)
+	_ = res.Body.Close() // All of it that counts is read.
+	e.err, e.status, e.code = err, res.StatusCode, oauthCode(content)
+	res.Body = io.NopCloser(bytes.NewReader(content))
+	return res, nil
+}
+
+// Reason returns why the last request failed, without what differs from one attempt to the next. It is unknown if none did.
+func (e *Exchange) Reason(unknown string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.err != nil:
+		return Unreachable(e.err, "cannot reach the token endpoint")
+	case e.status != 0 && e.code != "":
+		return answers(e.status) + ", " + e.code
+	case e.status != 0:
+		return answers(e.status)
+	}
+	return unknown
+}
+
+func answers(status int) string {
+	return "the token endpoint answers " + strconv.Itoa(status) + " " + http.StatusText(status)
+}
+
+// Unreachable returns why a token endpoint could not be asked. It is unknown if the error is none of the network.
+func Unreachable(err error, unknown string) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	var cert *tls.CertificateVerificationError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &dns):
+		return "cannot resolve " + strconv.Quote(dns.Name)
+	case errors.As(err, &cert):
+		return "cannot trust the certificate of the token endpoint"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "the token endpoint does not answer"
+	case errors.As(err, &op):
+		return "cannot reach the token endpoint: " + op.Err.Error()
+	}
+	return unknown
+}
+
+// oauthCode returns the error code in a refusal, empty if there is none. Only what is made like one counts: words of letters, joined by
+// underscores.
+func oauthCode(content []byte) string {
+	var refusal struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(content, &refusal) != nil || len(refusal.Error) > maxCode {
+		return ""
+	}
+	for _, r := range refusal.Error {
+		if r != '_' && (r < 'a' || r > 'z') {
+			return ""
+		}
+	}
+	return refusal.Error
+}
+
+// body is an answer of which a part is read.
+type body struct {
+	io.Reader
+	io.Closer
+}

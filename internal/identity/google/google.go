@@ -1,0 +1,112 @@
+// Package google mints tokens for GKE from Google application credentials.
+//
+// Credentials are the JSON that Google hands out, or a bare access token. What a tenant writes is limited to the kinds of JSON that hold
+// all they need: the others name files, programs, URLs or the surroundings of whoever uses them, which are the provider's.
+package google
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/pkg/errors"
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+)
+
+// maxDepth is how many credentials may be nested in each other, as those which impersonate are.
+const maxDepth = 3
+
+// scopes are what GKE needs.
+func scopes() []string {
+	return []string{"https://www.googleapis.com/auth/cloud-platform", "https://www.googleapis.com/auth/userinfo.email"}
+}
+
+// A content is what decides whether credentials may be used.
+type content struct {
+	Type      google.CredentialsType `json:"type"`
+	Source    json.RawMessage        `json:"source_credentials"`
+	Web       json.RawMessage        `json:"web"`
+	Installed json.RawMessage        `json:"installed"`
+}
+
+// New returns a Source of tokens for credentials that somebody has written.
+func New(credentials []byte, by identity.Writer) (identity.Source, error) {
+	credentials = bytes.TrimSpace(credentials)
+	if !json.Valid(credentials) {
+		s, err := identity.Static(string(credentials))
+		if err != nil {
+			return nil, errors.New("Google credentials are neither JSON nor an access token")
+		}
+		return s, nil
+	}
+	kind, err := check(credentials, by, 0)
+	if err != nil {
+		return nil, err
+	}
+	return source(func(ctx context.Context) (oauth2.TokenSource, error) {
+		c, err := google.CredentialsFromJSONWithType(ctx, credentials, kind, scopes()...)
+		if err != nil {
+			return nil, errors.Errorf("Google credentials are not as their type %q needs them", kind)
+		}
+		return c.TokenSource, nil
+	}), nil
+}
+
+// Default returns a Source of tokens for the provider's own identity: the file that GOOGLE_APPLICATION_CREDENTIALS names, or the
+// ServiceAccount of the machine.
+func Default() identity.Source {
+	return source(func(ctx context.Context) (oauth2.TokenSource, error) {
+		t, err := google.DefaultTokenSource(ctx, scopes()...)
+		if err != nil {
+			return nil, errors.New("the provider has no Google application default credentials")
+		}
+		return t, nil
+	})
+}
+
+// check returns the type of credentials, or why they cannot be used. No error repeats more of them than the type.
+func check(credentials []byte, by identity.Writer, depth int) (google.CredentialsType, error) {
+	var c content
+	if err := json.Unmarshal(credentials, &c); err != nil {
+		return "", errors.New("Google credentials are not a JSON object")
+	}
+	if c.Web != nil || c.Installed != nil {
+		return "", errors.New("Google credentials are those of an OAuth client, which needs a person to log in")
+	}
+	if depth > maxDepth {
+		return "", errors.New("Google credentials are nested too deep")
+	}
+	own := []google.CredentialsType{google.ServiceAccount, google.AuthorizedUser, google.ImpersonatedServiceAccount}
+	foreign := []google.CredentialsType{google.ExternalAccount, google.ExternalAccountAuthorizedUser}
+	switch {
+	case slices.Contains(foreign, c.Type) && by == identity.WriterTenant:
+		return "", errors.Errorf("Google credentials of type %s name files or addresses, which a namespaced ProviderConfig may not", c.Type)
+	case !slices.Contains(own, c.Type) && !slices.Contains(foreign, c.Type):
+		return "", errors.New("Google credentials are of an unknown type")
+	case c.Type == google.ImpersonatedServiceAccount:
+		_, err := check(c.Source, by, depth+1)
+		return c.Type, errors.Wrap(err, "source_credentials")
+	}
+	return c.Type, nil
+}
+
+// A source makes a token source of Google's library.
+type source func(context.Context) (oauth2.TokenSource, error)
+
+// Token returns a new token. Each has a token source of its own: those of the library keep their tokens and their first context.
+func (s source) Token(ctx context.Context) (identity.Token, error) {
+	var e identity.Exchange
+	tokens, err := s(context.WithValue(ctx, oauth2.HTTPClient, e.Client()))
+	if err != nil {
+		return identity.Token{}, err
+	}
+	t, err := tokens.Token()
+	if err != nil {
+		return identity.Token{}, errors.Errorf("cannot use Google credentials: %s", e.Reason("they give no token"))
+	}
+	return identity.Token{Value: t.AccessToken, Expiry: t.Expiry}, nil
+}

@@ -1,0 +1,70 @@
+package identity
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A Token authenticates requests to a target.
+type Token struct {
+	// Value is sent as bearer token.
+	Value string
+	// Expiry is when the target no longer accepts it. Zero means never.
+	Expiry time.Time
+}
+
+// A Source mints tokens. Its method is not called concurrently.
+type Source interface {
+	// Token returns a new token. Its error is safe to show.
+	Token(ctx context.Context) (Token, error)
+}
+
+// A Writer is who has written credentials, which decides what they may name.
+type Writer int
+
+const (
+	// WriterTenant may use only what the credentials themselves hold. It is the zero value.
+	WriterTenant Writer = iota
+	// WriterOperator may use the files and surroundings of the provider too.
+	WriterOperator
+)
+
+// Static returns a Source of one token that does not end. A token that cannot be sent is an error.
+func Static(token string) (Source, error) {
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("token is empty or has characters that no token has")
+	}
+	return static(token), nil
+}
+
+type static string
+
+// Token returns the token.
+func (s static) Token(context.Context) (Token, error) { return Token{Value: string(s)}, nil }
+
+// failedError means that a Source gives no token.
+type failedError struct{ error }
+
+// Unwrap returns the cause.
+func (e failedError) Unwrap() error { return e.error }
+
+// IsFailed says whether an error means that an identity gives no token.
+func IsFailed(err error) bool {
+	var e failedError
+	return errors.As(err, &e)
+}
+
+// pendingError is the error while it is too early to say whether there is a token.
+type pendingError struct{}
+
+// Error says what is waited for.
+func (pendingError) Error() string { return "waiting for a token of the identity" }
+
+// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently.
+func (e pendingError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
+}

@@ -1,0 +1,171 @@
+package identity
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+const (
+	// Timeout is how long a Source may take for a token.
+	Timeout = 15 * time.Second
+	// refreshEarly is how long before its end a token is replaced, unless it lives for less than five times as long.
+	refreshEarly = 5 * time.Minute
+	// retryFirst and retryMax bound the pause before a Source that has failed is asked again, which doubles each time.
+	retryFirst = time.Second
+	retryMax   = time.Minute
+	// readyPatience is how long Ready waits for a token, and requestPatience how long a request does.
+	readyPatience   = 250 * time.Millisecond
+	requestPatience = 2 * time.Second
+)
+
+// A Keeper keeps the token of one Source. It mints the first when it is asked for one. Its methods may be called concurrently.
+type Keeper struct {
+	source Source
+	ctx    context.Context //nolint:containedctx // The life of the connection, which outlives each request and each reconcile.
+	there  func()
+
+	mu      sync.Mutex
+	token   Token
+	renewAt time.Time
+	err     error         // of the last attempt, nil if it went well
+	known   chan struct{} // closed when the first attempt of a renewal is over; nil while none is under way
+}
+
+// NewKeeper returns a Keeper that works until the context ends. It calls there when a Source that had failed gives a token.
+func NewKeeper(ctx context.Context, s Source, there func()) *Keeper {
+	return &Keeper{source: s, ctx: ctx, there: there}
+}
+
+// Ready returns nil if there is a token. Its error satisfies IsFailed if the Source gives none, or is a conflict while that is not known.
+func (k *Keeper) Ready(ctx context.Context) error {
+	_, err := k.get(ctx, readyPatience)
+	return err
+}
+
+// Wrap returns a transport that sends the token with each request.
+func (k *Keeper) Wrap(next http.RoundTripper) http.RoundTripper {
+	return transport{keeper: k, next: next}
+}
+
+// get returns the token, and waits for it if nothing is known about it. One that is due is renewed while it is still used.
+func (k *Keeper) get(ctx context.Context, patience time.Duration) (string, error) {
+	known := k.renewIfDue()
+	if token, over, err := k.verdict(); over {
+		return token, err
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-known:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	token, _, err := k.verdict()
+	return token, err
+}
+
+// renewIfDue starts a renewal if one is due, and returns a channel that is closed when its first attempt is over. It is nil if none is
+// under way.
+func (k *Keeper) renewIfDue() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil && (k.token.Value == "" || !k.renewAt.IsZero() && time.Now().After(k.renewAt)) {
+		k.known = make(chan struct{})
+		go k.renew(k.known)
+	}
+	return k.known
+}
+
+// verdict returns a token or why there is none, and whether waiting for the attempt under way would not change that.
+func (k *Keeper) verdict() (token string, over bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.token.Value != "" && (k.token.Expiry.IsZero() || time.Now().Before(k.token.Expiry)) {
+		return k.token.Value, true, nil
+	}
+	if k.err != nil {
+		return "", true, k.err
+	}
+	return "", false, pendingError{}
+}
+
+// renew asks the Source until it gives a token.
+func (k *Keeper) renew(known chan struct{}) {
+	tell := sync.OnceFunc(func() { close(known) })
+	for pause := retryFirst; ; pause = min(2*pause, retryMax) {
+		token, err := k.mint()
+		failed := k.learn(token, err)
+		tell()
+		if err == nil {
+			if failed {
+				k.there()
+			}
+			return
+		}
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// mint asks the Source once. A panic of a vendor's library is an error: it must not end the provider for all others.
+func (k *Keeper) mint() (t Token, err error) {
+	ctx, cancel := context.WithTimeout(k.ctx, Timeout)
+	defer cancel()
+	defer func() {
+		if recover() != nil {
+			err = errors.New("the credentials make the library of their vendor fail")
+		}
+	}()
+	t, err = k.source.Token(ctx)
+	if err == nil && !t.Expiry.IsZero() && !time.Now().Before(t.Expiry) {
+		err = errors.New("the token has ended already")
+	}
+	if err != nil {
+		return t, err
+	}
+	_, err = Static(t.Value)
+	return t, err
+}
+
+// learn takes in the result of an attempt, and says whether the one before had failed.
+func (k *Keeper) learn(t Token, err error) (failed bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	failed, k.err = k.err != nil, nil
+	if err != nil {
+		k.err = failedError{errors.Wrap(err, "cannot get a token of the identity")}
+		return failed
+	}
+	k.token, k.renewAt, k.known = t, time.Time{}, nil
+	if !t.Expiry.IsZero() {
+		k.renewAt = t.Expiry.Add(-min(refreshEarly, time.Until(t.Expiry)/5))
+	}
+	return failed
+}
+
+// A transport sends a Keeper's token with each request.
+type transport struct {
+	keeper *Keeper
+	next   http.RoundTripper
+}
+
+// RoundTrip sends a request with the token, which replaces any other credentials in the header.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	token, err := t.keeper.get(req.Context(), requestPatience)
+	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // A transport always closes it.
+		}
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+token)
+	return t.next.RoundTrip(req)
+}

@@ -1,0 +1,115 @@
+// Package upbound mints tokens for control planes of Upbound from a session or robot token.
+//
+// It does what the credential plugin `up organization token` does, whose arguments in the kubeconfig name the organization: a token
+// exchange of OAuth (RFC 8693) at auth.upbound.io. Upbound's Go library was rejected: for this one request it brings the generation of
+// Kubernetes and Crossplane libraries before ours.
+package upbound
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/pkg/errors"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+)
+
+const (
+	endpoint = "https://auth.upbound.io/apis/tokenexchange.upbound.io/v1alpha1/orgscopedtokens"
+	// execVersion is the API version of the plugin.
+	execVersion = "client.authentication.k8s.io/v1"
+)
+
+// New returns a Source of tokens for the organization that the exec section of a kubeconfig names.
+func New(token []byte, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
+	trimmed := strings.TrimSpace(string(token))
+	if _, err := identity.Static(trimmed); err != nil {
+		return nil, errors.Wrap(err, "cannot use Upbound credentials")
+	}
+	o, err := organization(exec)
+	if err != nil {
+		return nil, err
+	}
+	return source{token: trimmed, organization: o}, nil
+}
+
+func organization(exec *clientcmdapi.ExecConfig) (string, error) {
+	if exec == nil {
+		return "", errors.New("kubeconfig field users[].user.exec is missing: it must be that of up organization token")
+	}
+	if exec.APIVersion != execVersion {
+		return "", errors.Errorf("kubeconfig field users[].user.exec.apiVersion must be %s", execVersion)
+	}
+	args := exec.Args
+	if exec.Command != "up" || len(args) < 2 || args[0] != "org" && args[0] != "organization" || args[1] != "token" {
+		return "", errors.New("kubeconfig field users[].user.exec must be that of up organization token")
+	}
+	name := ""
+	if len(args) > 2 {
+		name = args[2]
+	}
+	for _, e := range exec.Env {
+		if e.Name == "ORGANIZATION" {
+			name = e.Value
+			break
+		}
+	}
+	if name == "" {
+		return "", errors.New("kubeconfig field users[].user.exec names no organization, by its third argument or variable ORGANIZATION")
+	}
+	return name, nil
+}
+
+// A source mints tokens by a token exchange.
+type source struct {
+	token        string
+	organization string
+}
+
+// Token returns a new token.
+func (s source) Token(ctx context.Context) (identity.Token, error) {
+	form := url.Values{
+		"grant_type":         {"urn:ietf:params:oauth:grant-type:token-exchange"},
+		"audience":           {"upbound:spaces:api", "upbound:spaces:controlplanes"},
+		"subject_token_type": {"urn:ietf:params:oauth:token-type:id_token"},
+		"subject_token":      {s.token},
+		"scope":              {"upbound:org:" + s.organization},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
+	if err != nil {
+		return identity.Token{}, errors.Wrap(err, "cannot make request of a token exchange")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	var e identity.Exchange
+	answer, err := ask(e.Client(), req)
+	if err != nil {
+		return identity.Token{}, errors.New("cannot use Upbound credentials: " + e.Reason("the token endpoint answers with no token"))
+	}
+	return answer, nil
+}
+
+func ask(c *http.Client, req *http.Request) (identity.Token, error) {
+	asked := time.Now()
+	res, err := c.Do(req)
+	if err != nil {
+		return identity.Token{}, errors.Wrap(err, "cannot exchange token")
+	}
+	defer res.Body.Close() //nolint:errcheck // It was only read.
+	var answer struct {
+		AccessToken string `json:"access_token"`
+		ExpiresIn   int    `json:"expires_in"`
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return identity.Token{}, errors.Wrap(err, "cannot decode answer")
+	}
+	if res.StatusCode != http.StatusOK || answer.AccessToken == "" {
+		return identity.Token{}, errors.New("no token in answer")
+	}
+	return identity.Token{Value: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
+}

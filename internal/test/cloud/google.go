@@ -1,0 +1,75 @@
+package cloud
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// googleScopes are what GKE needs.
+const googleScopes = "https://www.googleapis.com/auth/cloud-platform https://www.googleapis.com/auth/userinfo.email"
+
+// GoogleServiceAccount makes a service account known to Google, whose email is its ID, and returns its credentials. They hold the private
+// key of all service accounts.
+func (c *Clouds) GoogleServiceAccount(tb testing.TB, email string, p Principal) []byte {
+	tb.Helper()
+	c.Add(email, p)
+	der, err := x509.MarshalPKCS8PrivateKey(key())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b, err := json.Marshal(map[string]string{
+		"type": "service_account", "client_email": email, "private_key_id": "1", "token_uri": "https://oauth2.googleapis.com/token",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// GoogleToken returns an access token of a user, as gcloud prints them.
+func (c *Clouds) GoogleToken(tb testing.TB, email string, p Principal) []byte {
+	tb.Helper()
+	c.Add(email, p)
+	token, _, refusal := c.mint(email, "")
+	if refusal != "" {
+		tb.Fatal(refusal)
+	}
+	return []byte(token)
+}
+
+// googleToken exchanges a signed claim for a token: https://developers.google.com/identity/protocols/oauth2/service-account
+func (c *Clouds) googleToken(w http.ResponseWriter, r *http.Request) {
+	part := strings.Split(r.FormValue("assertion"), ".")
+	if r.FormValue("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" || len(part) != 3 || !signed(part) {
+		c.answer(w, "", "")
+		return
+	}
+	var claim struct{ Iss, Aud, Scope string }
+	if !decode(part[1], &claim) || claim.Aud != "https://oauth2.googleapis.com/token" || claim.Scope != googleScopes {
+		c.answer(w, "", "")
+		return
+	}
+	c.answer(w, claim.Iss, "")
+}
+
+// signed says whether a JWT is signed by the key of all principals, in the way that Google's library signs or the one that Azure's does.
+func signed(part []string) bool {
+	signature, err := base64.RawURLEncoding.DecodeString(part[2])
+	sum := sha256.Sum256([]byte(part[0] + "." + part[1]))
+	return err == nil && (rsa.VerifyPKCS1v15(&key().PublicKey, crypto.SHA256, sum[:], signature) == nil ||
+		rsa.VerifyPSS(&key().PublicKey, crypto.SHA256, sum[:], signature, nil) == nil)
+}
+
+func decode(part string, into any) bool {
+	b, err := base64.RawURLEncoding.DecodeString(part)
+	return err == nil && json.Unmarshal(b, into) == nil
+}
