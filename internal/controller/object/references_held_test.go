@@ -53,6 +53,15 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 	})
 }
 
+// setFinalizers gives a resource other finalizers.
+func setFinalizers(t *testing.T, c client.Client, x client.Object, finalizers ...string) {
+	t.Helper()
+	patch := `{"metadata":{"finalizers":["` + strings.Join(finalizers, `","`) + `"]}}`
+	if err := c.Patch(t.Context(), x, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // unpin takes all finalizers off a resource.
 func unpin(t *testing.T, c client.Client, x client.Object) {
 	t.Helper()
@@ -96,19 +105,26 @@ func TestPinningIsConflictSafe(t *testing.T) {
 	})
 }
 
-// scribble adds finalizers to a ConfigMap, one by one, until it is told to stop, and returns them.
+// scribble labels a ConfigMap without a pause and sometimes adds a finalizer, until it is told to stop. It returns the finalizers.
 func scribble(t *testing.T, c client.Client, cm *corev1.ConfigMap, stop <-chan struct{}) []string {
+	const labelsPerFinalizer = 20
 	var written []string
-	for {
+	for n := 0; ; n++ {
 		select {
 		case <-stop:
 			return written
 		default:
 		}
 		next := "example.org/theirs-" + strconv.Itoa(len(written))
-		cm.SetFinalizers(append(cm.GetFinalizers(), next))
-		if c.Update(t.Context(), cm) == nil {
+		cm.SetLabels(map[string]string{"n": strconv.Itoa(n)})
+		if n%labelsPerFinalizer == 0 {
+			cm.SetFinalizers(append(cm.GetFinalizers(), next))
+		}
+		err := c.Update(t.Context(), cm)
+		if err == nil && n%labelsPerFinalizer == 0 {
 			written = append(written, next)
+		}
+		if err == nil {
 			continue
 		}
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
@@ -452,4 +468,71 @@ func TestReferencesStayInNamespace(t *testing.T) {
 			awaitPinned(t, c, o, theirs, false)
 		})
 	}
+}
+
+// TestStrandedFinalizersGo shows that what an earlier provider has left on Objects does not keep them: finalizers of Objects that are
+// gone, or that refer to something else. Those in a cycle do not wait for each other. Defect 2a.2 of provider-kubernetes.
+func TestStrandedFinalizersGo(t *testing.T) {
+	const patience = time.Minute // There is no sign when the last has gone for good: it is looked for each half minute.
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		other := w.keeper("other")
+		create(t, c, other)
+		gone := w.keeper("gone")
+		gone.SetFinalizers([]string{commonv1.FinalizerReferredPrefix + "00000000-0000-0000-0000-000000000000"})
+		elsewhere := w.keeper("elsewhere")
+		elsewhere.SetFinalizers([]string{referred(other)})
+		create(t, c, gone, elsewhere)
+		awaitReady(t, c, gone)
+		awaitReady(t, c, elsewhere)
+
+		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
+		for _, o := range []build.Object{a, b} {
+			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+			create(t, c, o)
+		}
+		for x, of := range map[build.Object]build.Object{a: b, b: a} {
+			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
+		}
+		for _, o := range []build.Object{gone, elsewhere, a, b} {
+			remove(t, c, o)
+		}
+		unpause(t, c, a)
+		unpause(t, c, b)
+		begin := time.Now()
+		for _, o := range []build.Object{a, b, gone, elsewhere} {
+			kube.Eventually(t, patience, o.GetName()+" to be gone", func() (bool, string) {
+				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+				return apierrors.IsNotFound(err), conditions(o)
+			})
+			if took := time.Since(begin); o == b && took > soon {
+				t.Errorf("Objects in a cycle: want them gone at once, took %s", took)
+			}
+		}
+	})
+}
+
+// TestInheritedCycleIsLoosened shows that Objects in a cycle that an earlier provider has pinned lose the finalizers of each other.
+func TestInheritedCycleIsLoosened(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
+		for _, o := range []build.Object{a, b} {
+			o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+			create(t, c, o)
+		}
+		for x, of := range map[build.Object]build.Object{a: b, b: a} {
+			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
+		}
+		unpause(t, c, a)
+		unpause(t, c, b)
+		awaitPinned(t, c, a, b, false)
+		awaitPinned(t, c, b, a, false)
+		awaitCondition(t, c, a, failed(commonv1.ReasonReferenceCycle))
+		remove(t, c, a)
+		awaitGone(t, c, a)
+	})
 }
