@@ -28,24 +28,20 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record
 			return refused(errors.Wrap(err, "cannot record references"))
 		}
 	}
+	var first error
+	failed := func(err error) bool {
+		if first == nil {
+			first = err
+		}
+		return err != nil
+	}
 	for _, x := range res.found {
-		if err := r.pin(ctx, f, x); err != nil {
-			return err
-		}
+		failed(r.pin(ctx, f, x))
 	}
-	var kept []commonv1.PinnedReference
-	for i, p := range pins {
-		if res.keeps(p) {
-			kept = append(kept, p)
-			continue
-		}
-		if err := r.release(ctx, f, p); err != nil {
-			f.Observed().References = slices.Concat(kept, pins[i:])
-			return err
-		}
-	}
-	f.Observed().References = kept
-	return nil
+	f.Observed().References = slices.DeleteFunc(pins, func(p commonv1.PinnedReference) bool {
+		return !res.keeps(p) && !failed(r.release(ctx, f, p))
+	})
+	return first
 }
 
 // Release lets go of all that an Object refers to. References need not lead anywhere.
