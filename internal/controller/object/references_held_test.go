@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestReferencesArePinnedAndReleased shows that a reference added later pins what it names, that a finalizer somebody takes off comes
@@ -25,8 +27,11 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 
+		audit := local.Audit(t)
+		mark := audit.Mark()
 		setReferences(t, c, o, w.onConfigMap("a"))
 		awaitPinned(t, c, o, a, true)
+		checkRecordedFirst(t, audit.Since(mark).By(user), o, a)
 		unpin(t, c, a)
 		awaitPinned(t, c, o, a, true)
 
@@ -45,6 +50,24 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 		awaitRecorded(t, c, o)
 		awaitReady(t, c, o)
 	})
+}
+
+// checkRecordedFirst checks that the status of an Object was written before the finalizer on what it refers to: a crash in between must
+// not leave a finalizer that nobody knows of.
+func checkRecordedFirst(t *testing.T, requests kube.Requests, o build.Object, x client.Object) {
+	t.Helper()
+	record, pin := -1, -1
+	for i, e := range slices.Backward(requests) {
+		switch {
+		case e.Verb == "patch" && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status"):
+			record = i
+		case e.Verb == "patch" && e.Name == x.GetName() && e.Subject() == "configmaps" && e.Namespace == x.GetNamespace():
+			pin = i
+		}
+	}
+	if record < 0 || pin < record {
+		t.Errorf("want the record before the finalizer, got requests\n%s", requests)
+	}
 }
 
 // setFinalizers gives a resource other finalizers.
