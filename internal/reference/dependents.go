@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -16,6 +17,8 @@ import (
 const (
 	// indexUID is the index of the cache by which an Object is found by its UID.
 	indexUID = "metadata.uid"
+	// strandedAfter is how long after the deletion of an Object a finalizer on it may belong to an Object the cache does not hold yet.
+	strandedAfter = 10 * time.Second
 	// namesMost is how many dependents a message names.
 	namesMost = 5
 )
@@ -31,20 +34,51 @@ func (r *Resolver) Index(ctx context.Context, i client.FieldIndexer) error {
 	return nil
 }
 
-// Dependents returns an error that names the Objects which keep a deleted one, nil if there are none.
-func (r *Resolver) Dependents(ctx context.Context, o client.Object) error {
-	var names []string
-	for _, f := range o.GetFinalizers() {
-		uid, ok := strings.CutPrefix(f, commonv1.FinalizerReferredPrefix)
-		if !ok {
+// A dependent is an Object that keeps another by a finalizer.
+type dependent struct {
+	Object // nil if none has that UID
+
+	kind      Kind
+	finalizer string
+}
+
+// String names the dependent for users.
+func (d dependent) String() string {
+	if d.Object == nil {
+		return "an Object with UID " + strings.TrimPrefix(d.finalizer, commonv1.FinalizerReferredPrefix)
+	}
+	return describe(d.kind.GVK.Kind, client.ObjectKeyFromObject(d))
+}
+
+// Dependents returns an error that names the Objects which keep a deleted one, nil if there are none. Finalizers that keep it for no
+// reason are taken off; the error then is a conflict, as the Object is not in its newest state any more.
+func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
+	var names, stranded []string
+	for _, finalizer := range f.GetFinalizers() {
+		if !strings.HasPrefix(finalizer, commonv1.FinalizerReferredPrefix) {
 			continue
 		}
-		name, err := r.nameOf(ctx, types.UID(uid))
+		d, err := r.dependent(ctx, finalizer)
 		if err != nil {
 			return refused(err)
 		}
-		names = append(names, name)
+		void, err := r.void(ctx, f, d)
+		switch {
+		case err != nil:
+			return refused(err)
+		case void:
+			stranded = append(stranded, finalizer)
+		default:
+			names = append(names, d.String())
+		}
 	}
+	if len(stranded) > 0 {
+		return r.free(ctx, f, stranded)
+	}
+	return waitingForDependents(names)
+}
+
+func waitingForDependents(names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -58,16 +92,78 @@ func (r *Resolver) Dependents(ctx context.Context, o client.Object) error {
 	}
 }
 
-// nameOf names the Object with a UID for users.
-func (r *Resolver) nameOf(ctx context.Context, uid types.UID) (string, error) {
+// dependent returns who has put a finalizer on an Object.
+func (r *Resolver) dependent(ctx context.Context, finalizer string) (dependent, error) {
+	uid := strings.TrimPrefix(finalizer, commonv1.FinalizerReferredPrefix)
 	for gk, k := range r.objects.kinds {
-		objs, err := r.objects.list(ctx, gk, client.MatchingFields{indexUID: string(uid)})
+		objs, err := r.objects.list(ctx, gk, client.MatchingFields{indexUID: uid})
 		if err != nil {
-			return "", err
+			return dependent{}, err
 		}
-		for _, o := range objs {
-			return describe(k.GVK.Kind, client.ObjectKeyFromObject(o)), nil
+		if len(objs) > 0 {
+			return dependent{Object: objs[0], kind: k, finalizer: finalizer}, nil
 		}
 	}
-	return "an Object with UID " + string(uid), nil
+	return dependent{finalizer: finalizer}, nil
+}
+
+// void says whether a finalizer on a deleted Object keeps it for no reason: because whoever has put it there is gone or refers to the
+// Object no more, which earlier providers leave behind, or because both are in one cycle, so that each would wait for the other.
+func (r *Resolver) void(ctx context.Context, f Referrer, d dependent) (bool, error) {
+	// A finalizer is not added after the deletion, so that the cache has had this long to hear of its author.
+	old := time.Since(f.GetDeletionTimestamp().Time) > strandedAfter
+	if d.Object == nil {
+		return old, nil
+	}
+	here := want{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
+	refers, err := r.refers(ctx, d, here)
+	if err != nil {
+		return false, err
+	}
+	if !refers {
+		pinned := slices.ContainsFunc(d.Observed().References, func(p commonv1.PinnedReference) bool { return p.UID == f.GetUID() })
+		return old && !pinned, nil
+	}
+	w := walk{
+		resolver: r, been: map[want]bool{},
+		home: want{NamespacedName: client.ObjectKeyFromObject(d), kind: d.kind.GVK.GroupKind()},
+	}
+	path, err := w.back(ctx, here)
+	return len(path) > 0, err
+}
+
+// refers says whether an Object refers to another.
+func (r *Resolver) refers(ctx context.Context, d dependent, to want) (bool, error) {
+	for _, w := range r.neighbours(d.Object, d.kind.GVK.GroupKind()) {
+		if w == to {
+			return true, nil
+		}
+		if w.selector == "" || w.kind != to.kind {
+			continue
+		}
+		objs, err := r.objects.lookup(ctx, w)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(objs, func(o Object) bool { return client.ObjectKeyFromObject(o) == to.NamespacedName }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// free takes finalizers off an Object. Its error is never nil.
+func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) error {
+	m, _, err := r.serve(f.Owner, f.GVK)
+	if err != nil {
+		return refused(errors.Wrap(err, "cannot find kind of Object"))
+	}
+	pin := commonv1.PinnedReference{Namespace: f.GetNamespace(), Name: f.GetName(), UID: f.GetUID()}
+	_, err = r.edit(ctx, resource{mapping: m, pin: pin, known: f}, func(all []string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(finalizers, s) })
+	})
+	if err != nil {
+		return refused(errors.Wrap(err, "cannot remove finalizers of Objects that are gone"))
+	}
+	return apierrors.NewConflict(m.Resource.GroupResource(), f.GetName(), errors.New("finalizers of Objects that are gone were removed"))
 }

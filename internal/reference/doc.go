@@ -16,8 +16,12 @@
 //
 // Deleting does not resolve. It goes by the record, and by names; a resource or a kind that is gone has nothing to be released from.
 //
-// Finalizers are changed by a merge patch that carries the UID and the resource version, repeated on a conflict with what the server
-// holds then. Server-side apply would not conflict, but leaves an entry in the managed fields of other people's resources for each Object.
+// Finalizers are changed by a JSON patch that tests the UID and the finalizers it starts from, and is repeated when those have changed: who
+// writes other fields of the resource, however often, cannot hold it up. A patch that tests the resource version could starve.
+// Server-side apply would not conflict, but leaves an entry in the managed fields of other people's resources for each Object.
+//
+// Finalizers that earlier providers have left on Objects, of Objects that are gone or refer elsewhere, are taken off when the Object is
+// deleted, ten seconds later. On resources of other kinds nobody looks for them.
 //
 // Objects in a cycle do not pin each other: each of them says so and is not applied, and any of them can be deleted. A cycle is looked
 // for on each pass, by walking the references of cached Objects. Finding it only when deletion hangs was rejected.

@@ -2,57 +2,46 @@ package reference
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// attempts is how often a change of finalizers is tried while others change the resource too.
-const attempts = 10
-
 // Hold keeps what an Object refers to from going before the Object, and lets go of what it no longer refers to. The Object must have a
 // finalizer. record must write the pins to the status of the Object; it is called before anything is pinned that is not recorded. What
 // is let go is taken off the status in memory only: a record without a finalizer does no harm.
 func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record func(context.Context, []commonv1.PinnedReference) error) error {
-	pins := slices.Clone(f.Observed().References)
+	pins := slices.Concat(f.Observed().References, res.loose)
 	for _, x := range res.found {
 		if !slices.Contains(pins, x.pin) {
 			pins = append(pins, x.pin)
 		}
 	}
-	if len(pins) > len(f.Observed().References) {
+	if len(res.found) > 0 && len(pins) > len(f.Observed().References) {
 		if err := record(ctx, pins); err != nil {
 			return refused(errors.Wrap(err, "cannot record references"))
 		}
 	}
+	var first error
+	failed := func(err error) bool {
+		if first == nil {
+			first = err
+		}
+		return err != nil
+	}
 	for _, x := range res.found {
-		if err := r.pin(ctx, f, x); err != nil {
-			return err
-		}
+		failed(r.pin(ctx, f, x))
 	}
-	var kept []commonv1.PinnedReference
-	for i, p := range pins {
-		if res.keeps(p) {
-			kept = append(kept, p)
-			continue
-		}
-		if err := r.release(ctx, f, p); err != nil {
-			f.Observed().References = append(kept, pins[i:]...)
-			return err
-		}
-	}
-	f.Observed().References = kept
-	return nil
+	f.Observed().References = slices.DeleteFunc(pins, func(p commonv1.PinnedReference) bool {
+		return !res.keeps(p) && !failed(r.release(ctx, f, p))
+	})
+	return first
 }
 
 // Release lets go of all that an Object refers to. References need not lead anywhere.
@@ -146,57 +135,4 @@ func without(finalizer string) func([]string) []string {
 	return func(all []string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == finalizer })
 	}
-}
-
-// A resource is one whose finalizers are changed.
-type resource struct {
-	mapping target.Mapping
-	pin     commonv1.PinnedReference // of any UID if it has none
-	known   metav1.Object            // its last known state, nil if there is none
-}
-
-// edit changes the finalizers of a resource and returns it, nil if it is gone. It starts from what is known of it, and asks the control
-// plane if that is nothing or has become outdated.
-func (r *Resolver) edit(ctx context.Context, x resource, change func([]string) []string) (*unstructured.Unstructured, error) {
-	c := r.cluster.Resource(x.mapping.Resource, x.pin.Namespace)
-	var err error
-	for range attempts {
-		var u *unstructured.Unstructured
-		if x.known == nil {
-			u, err = c.Get(ctx, x.pin.Name, metav1.GetOptions{})
-			if err != nil {
-				return nil, ignoreNotFound(err)
-			}
-			x.known = u
-		}
-		if x.pin.UID != "" && x.known.GetUID() != x.pin.UID {
-			return nil, nil //nolint:nilnil // It is gone, and this is a namesake.
-		}
-		finalizers := change(x.known.GetFinalizers())
-		if u != nil && slices.Equal(finalizers, u.GetFinalizers()) {
-			return u, nil
-		}
-		u, err = c.Patch(ctx, x.pin.Name, types.MergePatchType, body(x.known, finalizers), metav1.PatchOptions{})
-		if !apierrors.IsConflict(err) {
-			return u, ignoreNotFound(err)
-		}
-		x.known = nil
-	}
-	return nil, err
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// body returns a merge patch of finalizers that only fits the state of a resource which is known.
-func body(known metav1.Object, finalizers []string) []byte {
-	// Maps of strings and lists of strings can always be encoded.
-	b, _ := json.Marshal(map[string]any{"metadata": map[string]any{ //nolint:errchkjson // See above.
-		"uid": known.GetUID(), "resourceVersion": known.GetResourceVersion(), "finalizers": finalizers,
-	}})
-	return b
 }

@@ -12,7 +12,8 @@ import (
 // without references.
 type Resolution struct {
 	patches []patch
-	found   []*found // the resources to pin
+	found   []*found                   // the resources to pin
+	loose   []commonv1.PinnedReference // what is pinned and must not be
 	claims  []claim
 }
 

@@ -185,7 +185,11 @@ func (r *Resolver) want(ref *Reference) want {
 // follow adds to a resolution what a reference leads to. What it names stays pinned if it is pinned already.
 func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref *located) error {
 	if ref.Err != nil {
-		if why := ReasonOf(ref.Err); why != commonv1.ReasonInvalidReference && why != commonv1.ReasonReferenceCycle {
+		switch ReasonOf(ref.Err) {
+		case commonv1.ReasonInvalidReference:
+		case commonv1.ReasonReferenceCycle:
+			return r.loosen(ctx, f, res, ref)
+		default:
 			res.claim(ref)
 		}
 		return ref.Err
@@ -204,6 +208,20 @@ func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref 
 	return ref.use(f, res, x)
 }
 
+// loosen adds to a resolution what a reference in a cycle has pinned, before there was a cycle or by an earlier provider.
+func (r *Resolver) loosen(ctx context.Context, f Referrer, res *Resolution, ref *located) error {
+	all, err := r.lookup(ctx, f, ref)
+	if err != nil {
+		return err
+	}
+	for _, x := range all {
+		if slices.Contains(x.GetFinalizers(), f.finalizer()) && !slices.Contains(f.Observed().References, x.pin) {
+			res.loose = append(res.loose, x.pin)
+		}
+	}
+	return ref.Err
+}
+
 // find returns the one resource that a reference names.
 func (r *Resolver) find(ctx context.Context, f Referrer, ref *located) (*found, error) {
 	all, err := r.lookup(ctx, f, ref)
@@ -215,13 +233,7 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *located) (*found, 
 	case len(all) > 1:
 		return nil, waiting("exactly one %s: there are %d", &ref.Reference, len(all))
 	}
-	x := all[0]
-	x.mapping = ref.mapping
-	x.pin = commonv1.PinnedReference{
-		APIVersion: ref.GVK.GroupVersion().String(), Kind: ref.GVK.Kind,
-		Namespace: x.GetNamespace(), Name: x.GetName(), UID: x.GetUID(),
-	}
-	return x, nil
+	return all[0], nil
 }
 
 func (r *Resolver) lookup(ctx context.Context, f Referrer, ref *located) ([]*found, error) {
@@ -229,15 +241,21 @@ func (r *Resolver) lookup(ctx context.Context, f Referrer, ref *located) ([]*fou
 	if !r.isObject(ref.GVK) {
 		us, err := r.stream(ctx, f.Owner, ref)
 		for _, u := range us {
-			all = append(all, &found{Object: u, content: func() (map[string]any, error) { return u.Object, nil }})
+			all = append(all, ref.found(u, func() (map[string]any, error) { return u.Object, nil }))
 		}
 		return all, err
 	}
 	objs, err := r.objects.lookup(ctx, r.want(&ref.Reference))
 	for _, o := range objs {
-		all = append(all, &found{Object: o, content: func() (map[string]any, error) { return content(o, ref.GVK) }})
+		all = append(all, ref.found(o, func() (map[string]any, error) { return content(o, ref.GVK) }))
 	}
 	return all, refused(err)
+}
+
+func (l *located) found(o metav1.Object, content func() (map[string]any, error)) *found {
+	return &found{Object: o, mapping: l.mapping, content: content, pin: commonv1.PinnedReference{
+		APIVersion: l.GVK.GroupVersion().String(), Kind: l.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+	}}
 }
 
 // use reads from a resource what a reference wants of it.

@@ -1,9 +1,9 @@
 // Package object reconciles Objects of both scopes: it keeps the manifest of each on the cluster or kcp workspace its ProviderConfig
 // names.
 //
-// It watches Objects, the ProviderConfigs they reference and the Secrets those name on the control plane, and on the targets the
-// resources it manages. On the control plane it writes the finalizer and the external name of an Object, its status, the record that
-// it uses its ProviderConfig, and events. On the target it applies the manifest, with a label of ours, and deletes it. It never
+// It watches Objects, the ProviderConfigs they reference and the Secrets those name on the control plane, what Objects refer to there,
+// and on the targets the resources it manages. On the control plane it writes the finalizer and the external name of an Object, its
+// status, the record that it uses its ProviderConfig, a finalizer on what it refers to, and events. On the target it applies the manifest, with a label of ours, and deletes it. It never
 // deletes a resource with another UID than the one it has recorded, unless the resource carries fields this Object applied; it never
 // writes spec.
 //
@@ -11,6 +11,9 @@
 //
 // The order of steps is crossplane-runtime's. This package adds what is particular to Objects: how to connect, to look, to apply and to
 // delete. A reconciler of our own would save one pass of the queue per creation and was rejected for the behaviour users know.
+//
+// References are followed in crossplane-runtime's own step for that, before a target is connected to: what waits for a reference needs no
+// target. What they lead to gets its finalizer once the Object has its own. See package reference.
 //
 // A settled Object costs no request. Whether a resource is as applied follows from the copy the watch keeps and two hashes in status,
 // which survive a restart. See package apply.

@@ -32,7 +32,11 @@ func (r references) Initialize(ctx context.Context, mg xpresource.Managed) error
 	if !meta.WasDeleted(mg) {
 		return nil
 	}
-	return passOf(ctx).failReference(r.resolver.Dependents(ctx, mg))
+	f, err := r.referrer(mg)
+	if err != nil {
+		return passOf(ctx).fail(err)
+	}
+	return passOf(ctx).failReference(r.resolver.Dependents(ctx, f))
 }
 
 // ResolveReferences follows the references of an Object, and keeps what they lead to if the Object has our finalizer. If it has none
@@ -69,7 +73,7 @@ func (r references) hold(ctx context.Context, obj client.Object) error {
 
 // record writes the pins of an Object to its status. The rest of the status stays as it is in memory.
 func (r references) record(ctx context.Context, f reference.Referrer, pins []commonv1.PinnedReference) error {
-	o, ok := f.Object.DeepCopyObject().(Object)
+	o, ok := f.DeepCopyObject().(Object)
 	if !ok {
 		return errors.Errorf("%T is not an Object", f.Object)
 	}
@@ -89,8 +93,11 @@ func (r references) record(ctx context.Context, f reference.Referrer, pins []com
 // awaitDependents keeps a deleted Object that leaves its resource while others refer to it. Of such an Object crossplane-runtime tells
 // nothing but the condition.
 func (r references) awaitDependents(ctx context.Context, obj client.Object) error {
-	err := r.resolver.Dependents(ctx, obj)
+	f, err := r.referrer(obj)
 	if err != nil {
+		return passOf(ctx).fail(err)
+	}
+	if err = r.resolver.Dependents(ctx, f); reference.IsAwaited(err) {
 		r.recorder.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
 	}
 	return passOf(ctx).failReference(err)
@@ -136,7 +143,7 @@ func (e *external) unseen(ctx context.Context, o Object) (*unstructured.Unstruct
 	}
 	m, err := manifest(o, refs)
 	if errors.Is(err, errInvalidManifest) || reference.ReasonOf(err) != "" {
-		return nil, nil //nolint:nilnil,nilerr // What cannot be applied has not been.
+		return nil, nil //nolint:nilnil // What cannot be applied has not been.
 	}
 	return m, err
 }

@@ -1,0 +1,242 @@
+package object_test
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestChain installs ten Objects that depend on each other, the last first, and deletes them at once. Each is made after the one it
+// depends on and goes before it, without the pauses of a backoff in between.
+func TestChain(t *testing.T) {
+	const length, hop = 10, time.Second
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		var chain []build.Object // from the last to the first
+		for i := length; i > 1; i-- {
+			ref := w.on(strconv.Itoa(i - 1))
+			ref.DependsOn.WaitFor = commonv1.WaitForReady
+			chain = append(chain, w.keeper(strconv.Itoa(i), ref))
+		}
+		chain = append(chain, w.keeper("1"))
+		audit := target.Audit(t)
+		mark := audit.Mark()
+		for _, o := range chain {
+			create(t, c, o)
+		}
+		for _, o := range chain {
+			awaitReady(t, c, o)
+		}
+		made := moments(audit.Since(mark), w.target, "patch")
+		checkOrder(t, "made", made, hop)
+
+		mark = audit.Mark()
+		for i := range chain { // The first first, so that each has dependents when its turn comes.
+			remove(t, c, chain[length-1-i])
+		}
+		first := chain[length-1]
+		message := awaitCondition(t, c, first, failed(commonv1.ReasonWaitingForDependents))
+		if want := w.name("2"); !strings.HasSuffix(message, want) {
+			t.Errorf("message of condition Synced of the first: want it to end with %s, got %q", want, message)
+		}
+		for _, o := range chain {
+			awaitGone(t, c, o)
+		}
+		gone := moments(audit.Since(mark), w.target, "delete")
+		slices.Reverse(gone)
+		checkOrder(t, "deleted", gone, hop)
+	})
+}
+
+// A moment is when something was done to a ConfigMap of a number.
+type moment struct {
+	number string
+	time   time.Time
+}
+
+// moments returns when a verb was first used on each ConfigMap of a namespace.
+func moments(requests kube.Requests, namespace, verb string) []moment {
+	var all []moment
+	seen := map[string]bool{}
+	for _, e := range requests {
+		if e.Namespace == namespace && e.Verb == verb && e.Subject() == "configmaps" && !seen[e.Name] {
+			seen[e.Name] = true
+			all = append(all, moment{number: e.Name, time: e.Time})
+		}
+	}
+	return all
+}
+
+// checkOrder checks that moments are of the numbers from 1 on, and that no two in a row are further apart than a hop.
+func checkOrder(t *testing.T, what string, got []moment, hop time.Duration) {
+	t.Helper()
+	var want, order []string
+	for i, m := range got {
+		want = append(want, strconv.Itoa(i+1))
+		order = append(order, m.number)
+		if i == 0 {
+			continue
+		}
+		if took := m.time.Sub(got[i-1].time).Abs(); took > hop {
+			t.Errorf("%s was %s %s after its neighbour: want at most %s", m.number, what, took, hop)
+		}
+	}
+	if diff := cmp.Diff(want, order); diff != "" || len(order) < 2 {
+		t.Errorf("order in which resources were %s: -want, +got:\n%s", what, diff)
+	}
+}
+
+// TestKeptResourceWaitsToo shows that an Object which leaves its resource waits for its dependents as well: what it refers to itself
+// must not go before those.
+func TestKeptResourceWaitsToo(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		first, second, third := w.keeper("1"), w.keeper("2", w.on("1")), w.keeper("3", w.on("2"))
+		second.SetManagementPolicies(neverDelete)
+		create(t, c, first, second, third)
+		awaitReady(t, c, third)
+		remove(t, c, first)
+		remove(t, c, second)
+		awaitCondition(t, c, first, failed(commonv1.ReasonWaitingForDependents))
+		if m := awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForDependents)); !strings.HasSuffix(m, w.name("3")) {
+			t.Errorf("message of condition Synced: got %q", m)
+		}
+		staysUnwritten(t, c, first, second)
+		for _, o := range []build.Object{first, second} {
+			if got := events(t, c, o, "waiting for dependents"); len(got) != 1 {
+				t.Errorf("events that say so about %s: want 1, got %d", o.GetName(), len(got))
+			}
+		}
+		remove(t, c, third)
+		for _, o := range []build.Object{third, second, first} {
+			awaitGone(t, c, o)
+		}
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("2")), w.kept("2")); err != nil {
+			t.Errorf("the resource must be left: %v", err)
+		}
+	})
+}
+
+// TestCycle shows that Objects which refer to each other in a circle say so, and can be deleted.
+func TestCycle(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		a, b, d := w.keeper("a", w.on("b")), w.keeper("b", w.on("d")), w.keeper("d")
+		self, outside := w.keeper("self", w.on("self")), w.keeper("outside", w.on("d"))
+		create(t, c, a, b, d, self, outside)
+		awaitReady(t, c, a)
+		awaitReady(t, c, outside)
+		awaitPinned(t, c, a, b, true)
+		message := awaitCondition(t, c, self, failed(commonv1.ReasonReferenceCycle))
+		if want := w.name("self") + " -> Object "; !strings.Contains(message, want) {
+			t.Errorf("message of condition Synced: want it to contain %q, got %q", want, message)
+		}
+
+		setReferences(t, c, d, w.on("a"))
+		for _, o := range []build.Object{a, b, d} {
+			message := awaitCondition(t, c, o, failed(commonv1.ReasonReferenceCycle))
+			for _, member := range []string{"a", "b", "d"} {
+				if !strings.Contains(message, w.name(member)) {
+					t.Errorf("message of condition Synced of %s: want it to name %s, got %q", o.GetName(), member, message)
+				}
+			}
+			awaitRecorded(t, c, o)
+		}
+		awaitPinned(t, c, a, b, false)
+		awaitPinned(t, c, outside, d, true)
+
+		setReferences(t, c, d)
+		for _, o := range []build.Object{a, b, d} {
+			awaitCondition(t, c, o, synced)
+		}
+		setReferences(t, c, d, w.on("a"))
+		awaitCondition(t, c, b, failed(commonv1.ReasonReferenceCycle))
+		awaitRecorded(t, c, a)
+		for _, o := range []build.Object{a, b, d, outside, self} {
+			remove(t, c, o)
+		}
+		for _, o := range []build.Object{a, b, d, outside, self} {
+			awaitGone(t, c, o)
+		}
+	})
+}
+
+// TestStrandedFinalizersGo shows that what an earlier provider has left on Objects does not keep them: finalizers of Objects that are
+// gone, or that refer to something else. Those in a cycle do not wait for each other. Defect 2a.2 of provider-kubernetes.
+func TestStrandedFinalizersGo(t *testing.T) {
+	const patience = time.Minute // There is no sign when the last has gone for good: it is looked for each half minute.
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		other := w.keeper("other")
+		create(t, c, other)
+		gone := w.keeper("gone")
+		gone.SetFinalizers([]string{commonv1.FinalizerReferredPrefix + "00000000-0000-0000-0000-000000000000"})
+		elsewhere := w.keeper("elsewhere")
+		elsewhere.SetFinalizers([]string{referred(other)})
+		create(t, c, gone, elsewhere)
+		awaitReady(t, c, gone)
+		awaitReady(t, c, elsewhere)
+
+		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
+		for _, o := range []build.Object{a, b} {
+			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+			create(t, c, o)
+		}
+		for x, of := range map[build.Object]build.Object{a: b, b: a} {
+			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
+		}
+		for _, o := range []build.Object{gone, elsewhere, a, b} {
+			remove(t, c, o)
+		}
+		unpause(t, c, a)
+		unpause(t, c, b)
+		begin := time.Now()
+		for _, o := range []build.Object{a, b, gone, elsewhere} {
+			kube.Eventually(t, patience, o.GetName()+" to be gone", func() (bool, string) {
+				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+				return apierrors.IsNotFound(err), conditions(o)
+			})
+			if took := time.Since(begin); o == b && took > soon {
+				t.Errorf("Objects in a cycle: want them gone at once, took %s", took)
+			}
+		}
+	})
+}
+
+// TestInheritedCycleIsLoosened shows that Objects in a cycle that an earlier provider has pinned lose the finalizers of each other.
+func TestInheritedCycleIsLoosened(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		a, b := w.keeper("a", w.on("b")), w.keeper("b", w.on("a"))
+		for _, o := range []build.Object{a, b} {
+			o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+			o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+			create(t, c, o)
+		}
+		for x, of := range map[build.Object]build.Object{a: b, b: a} {
+			setFinalizers(t, c, x, "finalizer.managedresource.crossplane.io", referred(of))
+		}
+		unpause(t, c, a)
+		unpause(t, c, b)
+		awaitPinned(t, c, a, b, false)
+		awaitPinned(t, c, b, a, false)
+		awaitCondition(t, c, a, failed(commonv1.ReasonReferenceCycle))
+		remove(t, c, a)
+		awaitGone(t, c, a)
+	})
+}

@@ -1,0 +1,114 @@
+package object_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestReferencesAtRestCostNothing shows that settled Objects with references of all kinds ask nothing of any server over some polls.
+func TestReferencesAtRestCostNothing(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		who := w.target + "-quiet"
+		w.config = connectAs(t, w, target.User(t, who, "system:masters"))
+		w.source(t, "source", map[string]string{"color": "red"})
+		one := &corev1.ConfigMap{ObjectMeta: build.Meta(w.namespace, "one"), Data: map[string]string{"size": "2"}}
+		one.SetLabels(map[string]string{"app": "paint"})
+		create(t, c, one)
+		first := w.keeper("1", w.from("source", "data.color", "data.color"))
+		second := w.keeper("2", w.on("1"), commonv1.Reference{ToFieldPath: new("data.size"), FromObject: &commonv1.FromObject{
+			APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, MatchLabels: one.GetLabels(), FieldPath: "data.size",
+		}})
+		create(t, c, first, second)
+		awaitReady(t, c, second)
+		awaitPinned(t, c, second, first, true)
+		awaitReady(t, c, first)
+		there, here := target.Audit(t), local.Audit(t)
+		thereMark := there.Mark()
+		staysUnwritten(t, c, first, second)
+		hereMark := here.Mark()
+		kube.Throughout(t, 2*calm, "no request", func() (bool, string) {
+			asked := append(slices.Clone(there.Since(thereMark).By(who)), about(here.Since(hereMark).By(user), w)...)
+			return len(asked) == 0, asked.String()
+		})
+	})
+}
+
+// about returns the requests about what a world holds on the control plane.
+func about(requests kube.Requests, w world) kube.Requests {
+	var found kube.Requests
+	for _, e := range requests {
+		if e.Namespace == w.namespace || strings.HasPrefix(e.Name, w.target) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// TestReferencesStayInNamespace shows that an Object of a namespace neither reads nor pins what lies outside of it: not in another
+// namespace, not cluster-scoped, not through labels. Defect 2c of provider-kubernetes.
+func TestReferencesStayInNamespace(t *testing.T) {
+	c := provide(t)
+	foreign := local.Namespace(t)
+	theirs := secret(foreign, "theirs", []byte("hidden"))
+	theirs.SetLabels(map[string]string{"app": "theirs"})
+	create(t, c, theirs)
+	for name, tc := range map[string]struct {
+		reason string
+		ref    commonv1.Reference
+		want   string
+		wait   xpv2.ConditionReason
+	}{
+		"OtherNamespace": {
+			reason: "A Secret of another namespace is not read.",
+			ref:    patches(commonv1.PatchesFrom{APIVersion: "v1", Kind: "Secret", Namespace: foreign, Name: "theirs", FieldPath: "data.kubeconfig"}),
+			want:   "is not that of the Object", wait: commonv1.ReasonInvalidReference,
+		},
+		"Selected": {
+			reason: "Nor is it found by its labels.",
+			ref: patches(commonv1.PatchesFrom{
+				APIVersion: "v1", Kind: "Secret", Namespace: foreign, FieldPath: "data.kubeconfig", Selector: selectorOf("app", "theirs"),
+			}),
+			want: "is not that of the Object", wait: commonv1.ReasonInvalidReference,
+		},
+		"SelectedAnywhere": {
+			reason: "Labels are looked for in the own namespace.",
+			ref: patches(commonv1.PatchesFrom{
+				APIVersion: "v1", Kind: "Secret", FieldPath: "data.kubeconfig", Selector: selectorOf("app", "theirs"),
+			}),
+			want: "to exist", wait: commonv1.ReasonWaitingForReference,
+		},
+		"ClusterScoped": {
+			reason: "What belongs to no namespace is not pinned.",
+			ref:    commonv1.Reference{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "Namespace", Name: foreign}},
+			want:   "is cluster-scoped", wait: commonv1.ReasonInvalidReference,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c, build.Namespaced())
+			o := w.keeper("settings", tc.ref)
+			create(t, c, o)
+			message := awaitCondition(t, c, o, failed(tc.wait))
+			if !strings.Contains(message, tc.want) || strings.Contains(message, "hidden") {
+				t.Errorf("%s\nmessage of condition Synced: want it to contain %q, got %q", tc.reason, tc.want, message)
+			}
+			if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("settings")), w.kept("settings")); !apierrors.IsNotFound(err) {
+				t.Errorf("%s\nnothing must be applied: %v", tc.reason, err)
+			}
+			awaitRecorded(t, c, o)
+			awaitPinned(t, c, o, theirs, false)
+		})
+	}
+}

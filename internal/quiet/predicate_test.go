@@ -1,0 +1,37 @@
+package quiet
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+)
+
+func TestFinalizerReleased(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason        string
+		before, after []string
+		deleted       bool
+		want          bool
+	}{
+		"Released":   {"A deleted object that loses a finalizer may go on.", []string{"a", "b"}, []string{"a"}, true, true},
+		"Unchanged":  {"Other changes of it do not matter.", []string{"a"}, []string{"a"}, true, false},
+		"NotDeleted": {"Nor do finalizers of an object that stays.", []string{"a", "b"}, []string{"a"}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := metadata(nil), metadata(nil)
+			before.SetFinalizers(tc.before)
+			after.SetFinalizers(tc.after)
+			if tc.deleted {
+				after.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+			}
+			if got := FinalizerReleased().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+				t.Errorf("%s\nFinalizerReleased: want %t, got %t", tc.reason, tc.want, got)
+			}
+			if FinalizerReleased().Create(event.CreateEvent{Object: after}) {
+				t.Error("creations are for others to let pass")
+			}
+		})
+	}
+}
