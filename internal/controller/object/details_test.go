@@ -5,16 +5,13 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -43,22 +40,12 @@ func publishAs(t *testing.T, s build.Scope, group string, details ...commonv1.Co
 	p.namespace, p.config = connect(t, c, s, target.User(t, p.who, group))
 	p.secret = types.NamespacedName{Namespace: p.namespace, Name: "connection"}
 	p.object = p.world.object(build.ConfigMap(p.target, "settings", "color", "blue"))
-	setConnectionSecret(p.object, p.secret)
+	build.WriteConnectionSecret(p.object, p.secret)
 	for _, d := range details {
 		d.Namespace = p.target
 		p.object.Desired().ConnectionDetails = append(p.object.Desired().ConnectionDetails, d)
 	}
 	return p
-}
-
-// setConnectionSecret makes an Object write a connection secret. In the namespaced scope it is in the Object's namespace.
-func setConnectionSecret(o build.Object, n types.NamespacedName) {
-	switch o := o.(type) {
-	case *objectv1alpha2.Object:
-		o.Spec.WriteConnectionSecretToReference = &xpv2.SecretReference{Namespace: n.Namespace, Name: n.Name}
-	case *mobjectv1alpha1.Object:
-		o.Spec.WriteConnectionSecretToReference = &xpv2.LocalSecretReference{Name: n.Name}
-	}
 }
 
 // from returns a connection detail: the value of a field of a resource in the namespace of a test, under a key.

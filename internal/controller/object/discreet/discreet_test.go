@@ -22,9 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
-	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -118,16 +115,9 @@ func TestNothingIsTold(t *testing.T) {
 
 // takePassword makes an Object publish the password of its Secret.
 func takePassword(o build.Object, namespace, targetNamespace string) {
-	o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{{
-		ObjectReference:       corev1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: targetNamespace, Name: "database", FieldPath: "data.password"},
-		ToConnectionSecretKey: "password",
-	}}
-	switch o := o.(type) {
-	case *objectv1alpha2.Object:
-		o.Spec.WriteConnectionSecretToReference = &xpv2.SecretReference{Namespace: namespace, Name: "connection"}
-	case *mobjectv1alpha1.Object:
-		o.Spec.WriteConnectionSecretToReference = &xpv2.LocalSecretReference{Name: "connection"}
-	}
+	build.WriteConnectionSecret(o, types.NamespacedName{Namespace: namespace, Name: "connection"})
+	from := corev1.ObjectReference{Kind: "Secret", Namespace: targetNamespace, Name: "database", FieldPath: "data.password"}
+	o.Desired().ConnectionDetails = append(o.Desired().ConnectionDetails, build.ConnectionDetail(from, "password"))
 }
 
 func kubeconfig(t *testing.T, namespace string) client.Object {
