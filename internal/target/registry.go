@@ -93,21 +93,50 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 	r.configs[key][o] = struct{}{}
 }
 
-// Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide whom to impersonate. The owner is woken when the credentials change, when the cluster stops
-// answering, and when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to
-// tell.
+// Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide whom to impersonate.
+// The owner is woken when the credentials change, when the cluster stops answering, and when it answers again. Errors satisfy
+// IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
-	creds, err := r.credentials(ctx, o, described)
-	if IsUnreachable(err) {
-		return nil, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
-	}
-	if isTransient(err) {
-		return nil, err
+	creds, err := r.read(ctx, o, described)
+	if IsInvalidConnection(err) {
+		r.Release(o)
 	}
 	if err != nil {
-		r.Release(o)
-		return nil, invalidConnectionError{err}
+		return nil, err
 	}
+	return r.join(ctx, o, creds)
+}
+
+// Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it was connected with
+// last will do.
+func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
+	creds, err := r.read(ctx, o, described)
+	r.mu.Lock()
+	last := r.uses[o].last
+	r.mu.Unlock()
+	if IsInvalidConnection(err) && last != nil {
+		creds, err = *last, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.join(ctx, o, creds)
+}
+
+// read reads the credentials that a ProviderConfig names.
+func (r *Registry) read(ctx context.Context, o watch.Owner, described commonv1.Connection) (credentials, error) {
+	creds, err := r.credentials(ctx, o, described)
+	switch {
+	case IsUnreachable(err):
+		return creds, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
+	case err != nil && !isTransient(err):
+		return creds, invalidConnectionError{err}
+	}
+	return creds, err
+}
+
+// join makes an owner a user of the cluster of credentials.
+func (r *Registry) join(ctx context.Context, o watch.Owner, creds credentials) (*Cluster, error) {
 	c, err := r.acquire(o, creds)
 	if err != nil {
 		return nil, invalidConnectionError{err}
@@ -178,22 +207,6 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 	u.cluster, u.digest, u.last = c, digest, c.credentials
 	r.uses[o] = u
 	return c, nil
-}
-
-// Reconnect returns a cluster with the credentials that an owner was connected with last, for when they are gone. The error satisfies
-// IsInvalidConnection if there are none.
-func (r *Registry) Reconnect(ctx context.Context, o watch.Owner) (*Cluster, error) {
-	r.mu.Lock()
-	last := r.uses[o].last
-	r.mu.Unlock()
-	if last == nil {
-		return nil, invalidConnectionError{errors.New("no credentials are known")}
-	}
-	c, err := r.acquire(o, *last)
-	if err != nil {
-		return nil, invalidConnectionError{err}
-	}
-	return c, c.Ready(ctx)
 }
 
 // isTransient says whether an error is about reading credentials and not about what they are.

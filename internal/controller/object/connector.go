@@ -103,17 +103,16 @@ func (c *connector[T]) connect(ctx context.Context, owner watch.Owner, o T) (*ta
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot use ProviderConfig")
 	}
-	cluster, err := c.registry.Connect(ctx, owner, connection)
-	if target.IsInvalidConnection(err) && c.ends(ctx, o) {
-		// They have gone first, in no particular order. Nobody else wants them cut off from each other.
-		if last, lerr := c.registry.Reconnect(ctx, owner); !target.IsInvalidConnection(lerr) {
-			cluster, err = last, lerr
-		}
+	connect := c.registry.Connect
+	if c.ends(ctx, o) {
+		connect = c.registry.Reconnect
 	}
+	cluster, err := connect(ctx, owner, connection)
 	return cluster, errors.Wrap(err, "cannot connect to target")
 }
 
-// ends says whether an Object is deleted together with its ProviderConfig, as when their namespace is.
+// ends says whether an Object is deleted together with its ProviderConfig, as when their namespace is. Then its credentials may go first,
+// and nobody means to cut the Object off from its target.
 func (c *connector[T]) ends(ctx context.Context, o T) bool {
 	if !meta.WasDeleted(o) {
 		return false

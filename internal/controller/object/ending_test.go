@@ -1,0 +1,427 @@
+package object_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// A loss is how a target can be lost.
+type loss struct {
+	lose func(*testing.T, world, build.Object)
+	want xpv2.ConditionReason
+}
+
+func losses() map[string]loss {
+	return map[string]loss{
+		"TargetRefuses": {
+			lose: func(t *testing.T, w world, _ build.Object) {
+				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.Refused(t))))
+			},
+			want: commonv1.ReasonTargetUnreachable,
+		},
+		"TargetIsSilent": {
+			lose: func(t *testing.T, w world, _ build.Object) {
+				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
+			},
+			want: commonv1.ReasonTargetUnreachable,
+		},
+		"SecretDeleted": {
+			lose: func(t *testing.T, w world, _ build.Object) {
+				remove(t, w.c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
+			},
+			want: commonv1.ReasonInvalidConnection,
+		},
+		"SecretIsGarbage": {
+			lose: func(t *testing.T, w world, _ build.Object) {
+				setKubeconfig(t, w.c, w.namespace, "credentials", []byte("{{{ not: yaml"))
+			},
+			want: commonv1.ReasonInvalidConnection,
+		},
+		"ProviderConfigGone": {
+			lose: func(t *testing.T, w world, o build.Object) {
+				// As when somebody takes its finalizer away, while the provider cannot put it back.
+				pause(t, w.c, o)
+				config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+				remove(t, w.c, config)
+				kube.Eventually(t, soon, "the ProviderConfig to be gone", func() (bool, string) {
+					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+					err := w.c.Patch(t.Context(), config, patch)
+					return apierrors.IsNotFound(err), message(err)
+				})
+				unpause(t, w.c, o)
+			},
+			want: commonv1.ReasonInvalidConnection,
+		},
+		"CredentialsRefused": {
+			lose: func(t *testing.T, w world, _ build.Object) {
+				cfg := nowhere("")
+				direct := target.Config()
+				cfg.Host, cfg.CAData, cfg.BearerToken = direct.Host, direct.CAData, "revoked"
+				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
+			},
+			want: commonv1.ReasonForbidden,
+		},
+	}
+}
+
+// TestUnreachableTarget shows for each way to lose a target that a deleted Object waits for it, says so and how it can be let go, and
+// goes at once when it is.
+//
+// Defect 2a.4 of provider-kubernetes.
+func TestUnreachableTarget(t *testing.T) {
+	c := provide(t)
+	for name, l := range losses() {
+		t.Run(name, func(t *testing.T) {
+			for policy, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
+				t.Run(policy, func(t *testing.T) {
+					forScopes(t, func(t *testing.T, s build.Scope) {
+						w := worldOf(t, c, s)
+						o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+						if p != nil {
+							create(t, w.tc, emptySettings(w.target))
+							o.SetManagementPolicies(p)
+						}
+						create(t, c, o)
+						awaitReady(t, c, o)
+						l.lose(t, w, o)
+						remove(t, c, o)
+						kube.Eventually(t, soon, "the condition to say how to let go", func() (bool, string) {
+							m := awaitCondition(t, c, o, failed(l.want))
+							return strings.Contains(m, "spec.unreachableTarget: Orphan"), m
+						})
+						staysUnwritten(t, c, o)
+
+						edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+						awaitGoneWithin(t, c, o)
+						awaitEvent(t, c, o, leftResource)
+						key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+						awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+					})
+				})
+			}
+		})
+	}
+}
+
+// awaitGoneWithin waits until an Object is gone, for less than a poll interval.
+func awaitGoneWithin(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	kube.Eventually(t, promptly, o.GetName()+" to be gone at once", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), "it exists"
+	})
+}
+
+// TestUnreachableTargetOfNoConcern shows that an Object which leaves its resource goes without asking the target.
+func TestUnreachableTargetOfNoConcern(t *testing.T) {
+	c := provide(t)
+	for name, p := range map[string]xpv2.ManagementPolicies{"NeverDelete": neverDelete, "Observe": observeOnly} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := worldOf(t, c, s)
+				create(t, w.tc, emptySettings(w.target))
+				o := w.object(build.ConfigMap(w.target, "settings"))
+				o.SetManagementPolicies(p)
+				create(t, c, o)
+				awaitReady(t, c, o)
+				setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
+				awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+				remove(t, c, o)
+				awaitGoneWithin(t, c, o)
+			})
+		})
+	}
+}
+
+// TestOrphanDeletesWhatItCan shows that unreachableTarget: Orphan does not keep a resource from being deleted whose target answers.
+func TestOrphanDeletesWhatItCan(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "settings"))
+		o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan
+		create(t, c, o)
+		awaitReady(t, c, o)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		w.exists(t, emptySettings(w.target), false)
+	})
+}
+
+// TestDeletionWaitsForTarget shows that a resource is deleted when its target is back.
+func TestDeletionWaitsForTarget(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "settings"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		target.Stop(t)
+		remove(t, c, o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+		target.Restart(t)
+		awaitGone(t, c, o)
+		w.exists(t, emptySettings(w.target), false)
+	})
+}
+
+// TestDeletedAtOnce shows that the resource goes too when an Object is deleted together with its ProviderConfig and Secret.
+func TestDeletedAtOnce(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "settings"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		release := hold(t, w.tc, emptySettings(w.target))
+		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+		remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "credentials")})
+		remove(t, c, config)
+		remove(t, c, o)
+		release()
+		awaitGone(t, c, o)
+		w.exists(t, emptySettings(w.target), false)
+	})
+}
+
+// TestDeletionOfGarbage shows that deletion does not depend on a manifest which can be applied: one whose edit the target refuses, and one
+// that is of no kind any more.
+//
+// Defect 2a.3 of provider-kubernetes.
+func TestDeletionOfGarbage(t *testing.T) {
+	c := provide(t)
+	job := func(w world, image string) build.Manifest {
+		return build.Manifest{
+			"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "work", "namespace": w.target},
+			"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+				"restartPolicy": "Never", "containers": []any{map[string]any{"name": "main", "image": image}},
+			}}},
+		}
+	}
+	for name, test := range map[string]struct {
+		spoilt func(world) build.Manifest
+	}{
+		"ImmutableField": {func(w world) build.Manifest { return job(w, "other") }},
+		"WrongType": {func(w world) build.Manifest {
+			m := job(w, "first")
+			m["spec"].(map[string]any)["parallelism"] = "many"
+			return m
+		}},
+		"List": {func(world) build.Manifest {
+			return build.Manifest{"apiVersion": "v1", "kind": "List", "items": []any{}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := worldOf(t, c, s)
+				o := w.object(job(w, "first"))
+				create(t, c, o)
+				awaitReady(t, c, o)
+				made := &unstructured.Unstructured{Object: job(w, "first")}
+				setManifest(t, c, o, test.spoilt(w))
+				awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest))
+				w.exists(t, made, true)
+				remove(t, c, o)
+				awaitGone(t, c, o)
+				w.exists(t, made, false)
+			})
+		})
+	}
+}
+
+// TestGarbageDeletedAtOnce shows that an Object goes which is deleted right after it was made, with a manifest that never could be applied.
+func TestGarbageDeletedAtOnce(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		for _, m := range []build.Manifest{
+			{"apiVersion": "nobody.example.org/v1", "kind": "Nothing", "metadata": map[string]any{"name": "x"}},
+			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}},
+			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": w.target}, "data": int64(1)},
+		} {
+			o := w.object(m)
+			create(t, c, o)
+			remove(t, c, o)
+			awaitGone(t, c, o)
+		}
+	})
+}
+
+// TestAdopted shows that a resource which others have made belongs to the Object that applies it, and goes with it.
+func TestAdopted(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"theirs": "yes"}}
+		create(t, w.tc, theirs)
+		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		if got := observed(t, o).GetUID(); got != theirs.GetUID() {
+			t.Errorf("want the resource to be adopted as %s, got %s", theirs.GetUID(), got)
+		}
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		w.exists(t, theirs, false)
+	})
+}
+
+// TestRemadeByOthers shows that a resource survives which others have made in place of the one an Object had made.
+//
+// Defect 2a.5 of provider-kubernetes.
+func TestRemadeByOthers(t *testing.T) {
+	c := provide(t)
+	for name, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := worldOf(t, c, s)
+				if p != nil {
+					create(t, w.tc, emptySettings(w.target))
+				}
+				o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+				o.SetManagementPolicies(p)
+				create(t, c, o)
+				awaitReady(t, c, o)
+
+				pause(t, c, o)
+				remove(t, w.tc, emptySettings(w.target))
+				theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"}}
+				create(t, w.tc, theirs)
+				remove(t, c, o)
+				unpause(t, c, o)
+				awaitGone(t, c, o)
+				was := theirs.GetResourceVersion()
+				w.exists(t, theirs, true)
+				if theirs.GetResourceVersion() != was {
+					t.Errorf("a resource of others must not be touched, got %v", theirs)
+				}
+			})
+		})
+	}
+}
+
+// TestKindIsGone shows that an Object goes whose kind the target does not serve any more, as no resource of it can be left.
+//
+// Defect 2a.4 of provider-kubernetes.
+func TestKindIsGone(t *testing.T) {
+	c := provide(t)
+	for name, inOrder := range map[string]func(t *testing.T, w world, o build.Object, crd client.Object){
+		"KindFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
+			remove(t, w.tc, crd)
+			awaitGone(t, w.tc, crd)
+			awaitCondition(t, w.c, o, failed(commonv1.ReasonUnknownKind))
+			remove(t, w.c, o)
+		},
+		"ObjectFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
+			remove(t, w.c, o)
+			remove(t, w.tc, crd)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := worldOf(t, c, s)
+				group := w.target + ".example.org"
+				crd := gadgets(group)
+				create(t, w.tc, crd)
+				o := w.object(build.Manifest{
+					"apiVersion": group + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": w.target},
+				})
+				create(t, c, o)
+				awaitReady(t, c, o)
+				inOrder(t, w, o, crd)
+				awaitGone(t, c, o)
+			})
+		})
+	}
+}
+
+// TestOthersHoldPartial shows that an Object keeps its fields as long as somebody else holds it.
+func TestOthersHoldPartial(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		create(t, w.tc, emptySettings(w.target))
+		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+		o.SetManagementPolicies(observeUpdate)
+		o.SetFinalizers([]string{theirFinalizer})
+		create(t, c, o)
+		awaitReady(t, c, o)
+		remove(t, c, o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForDependents))
+		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+		edit(t, c, o, func() { o.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"}) })
+		awaitGone(t, c, o)
+		awaitData(t, w.tc, key, nil)
+	})
+}
+
+// TestWritesAreExact shows that the requests of Objects which may only create, or only change, cannot do the other, whatever happens
+// between a look and a write.
+//
+// Defect 2a.18 of provider-kubernetes.
+func TestWritesAreExact(t *testing.T) {
+	tc := target.Client(t)
+	d, err := dynamic.NewForConfig(target.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tns := target.Namespace(t)
+	c := d.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(tns)
+	wanted := &unstructured.Unstructured{Object: build.ConfigMap(tns, "settings", "color", "blue")}
+	gone := apply.Target{UID: "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", Manager: "test"}
+
+	if _, err := apply.Update(t.Context(), c, wanted, gone); !apierrors.IsConflict(err) {
+		t.Errorf("update of what does not exist: want a conflict, got %s", message(err))
+	}
+	cm := emptySettings(tns)
+	if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); !apierrors.IsNotFound(err) {
+		t.Errorf("update of what does not exist must not create it: %s", message(err))
+	}
+	create(t, tc, emptySettings(tns))
+	if _, err := apply.Update(t.Context(), c, wanted, gone); err == nil {
+		t.Error("update of a namesake: want an error")
+	}
+	if _, err := apply.Create(t.Context(), c, wanted, "test"); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("creation of what exists: want it to be refused, got %s", message(err))
+	}
+	if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil || len(cm.Data) > 0 {
+		t.Errorf("want the resource of others as it was, got %v, %s", cm.Data, message(err))
+	}
+
+	// What was applied can be taken back, and leaves no trace.
+	before := cm.DeepCopy()
+	live, err := apply.Update(t.Context(), c, wanted, apply.Target{UID: cm.GetUID(), Manager: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !apply.Manages(live, "test") {
+		t.Error("want the manager to own what it has applied")
+	}
+	if err := apply.Withdraw(t.Context(), c, live, "test"); err != nil {
+		t.Fatal(err)
+	}
+	live, err = c.Get(t.Context(), "settings", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := live.Object["data"]; ok || apply.Manages(live, "test") || live.GetUID() != before.GetUID() {
+		t.Errorf("want the resource as it was, got %v", live.Object)
+	}
+}

@@ -1,0 +1,172 @@
+// Package namespace_test shows what becomes of Objects whose namespace goes, on a control plane with a real namespace controller and a real
+// garbage collector.
+package namespace_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+// soon is how long a namespace may take to go; the namespace controller waits longer each time it finds something left.
+const soon = time.Minute
+
+var (
+	local  = kube.Server{ControllerManager: true}
+	target kube.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
+
+var startProvider sync.Once
+
+func provide(t *testing.T) client.Client {
+	t.Helper()
+	startProvider.Do(func() {
+		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+		provider.Start(t, local.User(t, "provider", "system:masters"))
+	})
+	return local.Client(t, apis.AddToScheme)
+}
+
+// A tenant is a namespace with a connection and some Objects.
+type tenant struct {
+	namespace string
+	config    client.Object
+	objects   []build.Object
+	made      []client.Object // on the target
+}
+
+// settle makes a tenant whose Objects are all ready.
+func settle(t *testing.T, c client.Client, s build.Scope) tenant {
+	t.Helper()
+	const count = 5
+	ns, tns := local.Namespace(t), target.Namespace(t)
+	tn := tenant{namespace: ns, config: s.Config(ns, ns, build.FromSecret(ns, "credentials"))}
+	create(t, c, &corev1.Secret{
+		ObjectMeta: build.Meta(ns, "credentials"),
+		Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters"))},
+	})
+	create(t, c, tn.config)
+	for i := range count {
+		n := fmt.Sprintf("%s-%d", tns, i)
+		o := s.Object(ns, n, ns, build.ConfigMap(tns, n))
+		create(t, c, o)
+		tn.objects = append(tn.objects, o)
+		tn.made = append(tn.made, &corev1.ConfigMap{ObjectMeta: build.Meta(tns, n)})
+	}
+	for _, o := range tn.objects {
+		kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			got := o.GetCondition(xpv2.TypeReady)
+			return err == nil && got.Status == corev1.ConditionTrue, got.Message
+		})
+	}
+	return tn
+}
+
+func create(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func awaitGone(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			return apierrors.IsNotFound(err), fmt.Sprintf("%v", o)
+		})
+	}
+}
+
+// checkGone checks that nothing a tenant has made is left on the target.
+func (tn tenant) checkGone(t *testing.T) {
+	t.Helper()
+	for _, o := range tn.made {
+		if err := target.Client(t).Get(t.Context(), client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			t.Errorf("%s must be gone from the target: %v", o.GetName(), err)
+		}
+	}
+}
+
+// TestNamespaceDeleted shows that a namespace with a Secret, a ProviderConfig and Objects goes at once, and that its resources on the
+// target go with it, in whichever order the namespace controller takes its content.
+//
+// Defect 2a.4 of provider-kubernetes.
+func TestNamespaceDeleted(t *testing.T) {
+	c := provide(t)
+	tn := settle(t, c, build.Namespaced())
+	remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
+	awaitGone(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
+	tn.checkGone(t)
+}
+
+// TestSecretDeletedBeforeItsNamespace shows the worst order: the Secret and the records of use have gone before an Object is deleted.
+func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
+	c := provide(t)
+	tn := settle(t, c, build.Namespaced())
+	remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
+	for _, o := range tn.objects {
+		kube.Eventually(t, soon, "the Object to miss its credentials", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			got := o.GetCondition(xpv2.TypeSynced)
+			return err == nil && got.Status == corev1.ConditionFalse, got.Message
+		})
+	}
+	remove(t, c, tn.config)
+	usage := &mpcv1alpha1.ProviderConfigUsage{}
+	if err := c.DeleteAllOf(t.Context(), usage, client.InNamespace(tn.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	kube.Throughout(t, 5*time.Second, "the ProviderConfig of Objects that still are there stays", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(tn.config), tn.config)
+		return err == nil, fmt.Sprint(err)
+	})
+	remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
+	awaitGone(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
+	tn.checkGone(t)
+}
+
+// TestAllDeletedAtOnce shows that Objects, their ProviderConfig and its Secret can be deleted in one go, in both scopes.
+func TestAllDeletedAtOnce(t *testing.T) {
+	c := provide(t)
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			tn := settle(t, c, s)
+			remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
+			remove(t, c, tn.config)
+			for _, o := range tn.objects {
+				remove(t, c, o)
+			}
+			for _, o := range tn.objects {
+				awaitGone(t, c, o)
+			}
+			awaitGone(t, c, tn.config)
+			tn.checkGone(t)
+		})
+	}
+}
