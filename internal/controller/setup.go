@@ -19,6 +19,7 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 			return errors.Wrap(err, "cannot set up ProviderConfigs")
 		}
 	}
+	o.Claims = object.NewClaims()
 	if err := object.Setup(mgr, o, scope.ClusterObject(local)); err != nil {
 		return errors.Wrap(err, "cannot set up cluster-scoped Objects")
 	}

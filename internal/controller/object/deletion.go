@@ -6,7 +6,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -29,7 +28,10 @@ func (e *external) observeDeleted(ctx context.Context, o Object) (managed.Extern
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	return managed.ExternalObservation{ResourceExists: e.live != nil && ours(o, e.live), ResourceUpToDate: true}, nil
+	if err := e.claim(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	return managed.ExternalObservation{ResourceExists: e.live != nil && e.ours(o), ResourceUpToDate: true}, nil
 }
 
 // locate finds how the target serves the kind, in another version if need be, and says whether it does.
@@ -47,14 +49,14 @@ func (e *external) locate() (bool, error) {
 	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
-// ours says whether a resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
+// ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
 // record that, by the fields it has applied.
-func ours(o Object, live *unstructured.Unstructured) bool {
-	if seen := identity(o); seen != nil && seen.GetUID() == live.GetUID() {
+func (e *external) ours(o Object) bool {
+	if seen := identity(o); seen != nil && seen.GetUID() == e.live.GetUID() {
 		return true
 	}
-	for _, f := range live.GetManagedFields() {
-		if f.Manager == fieldManager(o) && f.Operation == metav1.ManagedFieldsOperationApply {
+	for _, f := range e.live.GetManagedFields() {
+		if f.Manager == e.manager && f.Operation == metav1.ManagedFieldsOperationApply {
 			return true
 		}
 	}

@@ -30,6 +30,7 @@ type external struct {
 	manifest *unstructured.Unstructured
 	mapping  target.Mapping
 	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	manager  string                     // the field manager, known after look
 }
 
 // Observe looks at the resource and records what it sees in the status of the Object.
@@ -53,6 +54,9 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 		return managed.ExternalObservation{}, err
 	}
 	if err := e.look(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if err := e.claim(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil {
@@ -117,7 +121,11 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if applied == nil || applied.ManifestHash != wanted {
 		return false, nil
 	}
-	held, err := apply.HashOwned(e.live, e.manifest, fieldManager(o))
+	legacy, err := e.options.legacy().Holds(e.live, e.manifest)
+	if err != nil || legacy {
+		return false, errors.Wrap(err, "cannot compare resource")
+	}
+	held, err := apply.HashOwned(e.live, e.manifest, e.manager)
 	if err != nil {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
@@ -147,7 +155,7 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
 	}
 	done := e.cluster.Watches().Writing(e.owner, e.mapping.Resource, name(e.manifest))
-	live, err := apply.Apply(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, fieldManager(o))
+	live, err := e.write(ctx)
 	if err != nil {
 		done(nil)
 		e.distrust(err)
@@ -155,7 +163,7 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	}
 	done(live)
 	e.live = live
-	if err := remember(o, e.manifest, live); err != nil {
+	if err := e.remember(o); err != nil {
 		return e.pass.fail(err)
 	}
 	return e.pass.fail(e.see(o))

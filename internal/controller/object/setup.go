@@ -43,6 +43,10 @@ type Options struct {
 	SanitizeSecrets bool
 	// RemoveManagedFields keeps managed fields out of status.
 	RemoveManagedFields bool
+	// LegacyFieldManagers are managers, beside those known, that have applied manifests of Objects client-side.
+	LegacyFieldManagers []string
+	// Claims tell Objects of one name apart, in both scopes.
+	Claims *Claims
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
@@ -52,11 +56,15 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	forget := func(n types.NamespacedName) {
 		owner := watch.Owner{Controller: name, NamespacedName: n}
 		o.Registry.Forget(owner)
+		o.Claims.release(owner)
 		drift.forget(owner)
 	}
 	r := &reconciler{
 		managed: newManaged(mgr, o, k, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, options: o}, forget),
 		forget:  forget,
+	}
+	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
+		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)

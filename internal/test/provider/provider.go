@@ -49,7 +49,7 @@ func Start(t testing.TB, cfg *rest.Config) {
 		Options: xpcontroller.Options{
 			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers, Features: features,
 		},
-		Registry: registry,
+		Registry: registry, LegacyFieldManagers: []string{"a-former-provider"},
 	}
 	if err := controller.Setup(mgr, o); err != nil {
 		t.Fatal(err)
