@@ -50,8 +50,8 @@ bench: tools build ## Measure the provider against a plain client-go loop.
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider objects
 
 .PHONY: tools
-tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl and kcp, once.
-	@hack/tools/build.sh etcd kubernetes kcp
+tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and provider-kubernetes, once.
+	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes
 
 .PHONY: tools.generate
 tools.generate:

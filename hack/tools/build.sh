@@ -60,6 +60,7 @@ sha256() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum 
 link() {
 	local program to
 	for program in "$(home_of "$1")"/*; do
+		[ -f "$program" ] || continue # data stay beside the program they belong to
 		to=$bin/${program##*/}
 		[ "$(readlink "$to" || true)" != "$program" ] || continue
 		ln -sf "$program" "$to.$$"
@@ -127,7 +128,7 @@ set_go_environment() {
 # build makes one tool's programs. They appear in the cache by one rename: a folder that is there is complete.
 build() {
 	local tool=$1 home start=$SECONDS
-	local PROGRAMS='' LDFLAGS='' TAGS='' COLD=''
+	local PROGRAMS='' DATA='' LDFLAGS='' TAGS='' COLD=''
 	# shellcheck source=/dev/null
 	. "$here/$tool/tool.env"
 	home=$(home_of "$tool") # before the build: someone may edit the pin meanwhile
@@ -154,14 +155,18 @@ build() {
 	say "built $tool in $((SECONDS - start)) s"
 }
 
-# compile builds PROGRAMS. With -v go prints the name of each package that it compiles, for watch_job to count.
+# compile builds PROGRAMS and copies DATA. With -v go prints the name of each package that it compiles, for watch_job to count.
 compile() {
-	local program packages=()
+	local program data from packages=()
 	for program in $PROGRAMS; do packages+=("${program#*=}"); done
 	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
 	mv "$scratch/packages.new" "$scratch/packages"
 	for program in $PROGRAMS; do
 		go build -v -tags "$TAGS" -ldflags "-s -w $LDFLAGS" -o "$scratch/out/${program%%=*}" "${program#*=}"
+	done
+	for data in $DATA; do
+		from=${data#*=}
+		cp -R "$(go list -m -f '{{.Dir}}' "${from%%:*}")/${from#*:}" "$scratch/out/${data%%=*}"
 	done
 }
 

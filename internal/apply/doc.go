@@ -19,4 +19,7 @@
 //
 // Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI schema; the
 // untyped one does not, because a path element carries the keys of its list item.
+//
+// Migrate moves the ownership of fields before an apply and not after it: the apply then removes, in the same write, what the manifest no
+// longer gives. It leaves finalizers, owners and annotations of Crossplane, which the same program may keep on resources of its own.
 package apply

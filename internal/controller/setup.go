@@ -24,6 +24,7 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 		}
 	}
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
+	o.Claims = object.NewClaims()
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner, CrossNamespace: o.AllowCrossNamespaceReferences,
 		Kinds: []reference.Kind{kind(cluster), kind(namespaced)},

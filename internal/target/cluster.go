@@ -21,6 +21,8 @@ const selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
 
 // A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called concurrently.
 type Cluster struct {
+	server string
+
 	credentials *credentials // what it was connected with, which its users share
 
 	dynamic dynamic.Interface
@@ -49,6 +51,7 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 		cancel()
 		return nil, errors.New("cannot parse the server of the kubeconfig")
 	}
+	c.server = host.String()
 	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
 	cfg.Wrap(c.breaker.wrap)
 	if a.tokens != nil {
@@ -107,6 +110,9 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 	}
 	return c.dynamic.Resource(r).Namespace(namespace)
 }
+
+// Server returns the URL of the cluster, or of the workspace if it is one.
+func (c *Cluster) Server() string { return c.server }
 
 // Watches returns the watches of the cluster.
 func (c *Cluster) Watches() *watch.Set { return c.watches }

@@ -97,7 +97,7 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 // The owner is woken when the credentials change, when the cluster stops answering, and when it answers again. Errors satisfy
 // IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
-	creds, err := r.read(ctx, o, described)
+	creds, err := r.resolve(ctx, o, described)
 	if IsInvalidConnection(err) {
 		r.Release(o)
 	}
@@ -110,7 +110,7 @@ func (r *Registry) Connect(ctx context.Context, o watch.Owner, described commonv
 // Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it was connected with
 // last will do.
 func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
-	creds, err := r.read(ctx, o, described)
+	creds, err := r.resolve(ctx, o, described)
 	r.mu.Lock()
 	last := r.uses[o].last
 	r.mu.Unlock()
@@ -123,8 +123,8 @@ func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commo
 	return r.join(ctx, o, creds)
 }
 
-// read reads the credentials that a ProviderConfig names.
-func (r *Registry) read(ctx context.Context, o watch.Owner, described commonv1.Connection) (credentials, error) {
+// resolve reads all that a ProviderConfig names.
+func (r *Registry) resolve(ctx context.Context, o watch.Owner, described commonv1.Connection) (credentials, error) {
 	creds, err := r.credentials(ctx, o, described)
 	switch {
 	case IsUnreachable(err):

@@ -181,4 +181,9 @@ type AppliedRecord struct {
 
 	// fieldsHash is the hexadecimal SHA-256 of the fields of the resource on the target that this Object owns, with their values.
 	FieldsHash string `json:"fieldsHash"`
+
+	// fieldManager is the field manager the manifest was applied with, if it is not provider-kubernetes/ and the name of the Object:
+	// another Object of that name has the resource, too.
+	// +optional
+	FieldManager string `json:"fieldManager,omitempty"`
 }

@@ -23,21 +23,25 @@ type port struct {
 }
 
 // reserve finds the ports of a provider.
-func (p *Process) reserve() (err error) {
-	if p.health, err = findPort(); err != nil {
-		return err
+func (p *Process) reserve() error {
+	for _, to := range []**port{&p.health, &p.metrics, &p.webhook} {
+		found, err := findPort()
+		if err != nil {
+			p.release()
+			return err
+		}
+		*to = found
 	}
-	p.metrics, err = findPort()
-	if err != nil {
-		p.health.release()
-	}
-	return err
+	return nil
 }
 
 // release gives the ports of a provider up.
 func (p *Process) release() {
-	p.health.release()
-	p.metrics.release()
+	for _, held := range []*port{p.health, p.metrics, p.webhook} {
+		if held != nil {
+			held.release()
+		}
+	}
 }
 
 func findPort() (*port, error) {

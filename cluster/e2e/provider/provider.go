@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,8 +27,10 @@ type Options struct {
 	// variable KUBECONFIG and no flag.
 	Kubeconfig      []byte
 	KubeconfigByEnv bool
-	// Args are flags beside those for the kubeconfig and the two addresses.
+	// Args are flags beside those for the kubeconfig, the two addresses and the port of the webhook.
 	Args []string
+	// Env are variables, name=value, beside those of this process.
+	Env []string
 }
 
 // A Process is a provider that has been started. It may have ended.
@@ -36,6 +39,7 @@ type Process struct {
 	log     string
 	health  *port
 	metrics *port
+	webhook *port
 	exited  chan struct{} // closed when the process is gone
 }
 
@@ -52,8 +56,9 @@ func Start(o Options) (*Process, error) {
 	if err := p.reserve(); err != nil {
 		return nil, err
 	}
-	args := []string{"--metrics-bind-address=" + p.metrics.addr(), "--health-probe-bind-addr=" + p.health.addr()}
-	env := without(os.Environ(), "KUBECONFIG")
+	args := []string{"--metrics-bind-address=" + p.metrics.addr(), "--health-probe-bind-addr=" + p.health.addr(),
+		"--webhook-port=" + strconv.Itoa(p.webhook.number)}
+	env := append(without(os.Environ(), "KUBECONFIG"), o.Env...)
 	if o.KubeconfigByEnv {
 		env = append(env, "KUBECONFIG="+kubeconfig)
 	} else {
@@ -137,6 +142,9 @@ func (p *Process) Readyz() string { return "http://" + p.health.addr() + "/ready
 
 // Metrics is the URL of the metrics.
 func (p *Process) Metrics() string { return "http://" + p.metrics.addr() + "/metrics" }
+
+// Webhook is the address, host:port, of the webhook, if the program has one.
+func (p *Process) Webhook() string { return p.webhook.addr() }
 
 // without returns an environment without a variable.
 func without(env []string, name string) []string {

@@ -7,7 +7,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
@@ -55,7 +54,10 @@ func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 	if err := e.find(ctx, o); err != nil {
 		return false, err
 	}
-	return e.live != nil && ours(o, e.live), nil
+	if err := e.claim(ctx, o); err != nil {
+		return false, err
+	}
+	return e.live != nil && e.ours(o), nil
 }
 
 // locate finds how the target serves the kind, in another version if need be, and says whether it does.
@@ -73,13 +75,13 @@ func (e *external) locate() (bool, error) {
 	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
-// ours says whether a resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
+// ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
 // record that, by the fields it has applied.
-func ours(o Object, live *unstructured.Unstructured) bool {
-	if seen := identity(o); seen != nil && seen.GetUID() == live.GetUID() {
+func (e *external) ours(o Object) bool {
+	if seen := identity(o); seen != nil && seen.GetUID() == e.live.GetUID() {
 		return true
 	}
-	return apply.Manages(live, fieldManager(o))
+	return apply.Manages(e.live, e.manager)
 }
 
 // release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does not connect for
@@ -117,10 +119,10 @@ func (e *external) release(ctx context.Context, o Object) error {
 
 // withdraw takes back the fields an Object has applied to the resource. If the resource would be invalid without them, they stay.
 func (e *external) withdraw(ctx context.Context, o Object) error {
-	if !apply.Manages(e.live, fieldManager(o)) {
+	if !apply.Manages(e.live, e.manager) {
 		return nil
 	}
-	err := apply.Withdraw(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), e.live, fieldManager(o))
+	err := apply.Withdraw(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), e.live, e.manager)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // It is gone, and there may be a namesake.
 	}

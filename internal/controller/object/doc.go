@@ -34,4 +34,13 @@
 // A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid fields heal
 // without a sign that could be watched. Together, such retries are limited to 50 a second for each target. What can be watched is not
 // retried but waited for: credentials, a target that does not answer, a kind it does not serve.
+//
+// The field manager of an Object is its name, as in provider-kubernetes, whose fields are ours thereby. Only where another Object of that
+// name has the resource, too, is the later one told apart by its namespace. To name all by their namespaces was rejected: each takeover
+// would leave fields behind. See Claims.
+//
+// A resource that provider-kubernetes has applied client-side is migrated before it is applied. Whether it was is seen on the resource,
+// which is read once if the status hints at it and the watch does not show it, as it has no label yet. To go by the status alone was
+// rejected: it may lack managed fields. Of managers with a common name, only the annotation of a client-side apply tells that they were
+// a provider-kubernetes.
 package object

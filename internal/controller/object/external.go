@@ -49,6 +49,7 @@ type external struct {
 	manifest *unstructured.Unstructured
 	mapping  target.Mapping
 	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	manager  string                     // the field manager, known after look
 }
 
 // Observe looks at the resource and records what it sees in the status of the Object.
@@ -81,6 +82,9 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 		return e.preview(ctx, o)
 	}
 	if err := e.look(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if err := e.claim(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil {
@@ -153,7 +157,11 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if applied == nil || applied.ManifestHash != wanted {
 		return false, nil
 	}
-	held, err := apply.HashOwned(e.live, e.manifest, fieldManager(o))
+	legacy, err := e.options.legacy().Holds(e.live, e.manifest)
+	if err != nil || legacy {
+		return false, errors.Wrap(err, "cannot compare resource")
+	}
+	held, err := apply.HashOwned(e.live, e.manifest, e.manager)
 	if err != nil {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
@@ -191,7 +199,7 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	}
 	done(live)
 	e.live = live
-	if err := remember(o, e.manifest, live); err != nil {
+	if err := e.remember(o); err != nil {
 		return e.pass.fail(err)
 	}
 	if err := e.see(o); err != nil {

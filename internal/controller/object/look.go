@@ -32,6 +32,8 @@ func (e *external) look(ctx context.Context, o Object) error {
 		return e.ask(ctx)
 	case err != nil:
 		return errors.Wrap(err, "cannot look at resource")
+	case e.live == nil && owns && appliedByClient(o):
+		return e.ask(ctx) // It may only lack our label.
 	}
 	return nil
 }

@@ -1,9 +1,6 @@
 package object
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,20 +82,6 @@ func place(u *unstructured.Unstructured, m target.Mapping) error {
 		u.SetNamespace("")
 	}
 	return nil
-}
-
-// fieldManagerMax is the length of the longest field manager that API servers accept.
-const fieldManagerMax = 128
-
-// fieldManager returns the field manager of an Object. The end of a name that is too long gives way to a hash of the name.
-func fieldManager(o Object) string {
-	m := commonv1.FieldManagerPrefix + o.GetName()
-	if len(m) <= fieldManagerMax {
-		return m
-	}
-	sum := sha256.Sum256([]byte(o.GetName()))
-	hash := "-" + hex.EncodeToString(sum[:8])
-	return m[:fieldManagerMax-len(hash)] + hash
 }
 
 // identity returns what identifies the resource that an Object last saw, nil if it has seen none.

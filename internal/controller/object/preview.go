@@ -73,6 +73,9 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
+	if err := e.claim(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
 	if err := e.seePreviewed(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
@@ -130,7 +133,7 @@ func (e *external) comparison(o Object) (string, error) {
 	held := ""
 	if e.live != nil {
 		var err error
-		if held, err = apply.HashOwned(e.live, e.manifest, fieldManager(o)); err != nil {
+		if held, err = apply.HashOwned(e.live, e.manifest, e.manager); err != nil {
 			return "", errors.Wrap(err, "cannot compare resource")
 		}
 	}
@@ -146,7 +149,7 @@ func (e *external) comparison(o Object) (string, error) {
 // tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try, the manifest is laid
 // over the live resource here.
 func (e *external) tryApply(ctx context.Context, o Object) ([]commonv1.DiffOperation, xpv2.Condition, error) {
-	wanted, err := apply.DryRun(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, fieldManager(o))
+	wanted, err := apply.DryRun(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, e.manager)
 	doubt := ""
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !e.distrust(err):

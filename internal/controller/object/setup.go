@@ -53,6 +53,8 @@ type Options struct {
 	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side applied fields
 	// are ours.
 	LegacyFieldManagers []string
+	// Claims tell Objects of one name apart, in both scopes.
+	Claims *Claims
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
@@ -64,6 +66,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		o.Registry.Forget(owner)
 		o.Registry.Forget(formerOwner(owner))
 		o.References.Forget(owner)
+		o.Claims.release(owner)
 		drift.forget(owner)
 	}
 	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
@@ -72,6 +75,9 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		managed: newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
 		local:   m.GetClient(),
 		forget:  forget,
+	}
+	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
+		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)

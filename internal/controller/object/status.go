@@ -69,16 +69,19 @@ func withoutMetadata(content map[string]any, fields ...string) map[string]any {
 }
 
 // remember records what was applied.
-func remember(o Object, manifest, live *unstructured.Unstructured) error {
-	wanted, err := apply.HashManifest(manifest)
+func (e *external) remember(o Object) error {
+	wanted, err := apply.HashManifest(e.manifest)
 	if err != nil {
 		return errors.Wrap(err, "cannot record manifest")
 	}
-	held, err := apply.HashOwned(live, manifest, fieldManager(o))
+	held, err := apply.HashOwned(e.live, e.manifest, e.manager)
 	if err != nil {
 		return errors.Wrap(err, "cannot record resource")
 	}
 	o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: wanted, FieldsHash: held}
+	if e.manager != fieldManager(o) {
+		o.Observed().Applied.FieldManager = e.manager
+	}
 	return nil
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
 
-// write sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes the resource
+// send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes the resource
 // at this moment.
-func (e *external) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+func (e *external) send(ctx context.Context, o Object, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	c, p := e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), o.GetManagementPolicies()
 	switch {
 	case policy.Owns(p):
-		return apply.Apply(ctx, c, e.manifest, fieldManager(o))
+		return apply.Apply(ctx, c, e.manifest, e.manager)
 	case policy.Allows(p, xpv2.ManagementActionCreate):
-		return apply.Create(ctx, c, e.manifest, fieldManager(o))
+		return apply.Create(ctx, c, e.manifest, e.manager)
 	}
-	return apply.Update(ctx, c, e.manifest, apply.Target{UID: e.live.GetUID(), Manager: fieldManager(o)})
+	return apply.Update(ctx, c, e.manifest, apply.Target{UID: live.GetUID(), Manager: e.manager})
 }

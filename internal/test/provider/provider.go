@@ -50,7 +50,7 @@ func Start(t testing.TB, cfg *rest.Config, change ...func(*object.Options)) {
 		Options: xpcontroller.Options{
 			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers, Features: features,
 		},
-		Registry: registry,
+		Registry: registry, LegacyFieldManagers: []string{"a-former-provider"},
 	}
 	for _, f := range change {
 		f(&o)

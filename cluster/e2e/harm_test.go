@@ -1,0 +1,170 @@
+package e2e_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	audit "github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// snapshot returns the resource of each Object, by the name of the Object.
+func snapshot(t *testing.T, tc client.Client, all []*subject) map[string]*unstructured.Unstructured {
+	t.Helper()
+	found := map[string]*unstructured.Unstructured{}
+	for _, s := range all {
+		u, err := s.resource(t.Context(), tc)
+		if err != nil {
+			t.Fatalf("cannot get the resource of Object %s: %v", s.GetName(), err)
+		}
+		found[s.GetName()] = u
+	}
+	return found
+}
+
+// checkUnharmed checks that resources are what they were, but for who owns their fields: the same UID, generation and content.
+func checkUnharmed(t *testing.T, all []*subject, before, after map[string]*unstructured.Unstructured) {
+	t.Helper()
+	for _, s := range all {
+		was, is := before[s.GetName()], after[s.GetName()]
+		if s.shape.applies() {
+			checkOwned(t, s, is)
+			if updates(was, peerName) { // It has left the annotation, which counts as a change of a Deployment.
+				unstructured.RemoveNestedField(was.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+				unstructured.RemoveNestedField(was.Object, "metadata", "generation")
+				unstructured.RemoveNestedField(is.Object, "metadata", "generation")
+			}
+			unstructured.RemoveNestedField(is.Object, "metadata", "labels", commonv1.LabelKeyManaged)
+		}
+		for _, u := range []*unstructured.Unstructured{was, is} {
+			u.SetManagedFields(nil)
+			u.SetResourceVersion("")
+			for _, m := range []string{"labels", "annotations"} {
+				if content, _, _ := unstructured.NestedMap(u.Object, "metadata", m); len(content) == 0 {
+					unstructured.RemoveNestedField(u.Object, "metadata", m)
+				}
+			}
+		}
+		if diff := cmp.Diff(was.Object, is.Object); diff != "" {
+			t.Errorf("resource of Object %s after the takeover: -before, +after:\n%s", s.GetName(), diff)
+		}
+	}
+}
+
+// checkOwned checks that the fields of a resource are ours, and no longer the peer's.
+func checkOwned(t *testing.T, s *subject, u *unstructured.Unstructured) {
+	t.Helper()
+	if updates(u, peerName) {
+		t.Errorf("resource of Object %s: fields are still owned by %s", s.GetName(), peerName)
+	}
+	if s.shape.owns() && u.GetLabels()[commonv1.LabelKeyManaged] != commonv1.LabelValueManaged {
+		t.Errorf("resource of Object %s is not labelled", s.GetName())
+	}
+	if !slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == commonv1.FieldManagerPrefix+s.GetName() && e.Operation == metav1.ManagedFieldsOperationApply
+	}) {
+		t.Errorf("resource of Object %s is not ours: %v", s.GetName(), u.GetManagedFields())
+	}
+}
+
+// updates says whether a manager owns fields by update.
+func updates(u *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate
+	})
+}
+
+// checkRequests checks what a takeover costs: one apply for each Object that applies, one patch more if the peer has applied it
+// client-side, and one write of status on the control plane.
+func checkRequests(t *testing.T, m marks, all []*subject) {
+	t.Helper()
+	onTarget := writes(m.onTarget(t))
+	want, objects := map[string]int{}, map[string]int{}
+	for _, s := range all {
+		objects[s.GetName()] = 1
+		if s.shape.applies() {
+			want[s.GetName()] = 1
+		}
+		if s.shape.applies() && s.byClient {
+			want[s.GetName()]++
+		}
+	}
+	got := perName(onTarget)
+	if diff := cmp.Diff(want, got); diff != "" {
+		odd := slices.DeleteFunc(append(m.onTarget(t), m.onLocal(t)...), func(e audit.AuditEvent) bool { return got[e.Name] == want[e.Name] })
+		t.Errorf("writes to the target for each Object: -want, +got:\n%s\n%s", diff, odd)
+	}
+	var onLocal kube.Requests
+	for _, e := range writes(m.onLocal(t)) {
+		if e.Resource != "events" { // Some say that a resource was updated; there is a limit to their number.
+			onLocal = append(onLocal, e)
+		}
+	}
+	for name, n := range perName(onLocal) {
+		if n > objects[name] {
+			t.Errorf("writes to the control plane about %s: want at most %d, got %d", name, objects[name], n)
+		}
+	}
+	t.Logf("requests to the target: %v", m.onTarget(t).Count())
+	t.Logf("requests to the control plane: %v", m.onLocal(t).Count())
+}
+
+// shrink removes a field from manifests, however the peer had applied them, and waits until it has left the resources.
+func shrink(t *testing.T, c, tc client.Client, all []*subject) {
+	t.Helper()
+	plain := those(all, func(s *subject) bool { return strings.HasPrefix(s.GetName(), "plain-") })
+	for _, s := range plain {
+		u, err := s.resource(t.Context(), tc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object); err != nil {
+			t.Fatal(err)
+		}
+		s.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(u.GetNamespace(), u.GetName(), "color", "blue"))
+		if err := c.Update(t.Context(), s.Object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range plain {
+		kube.Eventually(t, soon, "the field to leave the resource of "+s.GetName(), func() (bool, string) {
+			u, err := s.resource(t.Context(), tc)
+			if err != nil {
+				return false, err.Error()
+			}
+			data, _, _ := unstructured.NestedStringMap(u.Object, "data")
+			return maps.Equal(data, map[string]string{"color": "blue"}), u.GetName()
+		})
+	}
+}
+
+// leave deletes all Objects, and checks that the resources of those that may delete go with them, and the others stay.
+func leave(t *testing.T, c, tc client.Client, all []*subject) {
+	t.Helper()
+	if err := each(len(all), func(i int) error { return c.Delete(t.Context(), all[i].Object) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		kube.Eventually(t, soon, "Object "+s.GetName()+" to go", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
+			return apierrors.IsNotFound(err), s.GetCondition(xpv2.TypeSynced).Message
+		})
+		u, err := s.resource(t.Context(), tc)
+		gone := apierrors.IsNotFound(err) || u.GetDeletionTimestamp() != nil // Namespaces take a controller to go.
+		if gone != s.shape.deletes() {
+			t.Errorf("resource of Object %s is gone: want %t, got %t", s.GetName(), s.shape.deletes(), gone)
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// kubectl is the manager of what people apply.
+const kubectl = "kubectl-client-side-apply"
+
+// A shape is what Objects look like that a takeover finds.
+type shape struct {
+	// manifest of the resource of an Object. The default is a ConfigMap.
+	manifest func(namespace, name string) build.Manifest
+	// with changes an Object of the default shape.
+	with func(o build.Object)
+	// before says what somebody else makes of the resource first, if anybody does.
+	before func(namespace, name string) *corev1.ConfigMap
+	// policies of the Object, all if nil.
+	policies xpv2.ManagementPolicies
+	// orphans says that the resource stays by deletionPolicy, or by policies where there is none.
+	orphans bool
+	// word is managementPolicy of an Object of version v1alpha1, which there is in the cluster scope only.
+	word commonv1.ManagementPolicy
+}
+
+// applies says whether an Object of the shape changes its resource.
+func (s shape) applies() bool {
+	if s.word != "" {
+		return s.word == commonv1.ManagementPolicyDefault || s.word == commonv1.ManagementPolicyObserveCreateUpdate
+	}
+	return s.policies == nil || slices.Contains(s.policies, xpv2.ManagementActionUpdate)
+}
+
+// owns says whether an Object of the shape may create and change its resource.
+func (s shape) owns() bool {
+	return s.applies() && (s.policies == nil || slices.Contains(s.policies, xpv2.ManagementActionCreate))
+}
+
+// deletes says whether the resource goes with an Object of the shape.
+func (s shape) deletes() bool {
+	if s.word != "" {
+		return s.word == commonv1.ManagementPolicyDefault || s.word == commonv1.ManagementPolicyObserveDelete
+	}
+	return !s.orphans && (s.policies == nil || slices.Contains(s.policies, xpv2.ManagementActionDelete))
+}
+
+func configMap(namespace, name string) build.Manifest {
+	return build.ConfigMap(namespace, name, "color", "blue", "shape", "round")
+}
+
+// foreign returns a ConfigMap that is there before its Object, applied by kubectl.
+func foreign(namespace, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"theirs": "yes"}},
+		Data:       map[string]string{"theirs": "yes"},
+	}
+}
+
+// annotated returns it with what kubectl leaves.
+func annotated(namespace, name string) *corev1.ConfigMap {
+	cm := foreign(namespace, name)
+	cm.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"apiVersion":"v1","kind":"ConfigMap","data":{"theirs":"yes"}}`}
+	return cm
+}
+
+func shapes() map[string]shape {
+	observe, create, update, remove := xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate, xpv2.ManagementActionDelete
+	return map[string]shape{
+		"plain":      {},
+		"secret":     {manifest: secretManifest},
+		"service":    {manifest: serviceManifest},
+		"deployment": {manifest: deploymentManifest},
+		// To delete these two would need a controller on the target.
+		"namespace": {manifest: namespaceManifest, policies: xpv2.ManagementPolicies{observe, create, update}},
+		"foreground": {policies: xpv2.ManagementPolicies{observe, create, update}, with: func(o build.Object) {
+			o.Desired().ForProvider.DeletionPropagationPolicy = metav1.DeletePropagationForeground
+		}},
+		"watch":          {with: func(o build.Object) { o.Desired().Watch = true }},
+		"orphan":         {with: orphan, orphans: true},
+		"adopted":        {before: foreign},
+		"adopted-of-cli": {before: annotated},
+		"observe":        {before: foreign, policies: xpv2.ManagementPolicies{observe}},
+		"observe-delete": {before: foreign, policies: xpv2.ManagementPolicies{observe, remove}},
+		"never-delete":   {policies: xpv2.ManagementPolicies{observe, create, update}},
+		"update":         {before: foreign, policies: xpv2.ManagementPolicies{observe, update}},
+		"create-delete":  {policies: xpv2.ManagementPolicies{observe, create, remove}},
+		"create":         {policies: xpv2.ManagementPolicies{observe, create}},
+		"no-late-init":   {policies: xpv2.ManagementPolicies{observe, create, update, remove}},
+		"word-default":   {word: commonv1.ManagementPolicyDefault},
+		"word-keep":      {word: commonv1.ManagementPolicyObserveCreateUpdate},
+		"word-delete":    {word: commonv1.ManagementPolicyObserveDelete, before: foreign},
+		"word-observe":   {word: commonv1.ManagementPolicyObserve, before: foreign},
+	}
+}
+
+func orphan(o build.Object) {
+	if o, ok := o.(*objectv1alpha2.Object); ok {
+		o.Spec.DeletionPolicy = xpv2.DeletionOrphan
+		return
+	}
+	o.SetManagementPolicies(xpv2.ManagementPolicies{
+		xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate, xpv2.ManagementActionLateInitialize,
+	})
+}
+
+func manifestOf(apiVersion, kind, namespace, name string, content map[string]any) build.Manifest {
+	metadata := map[string]any{"name": name, "labels": map[string]any{"app": name}}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	content["apiVersion"], content["kind"], content["metadata"] = apiVersion, kind, metadata
+	return content
+}
+
+func secretManifest(namespace, name string) build.Manifest {
+	return manifestOf("v1", "Secret", namespace, name, map[string]any{"type": "Opaque", "data": map[string]any{"password": "aHVudGVy"}})
+}
+
+func serviceManifest(namespace, name string) build.Manifest {
+	return manifestOf("v1", "Service", namespace, name, map[string]any{"spec": map[string]any{
+		"type": "NodePort", "selector": map[string]any{"app": name}, "ports": []any{map[string]any{"name": "web", "port": 80}},
+	}})
+}
+
+func deploymentManifest(namespace, name string) build.Manifest {
+	labels := map[string]any{"app": name}
+	return manifestOf("apps/v1", "Deployment", namespace, name, map[string]any{"spec": map[string]any{
+		"selector": map[string]any{"matchLabels": labels},
+		"template": map[string]any{
+			"metadata": map[string]any{"labels": labels},
+			"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "example.org/web:1"}}},
+		},
+	}})
+}
+
+func namespaceManifest(_, name string) build.Manifest {
+	return manifestOf("v1", "Namespace", "", name, map[string]any{})
+}
+
+// A subject is an Object that is taken over. Its resource has its name.
+type subject struct {
+	build.Object
+
+	shape shape
+	// byServer and byClient say how the peer has applied it: by server-side apply, client-side, or first the one and then the other.
+	byServer, byClient bool
+}
+
+// newSubject returns an Object of a shape and a scope, with its resource in a namespace.
+func newSubject(sc build.Scope, s shape, config, namespace, name string) *subject {
+	manifest := configMap
+	if s.manifest != nil {
+		manifest = s.manifest
+	}
+	o := &subject{shape: s, Object: sc.Object(config, name, config, manifest(namespace, name))}
+	if s.policies != nil {
+		o.SetManagementPolicies(s.policies)
+	}
+	if s.with != nil {
+		s.with(o.Object)
+	}
+	return o
+}
+
+// create creates the Object unless it exists, and before it what others have made of its resource.
+func (s *subject) create(ctx context.Context, c, tc client.Client, namespace string) error {
+	if s.GetUID() != "" {
+		return nil
+	}
+	if s.shape.before != nil {
+		cm := s.shape.before(namespace, s.GetName())
+		if err := client.IgnoreAlreadyExists(tc.Create(ctx, cm, client.FieldOwner(kubectl))); err != nil {
+			return err
+		}
+	}
+	if s.shape.word == "" {
+		return client.IgnoreAlreadyExists(c.Create(ctx, s.Object))
+	}
+	old, err := s.inOldVersion()
+	if err != nil {
+		return err
+	}
+	return client.IgnoreAlreadyExists(c.Create(ctx, old))
+}
+
+// inOldVersion returns the Object as a user of version v1alpha1 writes it.
+func (s *subject) inOldVersion() (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.Object)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetAPIVersion("kubernetes.crossplane.io/v1alpha1")
+	u.SetKind(commonv1.ObjectKind)
+	unstructured.RemoveNestedField(content, "status")
+	unstructured.RemoveNestedField(content, "spec", "readiness")
+	return u, unstructured.SetNestedField(content, string(s.shape.word), "spec", "managementPolicy")
+}
+
+// resource returns the resource of the Object, as it is on the target.
+func (s *subject) resource(ctx context.Context, tc client.Client) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(s.Desired().ForProvider.Manifest.Raw); err != nil {
+		return nil, err
+	}
+	return u, tc.Get(ctx, client.ObjectKeyFromObject(u), u)
+}
+
+// subjects returns Objects of every shape in every scope it exists in, some of each applied in every way.
+func subjects(config, namespace string) []*subject {
+	var all []*subject
+	for round, how := range []subject{
+		{byServer: true}, {byServer: true}, {byClient: true}, {byClient: true}, {byServer: true, byClient: true}, {byServer: true, byClient: true},
+	} {
+		for name, s := range shapes() {
+			for _, sc := range build.Scopes() {
+				if s.word != "" && sc.Name != build.Cluster().Name {
+					continue
+				}
+				o := newSubject(sc, s, config, namespace, fmt.Sprintf("%s-%d-%s", name, round, strings.ToLower(sc.Name)))
+				o.byServer, o.byClient = how.byServer, how.byClient
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,134 @@
+package e2e_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestTakeover shows that this provider, started where provider-kubernetes has been stopped, takes over its Objects and harms nothing.
+func TestTakeover(t *testing.T) {
+	p := newPeer(t)
+	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
+	p.install(t, c, "https://127.0.0.1:1/convert")
+	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+	config, namespace := credentials(t, c), target.Namespace(t)
+	for _, s := range build.Scopes() {
+		connect(t, c, s, config)
+	}
+	all := subjects(config, namespace)
+	legacy(t, p, c, tc, all, namespace)
+	before := snapshot(t, tc, all)
+
+	m, begin := mark(t), time.Now()
+	local.InstallCRDs(t, ourCRDs)
+	awaitSchema(t, c, config)
+	process := start(t)
+	awaitTaken(t, c, all)
+	t.Logf("%d Objects taken over in %s", len(all), time.Since(begin))
+	awaitSilence(t)
+	awaitSynced(t, c, all)
+	checkUnharmed(t, all, before, snapshot(t, tc, all))
+	checkRequests(t, m, all)
+
+	process.Kill()
+	m = mark(t)
+	start(t)
+	awaitSilence(t)
+	if got := writes(append(m.onTarget(t), m.onLocal(t)...)); len(got) > 0 {
+		t.Errorf("writes after the next start: want none, got\n%s", got)
+	}
+	shrink(t, c, tc, all)
+	leave(t, c, tc, all)
+}
+
+// awaitSchema waits until the control plane knows fields which provider-kubernetes does not have: until then it would drop them.
+func awaitSchema(t *testing.T, c client.Client, namespace string) {
+	t.Helper()
+	for _, s := range build.Scopes() {
+		kube.Eventually(t, soon, "the schema to be ours", func() (bool, string) {
+			o := s.Object(namespace, "probe", namespace, build.ConfigMap(namespace, "probe"))
+			o.Desired().UnreachableTarget = commonv1.UnreachableTargetWait
+			err := c.Create(t.Context(), o, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+			return err == nil, fmt.Sprint(err)
+		})
+	}
+}
+
+var ourCRDs = filepath.Join("..", "..", "package", "crds")
+
+// legacy lets provider-kubernetes make all Objects: some by server-side apply, some client-side, and some first in one way, then in the
+// other.
+func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace string) {
+	t.Helper()
+	byServer := func(s *subject) bool { return s.byServer }
+	byClient := func(s *subject) bool { return s.byClient }
+	run := func(some []*subject, args ...string) {
+		process := p.start(t, c, append(args, "--enable-watches", "--poll=2s")...)
+		kube.Eventually(t, soon, "all Objects to be created", func() (bool, string) { // The webhook of the peer takes a moment.
+			err := each(len(some), func(i int) error { return some[i].create(t.Context(), c, tc, namespace) })
+			return err == nil, fmt.Sprint(err)
+		})
+		awaitSynced(t, c, some)
+		if err := process.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	run(those(all, byServer))
+	byServerOnly := those(all, func(s *subject) bool { return !s.byClient })
+	pause(t, c, byServerOnly, `"true"`)
+	run(those(all, byClient), "--no-enable-server-side-apply")
+	pause(t, c, byServerOnly, "null")
+}
+
+func those(all []*subject, wanted func(*subject) bool) []*subject {
+	return slices.DeleteFunc(slices.Clone(all), func(s *subject) bool { return !wanted(s) })
+}
+
+// pause pauses Objects, or lets them go on.
+func pause(t *testing.T, c client.Client, some []*subject, paused string) {
+	t.Helper()
+	for _, s := range some {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"crossplane.io/paused":`+paused+`}}}`))
+		if err := c.Patch(t.Context(), s.Object, patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitSynced waits until all Objects are Synced and Ready.
+func awaitSynced(t *testing.T, c client.Client, some []*subject) {
+	t.Helper()
+	for _, s := range some {
+		awaitReady(t, c, s.Object)
+		if synced := s.GetCondition(xpv2.TypeSynced); synced.Status != corev1.ConditionTrue {
+			t.Errorf("Object %s is not synced: %s", s.GetName(), synced.Message)
+		}
+	}
+}
+
+// awaitTaken waits until all Objects that apply have been applied by us.
+func awaitTaken(t *testing.T, c client.Client, all []*subject) {
+	t.Helper()
+	for _, s := range those(all, func(s *subject) bool { return s.shape.applies() }) {
+		kube.Eventually(t, soon, "Object "+s.GetName()+" to be taken over", func() (bool, string) {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object); err != nil {
+				return false, err.Error()
+			}
+			return s.Observed().Applied != nil, s.GetCondition(xpv2.TypeSynced).Message
+		})
+	}
+}

@@ -1,0 +1,138 @@
+package apply
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
+
+// entry returns what a manager owns, given as JSON.
+func entry(name string, op metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: name, Operation: op, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+}
+
+// fieldsOf returns the fields of each manager and operation as JSON.
+func fieldsOf(t *testing.T, entries []metav1.ManagedFieldsEntry) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for _, e := range entries {
+		s := &fieldpath.Set{}
+		if err := s.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.ToJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[e.Manager+" "+string(e.Operation)] = string(b)
+	}
+	return got
+}
+
+func TestMigrated(t *testing.T) {
+	const (
+		annotation = `"f:annotations":{".":{},"f:kubectl.kubernetes.io/last-applied-configuration":{}}`
+		finalizers = `"f:finalizers":{".":{},"v:\"example.org/kept\"":{}}`
+		manifest   = `{"metadata":{"name":"x"},"data":{"a":"1"}}`
+	)
+	l := Legacy{Names: []string{"legacy"}, Signed: []string{"common"}}
+	for name, tc := range map[string]struct {
+		reason   string
+		entries  []metav1.ManagedFieldsEntry
+		manifest string
+		holds    bool
+		want     map[string]string
+	}{
+		"Updated": {
+			reason:   "Fields a legacy manager has updated become applied ones, beside those of others.",
+			entries:  []metav1.ManagedFieldsEntry{entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`)},
+			manifest: manifest, holds: true,
+			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{}}}`, "other Update": `{"f:data":{"f:b":{}}}`},
+		},
+		"AppliedToo": {
+			reason:   "What was applied already is kept.",
+			entries:  []metav1.ManagedFieldsEntry{entry(manager, applied, `{"f:data":{"f:b":{}}}`), entry("legacy", update, `{"f:data":{"f:a":{}}}`)},
+			manifest: manifest, holds: true,
+			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{},"f:b":{}}}`},
+		},
+		"Unsigned": {
+			reason:   "A manager with a common name counts only if it has left the annotation of a client-side apply.",
+			entries:  []metav1.ManagedFieldsEntry{entry("common", update, `{"f:data":{"f:a":{}}}`)},
+			manifest: manifest,
+			want:     map[string]string{"common Update": `{"f:data":{"f:a":{}}}`},
+		},
+		"Signed": {
+			reason:   "With the annotation it does.",
+			entries:  []metav1.ManagedFieldsEntry{entry("common", update, `{"f:data":{"f:a":{}},"f:metadata":{`+annotation+`}}`)},
+			manifest: manifest, holds: true,
+			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{}},"f:metadata":{` + annotation + `}}`},
+		},
+		"AnnotationOfKubectl": {
+			reason: "The annotation stays with kubectl if kubectl has written it.",
+			entries: []metav1.ManagedFieldsEntry{
+				entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("kubectl-client-side-apply", update, `{"f:metadata":{`+annotation+`}}`),
+			},
+			manifest: manifest, holds: true,
+			want: map[string]string{
+				manager + " Apply": `{"f:data":{"f:a":{}}}`, "kubectl-client-side-apply Update": `{"f:metadata":{` + annotation + `}}`,
+			},
+		},
+		"Bookkeeping": {
+			reason: "Finalizers, owners and annotations of Crossplane, which no manifest gave, are not taken from whom they serve.",
+			entries: []metav1.ManagedFieldsEntry{
+				entry("legacy", update, `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},`+finalizers+`}}`),
+			},
+			manifest: manifest,
+			want: map[string]string{
+				"legacy Update": `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},` + finalizers + `}}`,
+			},
+		},
+		"BookkeepingAmongOthers": {
+			reason:   "They stay where they are when the other fields of the entry move.",
+			entries:  []metav1.ManagedFieldsEntry{entry("legacy", update, `{"f:data":{"f:a":{}},"f:metadata":{`+finalizers+`}}`)},
+			manifest: manifest, holds: true,
+			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{}}}`, "legacy Update": `{"f:metadata":{` + finalizers + `}}`},
+		},
+		"BookkeepingGiven": {
+			reason:   "What the manifest gives moves, whatever it is.",
+			entries:  []metav1.ManagedFieldsEntry{entry("legacy", update, `{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`)},
+			manifest: `{"metadata":{"annotations":{"crossplane.io/external-name":"x"}}}`, holds: true,
+			want: map[string]string{manager + " Apply": `{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`},
+		},
+		"Applied": {
+			reason:   "What a manager of that name has applied is its own.",
+			entries:  []metav1.ManagedFieldsEntry{entry("legacy", applied, `{"f:data":{"f:a":{}}}`)},
+			manifest: manifest,
+			want:     map[string]string{"legacy Apply": `{"f:data":{"f:a":{}}}`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := Migration{Live: &unstructured.Unstructured{Object: map[string]any{}}, Manifest: &unstructured.Unstructured{}, Manager: manager}
+			m.Live.SetManagedFields(tc.entries)
+			if err := json.Unmarshal([]byte(tc.manifest), &m.Manifest.Object); err != nil {
+				t.Fatal(err)
+			}
+			holds, err := l.Holds(m.Live, m.Manifest)
+			if err != nil || holds != tc.holds {
+				t.Errorf("%s\nHolds: want %t, got %t and error %v", tc.reason, tc.holds, holds, err)
+			}
+			got, err := l.migrated(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, fieldsOf(t, got)); diff != "" {
+				t.Errorf("%s\nmanaged fields: -want, +got:\n%s", tc.reason, diff)
+			}
+			m.Live.SetManagedFields(got)
+			if again, err := l.Holds(m.Live, m.Manifest); err != nil || again {
+				t.Errorf("%s\nHolds after the migration: want false, got %t and error %v", tc.reason, again, err)
+			}
+		})
+	}
+}

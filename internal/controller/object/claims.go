@@ -1,0 +1,208 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// indexName is the index of Objects by their name, in all namespaces.
+const indexName = "name"
+
+// Claims say which Object holds the field manager of its name on a resource, where Objects of one name meet. An API server knows managers
+// by their names only: with one name, each would take the other's fields away.
+//
+// The manager belongs to whom the status says has applied the resource with it, else to whom it says has seen the resource, and among
+// those to the oldest; if to none, to whoever is first. That needs a look at other Objects only until the own status says it.
+type Claims struct {
+	mu      sync.Mutex
+	holders map[spot]watch.Owner
+	spots   map[watch.Owner]spot
+	listers []func(ctx context.Context, name string) ([]resource.Managed, error)
+}
+
+// A spot is where Objects of one name can meet: a resource, whether it exists or not.
+type spot struct {
+	types.NamespacedName
+
+	server string
+	kind   schema.GroupKind
+	object string
+}
+
+// NewClaims returns Claims of no Object.
+func NewClaims() *Claims {
+	return &Claims{holders: map[spot]watch.Owner{}, spots: map[watch.Owner]spot{}}
+}
+
+// include adds the Objects of a kind to those that may meet.
+func (c *Claims) include(mgr ctrl.Manager, kind client.Object, newList func() resource.ManagedList) error {
+	byName := func(obj client.Object) []string { return []string{obj.GetName()} }
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), kind, indexName, byName); err != nil {
+		return errors.Wrap(err, "cannot index by name")
+	}
+	local := mgr.GetClient()
+	c.listers = append(c.listers, func(ctx context.Context, name string) ([]resource.Managed, error) {
+		l := newList()
+		err := local.List(ctx, l, client.MatchingFields{indexName: name}, client.UnsafeDisableDeepCopy) // They are only read.
+		return l.GetItems(), errors.Wrap(err, "cannot list Objects")
+	})
+	return nil
+}
+
+// hold says whether an owner holds a spot, which it gets if nobody has it.
+func (c *Claims) hold(o watch.Owner, s spot) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if holder, ok := c.holders[s]; ok {
+		return holder == o
+	}
+	c.drop(o)
+	c.holders[s], c.spots[o] = o, s
+	return true
+}
+
+// held says whether an owner holds a spot, and whether somebody else does.
+func (c *Claims) held(o watch.Owner, s spot) (mine, others bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	holder, ok := c.holders[s]
+	return ok && holder == o, ok && holder != o
+}
+
+// release gives up what an owner holds.
+func (c *Claims) release(o watch.Owner) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(o)
+}
+
+// drop gives up what an owner holds. The caller holds the lock.
+func (c *Claims) drop(o watch.Owner) {
+	if s, ok := c.spots[o]; ok {
+		delete(c.holders, s)
+		delete(c.spots, o)
+	}
+}
+
+// namesakes returns the other Objects of an Object's name that may apply. They are shared and must not be changed.
+func (c *Claims) namesakes(ctx context.Context, o Object) ([]Object, error) {
+	var found []Object
+	for _, list := range c.listers {
+		items, err := list(ctx, o.GetName())
+		if err != nil {
+			return nil, err
+		}
+		for _, mg := range items {
+			other, ok := mg.(Object)
+			if ok && other.GetUID() != o.GetUID() && mayApply(other) {
+				found = append(found, other)
+			}
+		}
+	}
+	return found, nil
+}
+
+// mayApply says whether an Object may apply its manifest, or might before it was paused.
+func mayApply(o Object) bool {
+	p := o.GetManagementPolicies()
+	return len(p) == 0 || policy.Allows(p, xpv2.ManagementActionUpdate)
+}
+
+// claim finds the field manager of an Object on its resource.
+func (e *external) claim(ctx context.Context, o Object) error {
+	s := spot{
+		NamespacedName: name(e.manifest), server: e.cluster.Server(), kind: e.manifest.GroupVersionKind().GroupKind(), object: o.GetName(),
+	}
+	alone, err := e.alone(ctx, o, s)
+	if err != nil {
+		return errors.Wrap(err, "cannot find the field manager")
+	}
+	if alone && mayApply(o) {
+		alone = e.options.Claims.hold(e.owner, s)
+	}
+	e.manager = fieldManager(o)
+	if !alone {
+		e.options.Claims.release(e.owner)
+		e.manager = ownFieldManager(o)
+	}
+	return nil
+}
+
+// alone says whether nobody else has the manager of an Object's name on its resource.
+func (e *external) alone(ctx context.Context, o Object, s spot) (bool, error) {
+	if mine, others := e.options.Claims.held(e.owner, s); mine || others {
+		return mine, nil
+	}
+	if applied := o.Observed().Applied; applied != nil && e.seen(o, s) {
+		return applied.FieldManager != ownFieldManager(o), nil
+	}
+	namesakes, err := e.options.Claims.namesakes(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	if e.live == nil && slices.ContainsFunc(namesakes, func(n Object) bool { return isAt(n, s) }) {
+		// The watch does not show a resource that lacks our label, which it does until we have applied it once.
+		if err := e.ask(ctx); err != nil {
+			return false, err
+		}
+	}
+	if e.live == nil {
+		return true, nil
+	}
+	uid := e.live.GetUID()
+	return !slices.ContainsFunc(namesakes, func(n Object) bool { return precedes(n, o, uid) }), nil
+}
+
+// seen says whether the resource is the one an Object last saw.
+func (e *external) seen(o Object, s spot) bool {
+	return isAt(o, s) && (e.live == nil || identity(o).GetUID() == e.live.GetUID())
+}
+
+// isAt says whether an Object has last seen a resource that has the name and kind of a spot, on whatever server.
+func isAt(o Object, s spot) bool {
+	id := identity(o)
+	return id != nil && name(id) == s.NamespacedName && id.GroupVersionKind().GroupKind() == s.kind
+}
+
+// precedes says whether an Object has the field manager of its name on a resource before another of that name has it.
+func precedes(a, b Object, uid types.UID) bool {
+	ra, rb := rank(a, uid), rank(b, uid)
+	if ra != rb || ra == 0 {
+		return ra > rb
+	}
+	ta, tb := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if !ta.Equal(&tb) {
+		return ta.Before(&tb)
+	}
+	return a.GetUID() < b.GetUID()
+}
+
+// rank returns 2 if an Object has applied a resource with the manager of its name, 1 if it may have before it came to us, 0 if not.
+func rank(o Object, uid types.UID) int {
+	if !bytes.Contains(o.Observed().Manifest.Raw, []byte(uid)) { // It costs less than to decode it.
+		return 0
+	}
+	id, applied := identity(o), o.Observed().Applied
+	switch {
+	case id == nil || id.GetUID() != uid:
+		return 0
+	case applied == nil:
+		return 1
+	case applied.FieldManager == "":
+		return 2
+	}
+	return 0
+}

@@ -1,0 +1,190 @@
+package object_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// pairs are scopes of two Objects that can have the same name.
+func pairs() map[string][2]build.Scope {
+	return map[string][2]build.Scope{
+		"TwoNamespaces":        {build.Namespaced(), build.Namespaced()},
+		"ClusterAndNamespaced": {build.Cluster(), build.Namespaced()},
+		"NamespacedAndCluster": {build.Namespaced(), build.Cluster()},
+	}
+}
+
+// short returns a name for Objects of a test from that of a namespace.
+func short(namespace string) string { return "app-" + namespace[len(namespace)-5:] }
+
+// namesakes returns two Objects of one name, each with a field of its own on one ConfigMap, and with credentials of its own.
+func namesakes(t *testing.T, c client.Client, scopes [2]build.Scope, tns string) (first, second build.Object) {
+	t.Helper()
+	var both [2]build.Object
+	for i, key := range []string{"first", "second"} {
+		ns, pc := connect(t, c, scopes[i], targetUser(t))
+		both[i] = scopes[i].Object(ns, short(tns), pc, build.ConfigMap(tns, "settings", key, "yes"))
+	}
+	return both[0], both[1]
+}
+
+// TestNamesakesShareAResource shows that Objects of one name, in two namespaces or two scopes, keep each its fields of one resource.
+// Defect 2a.8 of provider-kubernetes.
+func TestNamesakesShareAResource(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	for name, scopes := range pairs() {
+		t.Run(name, func(t *testing.T) {
+			tns := target.Namespace(t)
+			key := types.NamespacedName{Namespace: tns, Name: "settings"}
+			first, second := namesakes(t, c, scopes, tns)
+			create(t, c, first, second)
+			awaitReady(t, c, first)
+			awaitReady(t, c, second)
+			both := map[string]string{"first": "yes", "second": "yes"}
+			cm := awaitData(t, tc, key, both)
+			awaitObserved(t, c, first, both)
+			awaitObserved(t, c, second, both)
+			plain := commonv1.FieldManagerPrefix + short(tns)
+			apart := []string{plain + "@" + first.GetNamespace(), plain + "@" + second.GetNamespace()}
+			managers := slices.Sorted(maps.Keys(dataManagers(t, cm)))
+			if len(managers) != 2 || managers[0] != plain || !slices.Contains(apart, managers[1]) {
+				t.Errorf("owners of data: want %s and one of %v, got %v", plain, apart, managers)
+			}
+			staysUnwritten(t, c, first, second)
+
+			setManifest(t, c, first, build.ConfigMap(tns, "settings", "first", "again"))
+			awaitData(t, tc, key, map[string]string{"first": "again", "second": "yes"})
+			setManifest(t, c, second, build.ConfigMap(tns, "settings", "other", "yes"))
+			awaitData(t, tc, key, map[string]string{"first": "again", "other": "yes"})
+
+			remove(t, c, second)
+			awaitGone(t, c, second)
+			awaitData(t, tc, key, map[string]string{"first": "again"})
+			remove(t, c, first)
+			awaitGone(t, c, first)
+			awaitGone(t, tc, cm)
+		})
+	}
+}
+
+// TestNamesakesAtOnce shows that it does not take time between the two: none of the fields is ever taken away.
+func TestNamesakesAtOnce(t *testing.T) {
+	const rounds = 10
+	c, tc := provide(t), target.Client(t)
+	for name, scopes := range pairs() {
+		t.Run(name, func(t *testing.T) {
+			for range rounds {
+				tns := target.Namespace(t)
+				first, second := namesakes(t, c, scopes, tns)
+				mark := target.Audit(t).Mark()
+				if err := each(first, second, func(o build.Object) error { return c.Create(t.Context(), o) }); err != nil {
+					t.Fatal(err)
+				}
+				awaitReady(t, c, first)
+				awaitReady(t, c, second)
+				awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"first": "yes", "second": "yes"})
+				got := 0
+				for _, e := range target.Audit(t).Since(mark).By(user) {
+					if e.Verb == "patch" && e.Namespace == tns {
+						got++
+					}
+				}
+				if got != 2 {
+					t.Errorf("writes to the target: want one for each Object, got %d", got)
+				}
+			}
+		})
+	}
+}
+
+// each calls a function for two Objects at once.
+func each(a, b build.Object, f func(build.Object) error) error {
+	other := make(chan error, 1)
+	go func() { other <- f(b) }()
+	err := f(a)
+	if e := <-other; err == nil {
+		err = e
+	}
+	return err
+}
+
+// TestStrangersKeepTheName shows that Objects of one name with resources of their own, or with one they only look at, are not told apart.
+func TestStrangersKeepTheName(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	for name, scopes := range pairs() {
+		t.Run(name, func(t *testing.T) {
+			tns := target.Namespace(t)
+			first, second := namesakes(t, c, scopes, tns)
+			second.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(tns, "others", "second", "yes"))
+			ns, pc := connect(t, c, build.Namespaced(), targetUser(t))
+			reader := build.Namespaced().Object(ns, short(tns), pc, build.ConfigMap(tns, "settings"))
+			reader.SetManagementPolicies(observeOnly)
+			create(t, c, reader, second, first)
+			for _, o := range []build.Object{first, second, reader} {
+				awaitReady(t, c, o)
+			}
+			for _, name := range []string{"settings", "others"} {
+				cm := &corev1.ConfigMap{}
+				if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: name}, cm); err != nil {
+					t.Fatal(err)
+				}
+				got := slices.Collect(maps.Keys(dataManagers(t, cm)))
+				if diff := cmp.Diff([]string{commonv1.FieldManagerPrefix + short(tns)}, got); diff != "" {
+					t.Errorf("owners of the data of %s: -want, +got:\n%s", name, diff)
+				}
+			}
+
+			// One that comes to the resource of the other later is told apart, and takes nothing from it.
+			setManifest(t, c, second, build.ConfigMap(tns, "settings", "second", "yes"))
+			both := map[string]string{"first": "yes", "second": "yes"}
+			awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, both)
+			awaitObserved(t, c, first, both)
+			awaitObserved(t, c, second, both)
+			if got := first.Observed().Applied.FieldManager; got != "" {
+				t.Errorf("recorded field manager of who was first: want none, got %s", got)
+			}
+			if got := second.Observed().Applied.FieldManager; !strings.Contains(got, "@") {
+				t.Errorf("recorded field manager of who came later: want one of its own, got %q", got)
+			}
+		})
+	}
+}
+
+// TestNamesakeThatNeverApplied shows that an Object which was deleted before it could apply anything leaves the resource that another of its
+// name has made.
+func TestNamesakeThatNeverApplied(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	for name, scopes := range pairs() {
+		t.Run(name, func(t *testing.T) {
+			tns := target.Namespace(t)
+			first, second := namesakes(t, c, scopes, tns)
+			create(t, c, first)
+			awaitReady(t, c, first)
+			cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"first": "yes"})
+			second.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+			second.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+			create(t, c, second)
+			remove(t, c, second)
+			unpause(t, c, second)
+			awaitGone(t, c, second)
+			kube.Throughout(t, calm, "the resource is left alone", func() (bool, string) {
+				got := &corev1.ConfigMap{}
+				if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), got); err != nil {
+					return false, err.Error()
+				}
+				return got.GetUID() == cm.GetUID(), "it was made again"
+			})
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package object_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSchemaChangesUnderASettledObject shows that an Object stays settled when the target comes to store its manifest in another way,
+// here with another default inside of what it applies, and that it still notices drift.
+// Defect 2a.6 of provider-kubernetes.
+func TestSchemaChangesUnderASettledObject(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		crd := gadgets(tns + ".example.org")
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("red")
+		create(t, tc, crd)
+		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
+		o := s.Object(ns, tns, pc, build.Manifest{
+			"apiVersion": tns + ".example.org/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": tns},
+			"spec": map[string]any{"part": map[string]any{"size": "small"}},
+		})
+		create(t, c, o)
+		awaitReady(t, c, o)
+		mark := target.Audit(t).Mark()
+
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green")
+		if err := tc.Update(t.Context(), crd); err != nil {
+			t.Fatal(err)
+		}
+		gadget := parse(t, `{"apiVersion":"`+tns+`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
+		touched := 0
+		setPart(t, tc, gadget, map[string]any{"color": nil}) // Which makes the server store its new default.
+		awaitPart(t, tc, gadget, map[string]any{"size": "small", "color": "green"})
+		kube.Throughout(t, calm, "the Object stays settled", func() (bool, string) {
+			touched++
+			touch(t, c, o, touched)
+			got := target.Audit(t).Since(mark).By(tns).Count()["patch gadgets."+tns+".example.org"]
+			return got == 0, strconv.Itoa(got) + " writes"
+		})
+		awaitReady(t, c, o)
+		setPart(t, tc, gadget, map[string]any{"size": "large"})
+		awaitPart(t, tc, gadget, map[string]any{"size": "small", "color": "green"})
+		awaitReady(t, c, o)
+	})
+}
+
+// partsOf returns a schema in which a part has a default color.
+func partsOf(color string) *apiextensionsv1.JSONSchemaProps {
+	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+	}
+	part := object(map[string]apiextensionsv1.JSONSchemaProps{
+		"size": {Type: "string"}, "color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
+	})
+	spec := object(map[string]apiextensionsv1.JSONSchemaProps{"part": part})
+	all := object(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
+	return &all
+}
+
+func setPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, part map[string]any) {
+	t.Helper()
+	patch := build.Raw(build.Manifest{"spec": map[string]any{"part": part}})
+	if err := tc.Patch(t.Context(), gadget, client.RawPatch(types.MergePatchType, patch.Raw), &client.PatchOptions{FieldManager: "somebody"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func awaitPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, want map[string]any) {
+	t.Helper()
+	kube.Eventually(t, soon, "the part", func() (bool, string) {
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
+			return false, err.Error()
+		}
+		got, _, _ := unstructured.NestedMap(gadget.Object, "spec", "part")
+		return cmp.Equal(want, got), cmp.Diff(want, got)
+	})
+}
+
+// TestRetargetedObject shows that an Object whose ProviderConfig comes to mean other credentials is not taken for settled by what it has
+// applied before, but by what the resource holds.
+// Defect 2a.6 of provider-kubernetes.
+func TestRetargetedObject(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	lc := local.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		create(t, lc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tns}})
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		key, want := types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"}
+		awaitData(t, tc, key, want)
+
+		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, local.User(t, user, "system:masters")))
+		awaitData(t, lc, key, want)
+		awaitReady(t, c, o)
+	})
+}

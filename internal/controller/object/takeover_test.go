@@ -1,0 +1,242 @@
+package object_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// image and byHand are the managers of provider-kubernetes without server-side apply, fromFlag is one these tests configure.
+	image    = "crossplane-kubernetes-provider"
+	byHand   = "provider"
+	fromFlag = "a-former-provider"
+	kubectl  = "kubectl-client-side-apply"
+)
+
+// A heritage is a ConfigMap that was applied client-side, with an Object that is taken over.
+type heritage struct {
+	reason string
+	// wrote is what managers have written, in this order.
+	wrote []writing
+	// unseen says that the status of the Object shows nothing.
+	unseen bool
+	// want is the data in the end, and annotation whether the annotation of a client-side apply is left.
+	want       map[string]string
+	annotation bool
+	// owners are the managers of data in the end, beside that of the Object.
+	owners []string
+	// patches is how many writes to the target the takeover may take.
+	patches int
+}
+
+// A writing is what a manager has written.
+type writing struct {
+	manager    string
+	data       map[string]string
+	annotation string
+	finalizer  string
+}
+
+func heritages() map[string]heritage {
+	clean := map[string]string{"color": "blue"}
+	signed := func(manager string) []writing {
+		return []writing{{manager: manager, data: map[string]string{"color": "blue", "stale": "yes"}, annotation: "{}"}}
+	}
+	return map[string]heritage{
+		// Defect 2a.7 of provider-kubernetes: the status below shows no managed fields. Defect 2a.17: a removed key stays.
+		"Image": {reason: "What the program of the image has applied becomes ours.", wrote: signed(image), want: clean, patches: 2},
+		"ByHand": {
+			reason: "So does what a program built by hand has applied.",
+			wrote:  signed(byHand), want: clean, patches: 2,
+		},
+		"Flag": {reason: "And what the managers of the flag have applied.", wrote: signed(fromFlag), want: clean, patches: 2},
+		"Unseen": {
+			reason: "A resource the status does not show is taken over by one apply more.",
+			wrote:  signed(image), unseen: true, want: clean, patches: 3,
+		},
+		"OtherProvider": {
+			reason: "A program of the same name that has not applied anything keeps its fields.",
+			wrote:  []writing{{manager: byHand, data: map[string]string{"color": "blue", "theirs": "yes"}}},
+			want:   map[string]string{"color": "blue", "theirs": "yes"}, owners: []string{byHand}, patches: 1,
+		},
+		// Defect 2a.17 of provider-kubernetes: it overwrites the annotation of kubectl.
+		"AnnotationOfKubectl": {
+			reason: "The annotation of kubectl stays.",
+			wrote: []writing{
+				{manager: image, data: map[string]string{"color": "blue"}, annotation: "{}"},
+				{manager: kubectl, data: map[string]string{"theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`},
+			},
+			want: map[string]string{"color": "blue", "theirs": "yes"}, annotation: true, owners: []string{kubectl}, patches: 2,
+		},
+		"Finalizer": {
+			reason: "A finalizer that was put on the resource stays with whom it serves.",
+			wrote: append(signed(image), writing{
+				manager: image, finalizer: commonv1.FinalizerReferredPrefix + "somebody",
+			}),
+			want: clean, patches: 2,
+		},
+	}
+}
+
+// leave makes the ConfigMap as its managers have left it.
+func (h heritage) leave(t *testing.T, tc client.Client, namespace string) *corev1.ConfigMap {
+	t.Helper()
+	cm := emptySettings(namespace)
+	for _, w := range h.wrote {
+		cm.Data = maps.Clone(cm.Data)
+		if cm.Data == nil {
+			cm.Data = map[string]string{}
+		}
+		maps.Copy(cm.Data, w.data)
+		if w.annotation != "" {
+			cm.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: w.annotation}
+		}
+		if w.finalizer != "" {
+			cm.Finalizers = []string{w.finalizer}
+		}
+		if err := w.write(t.Context(), tc, cm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cm
+}
+
+func (w writing) write(ctx context.Context, tc client.Client, cm *corev1.ConfigMap) error {
+	if cm.GetUID() == "" {
+		return tc.Create(ctx, cm, client.FieldOwner(w.manager))
+	}
+	return tc.Update(ctx, cm, client.FieldOwner(w.manager))
+}
+
+// adopt makes an Object as a former provider has left it, with what that has seen but for managed fields.
+func adopt(t *testing.T, c client.Client, o build.Object, cm *corev1.ConfigMap) {
+	t.Helper()
+	o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+	create(t, c, o)
+	awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused})
+	seen := cm.DeepCopy()
+	seen.APIVersion, seen.Kind, seen.ManagedFields = "v1", "ConfigMap", nil
+	raw, err := json.Marshal(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Observed().Manifest = runtime.RawExtension{Raw: raw}
+	if err := c.Status().Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dataManagers returns who owns data of a ConfigMap.
+func dataManagers(t *testing.T, cm *corev1.ConfigMap) map[string]metav1.ManagedFieldsOperationType {
+	t.Helper()
+	owners := map[string]metav1.ManagedFieldsOperationType{}
+	for _, e := range cm.GetManagedFields() {
+		fields := map[string]any{}
+		if err := json.Unmarshal(e.FieldsV1.GetRawBytes(), &fields); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := fields["f:data"]; ok {
+			owners[e.Manager] = e.Operation
+		}
+	}
+	return owners
+}
+
+// TestClientSideApplied shows that what was applied client-side becomes ours, with what was removed from the manifest before, and
+// nothing else; and that no request follows.
+func TestClientSideApplied(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		objects := map[string]build.Object{}
+		for name, h := range heritages() {
+			t.Run(name, func(t *testing.T) { objects[name] = h.takeOver(t, s, c, tc) })
+		}
+		rest := target.Audit(t).Mark()
+		for _, o := range objects {
+			touch(t, c, o, 1)
+		}
+		kube.Throughout(t, calm, "nothing is asked at rest", func() (bool, string) {
+			for _, o := range objects {
+				if asked := target.Audit(t).Since(rest).By(o.GetName()); len(asked) > 0 {
+					return false, asked.String()
+				}
+			}
+			return true, ""
+		})
+		for name, o := range objects {
+			heritages()[name].shrink(t, c, tc, o)
+		}
+	})
+}
+
+// takeOver takes over a ConfigMap by an Object, which is named like the user that the provider is on the target.
+func (h heritage) takeOver(t *testing.T, s build.Scope, c, tc client.Client) build.Object {
+	t.Helper()
+	tns := target.Namespace(t)
+	ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
+	left := h.leave(t, tc, tns)
+	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+	adopt(t, c, o, left)
+	if h.unseen {
+		o.Observed().Manifest = runtime.RawExtension{}
+		if err := c.Status().Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark := target.Audit(t).Mark()
+	unpause(t, c, o)
+	awaitReady(t, c, o)
+	h.check(t, tc, o, left)
+	if got := target.Audit(t).Since(mark).By(tns).Count()["patch configmaps"]; got != h.patches {
+		t.Errorf("%s\nwrites to the target: want %d, got %d", h.reason, h.patches, got)
+	}
+	return o
+}
+
+func (h heritage) check(t *testing.T, tc client.Client, o build.Object, left *corev1.ConfigMap) {
+	t.Helper()
+	cm := awaitData(t, tc, client.ObjectKeyFromObject(left), h.want)
+	if cm.GetUID() != left.GetUID() {
+		t.Errorf("%s\nthe resource was made again", h.reason)
+	}
+	if _, ok := cm.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok != h.annotation {
+		t.Errorf("%s\nannotation of a client-side apply: want %t, got %t", h.reason, h.annotation, ok)
+	}
+	if diff := cmp.Diff(left.GetFinalizers(), cm.GetFinalizers()); diff != "" {
+		t.Errorf("%s\nfinalizers: -want, +got:\n%s", h.reason, diff)
+	}
+	want := map[string]metav1.ManagedFieldsOperationType{commonv1.FieldManagerPrefix + o.GetName(): metav1.ManagedFieldsOperationApply}
+	for _, other := range h.owners {
+		want[other] = metav1.ManagedFieldsOperationUpdate
+	}
+	if diff := cmp.Diff(want, dataManagers(t, cm)); diff != "" {
+		t.Errorf("%s\nowners of data: -want, +got:\n%s", h.reason, diff)
+	}
+}
+
+// shrink removes the field from the manifest, which then leaves the resource unless somebody else owns it, too.
+func (h heritage) shrink(t *testing.T, c, tc client.Client, o build.Object) {
+	t.Helper()
+	want := maps.Clone(h.want)
+	if len(h.owners) == 0 || h.owners[0] != byHand {
+		delete(want, "color")
+	}
+	want["shape"] = "round"
+	setManifest(t, c, o, build.ConfigMap(observed(t, o).GetNamespace(), "settings", "shape", "round"))
+	awaitData(t, tc, types.NamespacedName{Namespace: observed(t, o).GetNamespace(), Name: "settings"}, want)
+}
