@@ -135,6 +135,17 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 	return nil
 }
 
+// Patch patches the status of an object.
+func (w statusWriter) Patch(ctx context.Context, obj client.Object, patch client.Patch, o ...client.SubResourcePatchOption) error {
+	if err := w.SubResourceWriter.Patch(ctx, obj, patch, o...); err != nil {
+		return err
+	}
+	if p := passOf(ctx); p.last != nil && p.last.GetUID() == obj.GetUID() {
+		w.written.note(obj)
+	}
+	return nil
+}
+
 func status(obj client.Object) any {
 	return reflect.ValueOf(obj).Elem().FieldByName("Status").Interface()
 }

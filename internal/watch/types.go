@@ -27,14 +27,17 @@ const (
 	ScopeNamespace
 	// ScopeName is the stream of the one resource, labelled or not.
 	ScopeName
+	// ScopeSelection is the stream of the names of all resources that a selector selects. See Names.
+	ScopeSelection
 )
 
-// An Interest names one resource of a cluster and the stream it is to be seen through.
+// An Interest names one resource of a cluster and the stream it is to be seen through, or a selection of resources.
 type Interest struct {
-	types.NamespacedName
+	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 
 	Resource schema.GroupVersionResource
 	Scope    Scope
+	Selector string // the label selector of a selection, empty for all resources
 }
 
 // A Purpose tells the interests of one owner apart, so that each can be replaced without the others.
