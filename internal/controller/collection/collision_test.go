@@ -75,7 +75,7 @@ func (w world) staysNamed(t *testing.T, want map[string]string) {
 	for name, m := range w.members(t, w.tns) {
 		uids[name] = m.GetUID()
 	}
-	kube.Throughout(t, calm, "members stay what they are", func() (bool, string) {
+	kube.Throughout(t, aWhile, "members stay what they are", func() (bool, string) {
 		members := w.members(t, w.tns)
 		diff := cmp.Diff(want, observes(t, members))
 		for name, m := range members {

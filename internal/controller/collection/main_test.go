@@ -27,6 +27,8 @@ const (
 	soon = 30 * time.Second
 	// calm is how long a test watches that nothing happens: longer than the poll interval of these tests, 5 s.
 	calm = 7 * time.Second
+	// aWhile is how long a test watches that members stay: longer than the pause between two tries of what fails.
+	aWhile = 3 * time.Second
 )
 
 // The local server has a garbage collector, by which members go with their collection.
