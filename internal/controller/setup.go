@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
@@ -35,7 +36,14 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 	if err := object.Setup(mgr, o, cluster); err != nil {
 		return errors.Wrap(err, "cannot set up cluster-scoped Objects")
 	}
-	return errors.Wrap(object.Setup(mgr, o, namespaced), "cannot set up namespaced Objects")
+	if err := object.Setup(mgr, o, namespaced); err != nil {
+		return errors.Wrap(err, "cannot set up namespaced Objects")
+	}
+	co := collection.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+	if err := collection.Setup(mgr, co, scope.ClusterCollection(local)); err != nil {
+		return errors.Wrap(err, "cannot set up cluster-scoped collections")
+	}
+	return errors.Wrap(collection.Setup(mgr, co, scope.NamespacedCollection(local)), "cannot set up namespaced collections")
 }
 
 // kind returns a kind of Objects as package reference reads it.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,15 +62,7 @@ func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 			return namespacedLeaving(ctx, c, o)
 		},
 		Key: func(o *mobjectv1alpha1.Object) string {
-			r := o.GetProviderConfigReference()
-			if r == nil {
-				return ""
-			}
-			gvk := mpcv1alpha1.GroupVersion.WithKind(r.Kind)
-			if r.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind {
-				return configKey(gvk, "", r.Name)
-			}
-			return configKey(gvk, o.GetNamespace(), r.Name)
+			return namespacedKey(o)
 		},
 		Config: func(ctx context.Context, o *mobjectv1alpha1.Object) (commonv1.Connection, error) {
 			return namespacedConfig(ctx, c, o)
@@ -81,7 +74,25 @@ func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 	}
 }
 
-func namespacedConfig(ctx context.Context, c client.Client, o resource.ModernManaged) (commonv1.Connection, error) {
+// A namespacedUser is a namespaced resource that uses a ProviderConfig.
+type namespacedUser interface {
+	GetNamespace() string
+	GetProviderConfigReference() *xpv2.ProviderConfigReference
+}
+
+func namespacedKey(o namespacedUser) string {
+	r := o.GetProviderConfigReference()
+	if r == nil {
+		return ""
+	}
+	gvk := mpcv1alpha1.GroupVersion.WithKind(r.Kind)
+	if r.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind {
+		return configKey(gvk, "", r.Name)
+	}
+	return configKey(gvk, o.GetNamespace(), r.Name)
+}
+
+func namespacedConfig(ctx context.Context, c client.Client, o namespacedUser) (commonv1.Connection, error) {
 	r := o.GetProviderConfigReference()
 	if r == nil {
 		return commonv1.Connection{}, errors.Wrap(ErrNoConfig, "spec.providerConfigRef is not set")

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -80,7 +81,11 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	if err != nil {
 		return errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
 	}
-	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Wake: wake})
+	m, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), http)
+	if err != nil {
+		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
+	}
+	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d, func(o watch.Owner) { c.watches.Kick(); wake(o) })
 	return nil

@@ -8,6 +8,10 @@
 // the other resources of that kind never reach us; a resource we may only look at is watched by its name. A stream of the whole kind,
 // filtered here, was rejected: a target with 20,000 ConfigMaps of other people would be read in full after each disconnect.
 //
+// Whoever wants to know which resources a selector selects gets a stream of metadata, of which only the names are kept. Its list is
+// consistent and in pages: the older list that a server may give from its memory could lack resources that exist, and who deletes what
+// is not in the list must not be misled.
+//
 // Streams feed a store of our own instead of a shared informer. The store compares resource versions, which lets Writing add the answer
 // to a write at once: the next look reads its own write, and the echo of that write from the stream wakes nobody. Resource versions
 // are integers that grow over the life of a resource type: https://github.com/kubernetes/enhancements/issues/5504

@@ -30,12 +30,13 @@ const (
 	retrySteps = 5
 )
 
-// A feedKey identifies a stream: of one resource if it has a name, of the resources that a selector selects if it has that, else of a
-// kind's labelled resources.
+// A feedKey identifies a stream: of one resource if it has a name, of the names of selected resources if selects is set, of the resources
+// that a selector selects if it has that, else of a kind's labelled resources.
 type feedKey struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string
+	selects   bool
 	selector  string
 }
 
@@ -47,6 +48,8 @@ func keyOf(i Interest) feedKey {
 		return feedKey{resource: i.Resource, namespace: i.Namespace}
 	case ScopeSelector:
 		return feedKey{resource: i.Resource, namespace: i.Namespace, selector: i.Selector}
+	case ScopeSelection:
+		return feedKey{resource: i.Resource, namespace: i.Namespace, selects: true, selector: i.Selector}
 	case ScopeCluster:
 	}
 	return feedKey{resource: i.Resource}
@@ -55,7 +58,8 @@ func keyOf(i Interest) feedKey {
 // A feed is one stream and those who look at it.
 type feed struct {
 	key    feedKey
-	store  *store
+	store  *store // empty if the stream carries names only
+	names  *names // nil unless it does
 	wake   func(Owner)
 	cancel context.CancelFunc
 	kick   chan struct{}
@@ -78,13 +82,22 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 		missed: map[Owner]struct{}{},
 	}
 	f.store = newStore(f.changed, f.fill)
-	r := cache.NewReflectorWithOptions(listerWatcher(c, key, o.Selector), &unstructured.Unstructured{}, f.store, cache.ReflectorOptions{
+	if key.selects {
+		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill)
+		go f.run(ctx, nameReflector(o.Metadata, key, f.names))
+		return f
+	}
+	r := cache.NewReflectorWithOptions(listerWatcher(c, key, o.Selector), &unstructured.Unstructured{}, f.store, reflectorOptions(key))
+	go f.run(ctx, r)
+	return f
+}
+
+func reflectorOptions(key feedKey) cache.ReflectorOptions {
+	return cache.ReflectorOptions{
 		Name:            key.resource.String(),
 		TypeDescription: key.resource.String(),
 		Backoff:         &wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: 0.1, Steps: retrySteps, Cap: retryFailed},
-	})
-	go f.run(ctx, r)
-	return f
+	}
 }
 
 func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.ListerWatcher {

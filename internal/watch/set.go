@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 )
 
 // patience is how long Get waits for a first list.
@@ -19,6 +20,8 @@ const patience = 250 * time.Millisecond
 type Options struct {
 	// Selector is the label selector of the streams that carry more than one resource.
 	Selector string
+	// Metadata is the client of the streams that carry names only.
+	Metadata metadata.Interface
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)
 }
@@ -108,6 +111,21 @@ func (s *Set) filled(ctx context.Context, o Owner, i Interest) (*feed, error) {
 		return nil, notSyncedError{resource: i.Resource}
 	}
 	return f, f.await(ctx, o, patience)
+}
+
+// Names returns the names of the resources of a selection, sorted. The result is shared: it must not be changed. All who are interested in
+// the selection are woken when a name comes or goes, and not when a resource changes otherwise. Errors are those of Get.
+func (s *Set) Names(ctx context.Context, o Owner, i Interest) ([]types.NamespacedName, error) {
+	s.mu.Lock()
+	f := s.feeds[keyOf(i)]
+	s.mu.Unlock()
+	if f == nil || f.names == nil {
+		return nil, notSyncedError{resource: i.Resource}
+	}
+	if err := f.await(ctx, o, patience); err != nil {
+		return nil, err
+	}
+	return f.names.sorted(), nil
 }
 
 // Writing says that an owner begins to write a resource. The function it returns must be called when the write is over, with the answer

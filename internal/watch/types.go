@@ -29,16 +29,18 @@ const (
 	ScopeName
 	// ScopeSelector is the stream of the resources in the namespace that the interest's own selector selects.
 	ScopeSelector
+	// ScopeSelection is the stream of the names of all resources that a selector selects. See Names.
+	ScopeSelection
 )
 
-// An Interest names one resource of a cluster and the stream it is to be seen through; with ScopeSelector, which has no name, all
-// resources of that stream.
+// An Interest names one resource of a cluster and the stream it is to be seen through; with ScopeSelector and ScopeSelection, which have
+// no name, all resources of that stream.
 type Interest struct {
-	types.NamespacedName
+	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 
 	Resource schema.GroupVersionResource
 	Scope    Scope
-	// Selector is the label selector of ScopeSelector.
+	// Selector is the label selector of ScopeSelector and ScopeSelection. For the latter, an empty one selects all.
 	Selector string
 }
 

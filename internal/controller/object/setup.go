@@ -1,7 +1,6 @@
 package object
 
 import (
-	"context"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -15,16 +14,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/wake"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -86,9 +83,10 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		WithOptions(opts).
 		For(k.New(), builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
-		WatchesRawSource(targets(o.Registry, name))
+		WatchesRawSource(wake.Targets(o.Registry, name, 0)).
+		WatchesRawSource(wake.Targets(o.Registry, name+formerController, 0))
 	for _, c := range k.Configs {
-		b = b.Watches(c.New(), wakeUsers(o.Registry, c))
+		b = b.Watches(c.New(), wake.Users(o.Registry, c))
 	}
 	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
@@ -123,28 +121,4 @@ func newManaged[T Object](m quiet.Manager, o Options, c *connector[T], forget fu
 		opts = append(opts, managed.WithManagementPolicies())
 	}
 	return managed.NewReconciler(publishingManager{Manager: m, local: o.Registry.Local()}, resource.ManagedKind(c.kind.GVK), opts...)
-}
-
-// targets is the source of events from targets and credentials: those who watch them add requests to the queue directly.
-func targets(r *target.Registry, name string) source.Source {
-	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		enqueue := func(n types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: n}) }
-		r.OnChange(name, enqueue)
-		r.OnChange(name+formerController, enqueue)
-		return nil
-	})
-}
-
-// wakeUsers wakes the users of a ProviderConfig when it appears, changes or goes.
-func wakeUsers(r *target.Registry, c scope.Config) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, _ queue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
-				r.Wake(c.Key(e.ObjectNew))
-			}
-		},
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, _ queue) { r.Wake(c.Key(e.Object)) },
-	}
 }

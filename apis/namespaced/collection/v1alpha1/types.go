@@ -1,0 +1,71 @@
+package v1alpha1
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// Group and version of this package.
+const (
+	Group   = "kubernetes.m.crossplane.io"
+	Version = "v1alpha1"
+)
+
+var (
+	// GroupVersion is the group and version of this package.
+	GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+	// ObservedObjectCollectionGroupVersionKind is the kind ObservedObjectCollection in this version.
+	ObservedObjectCollectionGroupVersionKind = GroupVersion.WithKind(commonv1.CollectionKind)
+)
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &ObservedObjectCollection{}, &ObservedObjectCollectionList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// ObservedObjectCollectionSpec is the desired state of an ObservedObjectCollection.
+type ObservedObjectCollectionSpec struct {
+	commonv1.ObservedObjectCollectionSpec `json:",inline"`
+
+	// providerConfigRef names the ProviderConfig, in the namespace of the collection, or the ClusterProviderConfig that says how the
+	// target is reached. Each Object of the collection refers to the same one.
+	// +optional
+	// +kubebuilder:default={"kind": "ClusterProviderConfig", "name": "default"}
+	ProviderConfigReference *xpv2.ProviderConfigReference `json:"providerConfigRef,omitempty"`
+}
+
+// An ObservedObjectCollection keeps an Object that only observes for each resource on a target that it selects.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,managed,kubernetes}
+// +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.observeObjects.kind"
+// +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.observeObjects.apiVersion",priority=1
+// +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name"
+// +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
+// +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 64",message="metadata.name max length is 63"
+type ObservedObjectCollection struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ObservedObjectCollectionSpec            `json:"spec"`
+	Status commonv1.ObservedObjectCollectionStatus `json:"status,omitempty"`
+}
+
+// ObservedObjectCollectionList is a list of ObservedObjectCollections.
+//
+// +kubebuilder:object:root=true
+type ObservedObjectCollectionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ObservedObjectCollection `json:"items"`
+}

@@ -1,0 +1,286 @@
+package collection_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/google/go-cmp/cmp"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// staysWithMembers checks that the members of a collection are what they are for a while.
+func (w world) staysWithMembers(t *testing.T, names ...string) {
+	t.Helper()
+	want := map[string]string{}
+	for _, n := range names {
+		want[memberName(w.tns, w.tns, n)] = w.tns + "/" + n
+	}
+	w.staysNamed(t, want)
+}
+
+// TestTargetDown shows that no member is deleted while the target does not answer, and that what has changed meanwhile is made up for.
+func TestTargetDown(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"))
+		oc := w.collect()
+		create(t, w.c, oc)
+		w.awaitMembers(t, "first")
+		w.awaitSettled(t, oc)
+		target.Stop(t)
+		awaitCondition(t, w.c, oc, failed(commonv1.ReasonTargetUnreachable))
+		change(t, w.c, oc, give(map[string]string{"a": "b"}, nil)) // A pass that has a reason.
+		awaitCondition(t, w.c, oc, failed(commonv1.ReasonTargetUnreachable))
+		w.staysWithMembers(t, "first")
+
+		target.Restart(t)
+		w.awaitSettled(t, oc)
+		create(t, target.Client(t), configMap(w.tns, "second", "a"))
+		w.awaitMembers(t, "first", "second")
+	})
+}
+
+// TestMissingProviderConfig shows that a ProviderConfig or Secret that does not exist is said in the status, that members stay meanwhile,
+// and that it is noticed when it appears.
+// Defect 2a.15 of provider-kubernetes: it did not put errors about the ProviderConfig in the status.
+func TestMissingProviderConfig(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"))
+		oc := w.collect()
+		w.scope.SetConfig(oc, w.ns+"-later")
+		create(t, w.c, oc)
+		if m := awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(m, w.ns+"-later") {
+			t.Errorf("message: want the name of the ProviderConfig, got %q", m)
+		}
+		create(t, w.c, w.scope.Config(w.ns, w.ns+"-later", build.FromSecret(w.ns, "later")))
+		kube.Eventually(t, soon, "the Secret to be missed", func() (bool, string) {
+			m := awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection))
+			return strings.Contains(m, "Secret "+w.ns+"/later does not exist"), m
+		})
+		later := secret(w.ns, "later", kube.Kubeconfig(t, target.User(t, user, admins)))
+		create(t, w.c, later)
+		for _, m := range w.awaitMembers(t, "first") {
+			awaitCondition(t, w.c, m, ready)
+		}
+		w.awaitSettled(t, oc)
+
+		remove(t, w.c, later)
+		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection))
+		w.staysWithMembers(t, "first")
+	})
+}
+
+// TestDeniedStream shows that a target which denies list and watch is reported, and that members stay; and that rights given later are
+// noticed by the next change at the latest.
+func TestDeniedStream(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"))
+		who := w.tns + "-guest"
+		role := &rbacv1.Role{ObjectMeta: build.Meta(w.tns, who), Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"},
+		}}}
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: build.Meta(w.tns, who),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: who},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}},
+		}
+		create(t, w.tc, role, binding)
+		proxy, cfg := kube.NewProxy(t, target.User(t, who))
+		create(t, w.c, secret(w.ns, "guest", kube.Kubeconfig(t, cfg)), w.scope.Config(w.ns, who, build.FromSecret(w.ns, "guest")))
+		oc := w.collect()
+		w.scope.SetConfig(oc, who)
+		create(t, w.c, oc)
+		w.awaitMembers(t, "first")
+		w.awaitSettled(t, oc)
+
+		// The right to look at one namespace does not suffice for all.
+		change(t, w.c, oc, func(c build.Collection) { c.Desired().ObserveObjects.Namespace = "" })
+		awaitCondition(t, w.c, oc, failed(commonv1.ReasonForbidden))
+		w.staysWithMembers(t, "first")
+		change(t, w.c, oc, func(c build.Collection) { c.Desired().ObserveObjects.Namespace = w.tns })
+		w.awaitSettled(t, oc)
+
+		// Rights that are withdrawn show when the stream breaks off.
+		remove(t, w.tc, binding)
+		awaitDenied(t, who, w.tns)
+		proxy.Cut(0)
+		awaitCondition(t, w.c, oc, failed(commonv1.ReasonForbidden))
+		w.staysWithMembers(t, "first")
+	})
+}
+
+// awaitDenied waits until the target has noticed that a user may not list ConfigMaps of a namespace any more.
+func awaitDenied(t *testing.T, who, namespace string) {
+	t.Helper()
+	c, err := client.New(target.User(t, who), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the target to deny a list", func() (bool, string) {
+		return apierrors.IsForbidden(c.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(namespace))), "it does not"
+	})
+}
+
+// TestUnknownKind shows that a kind which the target does not serve is reported and then waited for; and that when it goes, its members
+// go with the resources, and it is waited for again.
+func TestUnknownKind(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		crd := widgets(w.tns)
+		oc := w.collect()
+		oc.Desired().ObserveObjects = commonv1.ObserveObjects{APIVersion: crd.Spec.Group + "/v1", Kind: "Widget"}
+		create(t, w.c, oc)
+		awaitCondition(t, w.c, oc, failed(commonv1.ReasonUnknownKind))
+		for range 2 {
+			create(t, w.tc, crd)
+			w.awaitSettled(t, oc)
+			kube.Eventually(t, soon, "a widget to be accepted", func() (bool, string) {
+				err := w.tc.Create(t.Context(), widget(crd, w.tns))
+				return err == nil, "it is not"
+			})
+			id := crd.Spec.Group + "/v1, Kind=Widget/" + w.tns + "/wheel"
+			for _, m := range w.awaitNamed(t, map[string]string{w.tns + "-" + hash(id)[:7]: w.tns + "/wheel"}) {
+				awaitCondition(t, w.c, m, ready)
+			}
+			remove(t, w.tc, crd)
+			awaitGone(t, w.tc, crd)
+			awaitCondition(t, w.c, oc, failed(commonv1.ReasonUnknownKind))
+			w.awaitNamed(t, nil)
+			crd = widgets(w.tns)
+		}
+	})
+}
+
+// widgets returns a CRD of a group of its own.
+func widgets(prefix string) *apiextensionsv1.CustomResourceDefinition {
+	group := prefix + ".example.org"
+	preserve := true
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: build.Meta("", "widgets."+group),
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve},
+				},
+			}},
+		},
+	}
+}
+
+func widget(crd *apiextensionsv1.CustomResourceDefinition, namespace string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(crd.Spec.Group + "/v1")
+	u.SetKind("Widget")
+	u.SetNamespace(namespace)
+	u.SetName("wheel")
+	return u
+}
+
+// TestInvalidSelection shows what is said of a selection that cannot be, by the control plane or in the status.
+func TestInvalidSelection(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		for name, tc := range map[string]struct {
+			reason string
+			change func(build.Collection)
+			want   string
+		}{
+			"APIVersion": {"An apiVersion has one slash at most.", func(c build.Collection) { c.Desired().ObserveObjects.APIVersion = "a/b/c" }, "cannot parse apiVersion"},
+			"Operator": {
+				"An operator is one of four.",
+				func(c build.Collection) {
+					c.Desired().ObserveObjects.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Maybe"}}
+				},
+				`"Maybe" is not a valid label selector operator`,
+			},
+			"Unwatchable": {
+				"A kind must be one that can be watched.",
+				func(c build.Collection) {
+					c.Desired().ObserveObjects.APIVersion, c.Desired().ObserveObjects.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+				},
+				"target cannot watch kind SelfSubjectAccessReview",
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				create(t, w.tc, configMap(w.tns, strings.ToLower(name), "a"))
+				oc := w.collect()
+				oc.SetName(w.tns + "-" + strings.ToLower(name))
+				tc.change(oc)
+				create(t, w.c, oc)
+				if m := awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidSelection)); !strings.Contains(m, tc.want) {
+					t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want, m)
+				}
+				change(t, w.c, oc, func(c build.Collection) { c.Desired().ObserveObjects = w.collect().Desired().ObserveObjects })
+				w.awaitSettled(t, oc)
+			})
+		}
+	})
+}
+
+// TestSchema shows what the control plane refuses, what it fills in, and how it prints a collection.
+func TestSchema(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		for name, tc := range map[string]struct {
+			reason string
+			change func(build.Collection)
+			want   string
+		}{
+			"LongName":     {"A name must fit in a label.", func(c build.Collection) { c.SetName(strings.Repeat("n", 64)) }, "metadata.name max length is 63"},
+			"NoAPIVersion": {"A kind has a version.", func(c build.Collection) { c.Desired().ObserveObjects.APIVersion = "" }, "spec.observeObjects.apiVersion"},
+			"NoKind":       {"A kind has a name.", func(c build.Collection) { c.Desired().ObserveObjects.Kind = "" }, "spec.observeObjects.kind"},
+		} {
+			oc := w.collect()
+			tc.change(oc)
+			if err := w.c.Create(t.Context(), oc); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: %s\nwant an error with %q, got %v", name, tc.reason, tc.want, err)
+			}
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		group := map[string]string{"Cluster": "kubernetes.crossplane.io", "Namespaced": "kubernetes.m.crossplane.io"}[w.scope.Name]
+		if err := w.c.Get(t.Context(), client.ObjectKey{Name: "observedobjectcollections." + group}, crd); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"crossplane", "managed", "kubernetes"}, crd.Spec.Names.Categories); diff != "" {
+			t.Errorf("categories: -want, +got:\n%s", diff)
+		}
+		columns := map[string]string{}
+		for _, c := range crd.Spec.Versions[0].AdditionalPrinterColumns {
+			columns[c.Name] = c.JSONPath
+		}
+		want := map[string]string{
+			"KIND": ".spec.observeObjects.kind", "APIVERSION": ".spec.observeObjects.apiVersion",
+			"PROVIDERCONFIG": ".spec.providerConfigRef.name", "AGE": ".metadata.creationTimestamp",
+			"SYNCED": ".status.conditions[?(@.type=='Synced')].status", "READY": ".status.conditions[?(@.type=='Ready')].status",
+		}
+		if diff := cmp.Diff(want, columns); diff != "" {
+			t.Errorf("columns: -want, +got:\n%s", diff)
+		}
+		bare := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"observeObjects": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "selector": map[string]any{}, "namespace": w.tns},
+		}}}
+		bare.SetAPIVersion(group + "/v1alpha1")
+		bare.SetKind("ObservedObjectCollection")
+		bare.SetName(w.tns + "-bare")
+		bare.SetNamespace(w.namespace())
+		create(t, w.c, bare)
+		ref := map[string]any{"name": "default"}
+		if w.namespace() != "" {
+			ref["kind"] = "ClusterProviderConfig"
+		}
+		got, _, _ := unstructured.NestedMap(bare.Object, "spec", "providerConfigRef")
+		if diff := cmp.Diff(ref, got); diff != "" {
+			t.Errorf("default of providerConfigRef: -want, +got:\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package collection_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+func remove(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Delete(t.Context(), o); err != nil {
+		t.Fatalf("cannot delete %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// patch sends a JSON merge patch.
+func patch(t *testing.T, c client.Client, o client.Object, body string) {
+	t.Helper()
+	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		t.Fatalf("cannot patch %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// change changes a resource as it is now.
+func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
+	t.Helper()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Fatal(err)
+	}
+	before := o.DeepCopyObject().(client.Object)
+	f(o)
+	if err := c.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func secret(namespace, name string, kubeconfig []byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: build.Meta(namespace, name), Data: map[string][]byte{"kubeconfig": kubeconfig}}
+}
+
+// configMap returns a ConfigMap with label team.
+func configMap(namespace, name, team string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, name)}
+	cm.SetLabels(map[string]string{"team": team})
+	return cm
+}
+
+// collect returns a collection of the ConfigMaps of team a in the world's namespace of the target.
+func (w world) collect() build.Collection {
+	return w.scope.Collection(w.ns, w.tns, w.ns, build.ConfigMaps(w.tns, "team", "a"))
+}
+
+// hash returns the hexadecimal hash that the name of a resource's member begins with.
+func hash(resource string) string {
+	sum := sha256.Sum256([]byte(resource))
+	return hex.EncodeToString(sum[:])
+}
+
+// memberName returns the name of a ConfigMap's member.
+func memberName(collection, namespace, name string) string {
+	return collection + "-" + hash("/v1, Kind=ConfigMap/" + namespace + "/" + name)[:7]
+}
+
+// members returns the Objects of a collection by their names.
+func (w world) members(t *testing.T, collection string) map[string]build.Object {
+	t.Helper()
+	list := w.scope.NewList()
+	err := w.c.List(t.Context(), list, client.InNamespace(w.namespace()), client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection})
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := map[string]build.Object{}
+	_ = apimeta.EachListItem(list, func(o runtime.Object) error {
+		m := o.(build.Object)
+		members[m.GetName()] = m
+		return nil
+	})
+	return members
+}
+
+// namespace returns the namespace of the scope's collections, empty if they have none.
+func (w world) namespace() string {
+	if w.scope.Name == "Namespaced" {
+		return w.ns
+	}
+	return ""
+}
+
+// observes returns which resource each member stands for, as namespace/name by the member's name.
+func observes(t *testing.T, members map[string]build.Object) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for name, m := range members {
+		meta := &metav1.PartialObjectMetadata{}
+		if err := json.Unmarshal(m.Desired().ForProvider.Manifest.Raw, meta); err != nil {
+			t.Fatal(err)
+		}
+		got[name] = meta.GetNamespace() + "/" + meta.GetName()
+	}
+	return got
+}
+
+// awaitMembers waits until a collection has members for exactly these ConfigMaps of the world's namespace, by their shortest names.
+func (w world) awaitMembers(t *testing.T, names ...string) map[string]build.Object {
+	t.Helper()
+	want := map[string]string{}
+	for _, n := range names {
+		want[memberName(w.tns, w.tns, n)] = w.tns + "/" + n
+	}
+	return w.awaitNamed(t, want)
+}
+
+// awaitNamed waits until a collection has exactly these members, which stand for these resources.
+func (w world) awaitNamed(t *testing.T, want map[string]string) map[string]build.Object {
+	t.Helper()
+	var members map[string]build.Object
+	kube.Eventually(t, soon, "members "+fmt.Sprint(slices.Sorted(maps.Keys(want))), func() (bool, string) {
+		members = w.members(t, w.tns)
+		diff := cmp.Diff(want, observes(t, members), cmpopts.EquateEmpty())
+		return diff == "", "-want, +got:\n" + diff
+	})
+	return members
+}
+
+// A wantCondition is a condition a test waits for; an empty reason stands for any.
+type wantCondition struct {
+	Type   xpv2.ConditionType
+	Status corev1.ConditionStatus
+	Reason xpv2.ConditionReason
+}
+
+var (
+	synced = wantCondition{xpv2.TypeSynced, corev1.ConditionTrue, xpv2.ReasonReconcileSuccess}
+	ready  = wantCondition{xpv2.TypeReady, corev1.ConditionTrue, xpv2.ReasonAvailable}
+)
+
+// failed is condition Synced=False for a reason.
+func failed(r xpv2.ConditionReason) wantCondition {
+	return wantCondition{xpv2.TypeSynced, corev1.ConditionFalse, r}
+}
+
+// awaitCondition waits until a collection or an Object has a condition, and returns its message.
+func awaitCondition(t *testing.T, c client.Client, o interface {
+	client.Object
+	GetCondition(t xpv2.ConditionType) xpv2.Condition
+}, want wantCondition,
+) string {
+	t.Helper()
+	var message string
+	kube.Eventually(t, soon, fmt.Sprintf("%v of %s", want, o.GetName()), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		got := o.GetCondition(want.Type)
+		message = got.Message
+		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) && got.ObservedGeneration == o.GetGeneration(),
+			fmt.Sprintf("%s %s: %s", got.Status, got.Reason, got.Message)
+	})
+	return message
+}
+
+// awaitSettled waits until a collection is Synced and Ready in its present generation.
+func (w world) awaitSettled(t *testing.T, c build.Collection) {
+	t.Helper()
+	awaitCondition(t, w.c, c, synced)
+	awaitCondition(t, w.c, c, ready)
+}
+
+// awaitGone waits until a resource does not exist.
+func awaitGone(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), "it exists"
+	})
+}

@@ -1,0 +1,210 @@
+package collection_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestMembersFollowTheTarget shows that members come and go with the resources a collection selects.
+func TestMembersFollowTheTarget(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "other", "b"))
+		oc := w.collect()
+		create(t, w.c, oc)
+		w.awaitSettled(t, oc)
+		w.awaitMembers(t, "first")
+
+		late := configMap(w.tns, "late", "a")
+		create(t, w.tc, late, configMap(w.tns, "stranger", "b"))
+		w.awaitMembers(t, "first", "late")
+		patch(t, w.tc, configMap(w.tns, "other", ""), `{"metadata":{"labels":{"team":"a"}}}`)
+		w.awaitMembers(t, "first", "late", "other")
+		patch(t, w.tc, configMap(w.tns, "first", ""), `{"metadata":{"labels":{"team":"b"}}}`)
+		w.awaitMembers(t, "late", "other")
+		remove(t, w.tc, late)
+		for _, m := range w.awaitMembers(t, "other") {
+			awaitCondition(t, w.c, m, ready)
+		}
+		want := map[string]string{"kubernetes.crossplane.io/owned-by-collection": oc.GetName()}
+		if diff := cmp.Diff(want, oc.Observed().MembershipLabel); diff != "" {
+			t.Errorf("status.membershipLabel: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// TestMemberIsAsInProviderKubernetes shows all of a member that somebody may rely on.
+// Defect #555 of provider-kubernetes: empty fields of a member were refused.
+func TestMemberIsAsInProviderKubernetes(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"))
+		oc := w.collect()
+		create(t, w.c, oc)
+		m := w.awaitMembers(t, "first")[memberName(w.tns, w.tns, "first")]
+
+		manifest := map[string]any{}
+		if err := json.Unmarshal(m.Desired().ForProvider.Manifest.Raw, &manifest); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.tns, "name": "first"},
+		}
+		if diff := cmp.Diff(want, manifest); diff != "" {
+			t.Errorf("manifest: -want, +got:\n%s", diff)
+		}
+		spec := map[string]any{}
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &spec); err != nil {
+			t.Fatal(err)
+		}
+		fields := spec["spec"].(map[string]any)
+		if diff := cmp.Diff([]any{"Observe"}, fields["managementPolicies"]); diff != "" {
+			t.Errorf("managementPolicies: -want, +got:\n%s", diff)
+		}
+		if got := m.Desired().ForProvider.DeletionPropagationPolicy; got != metav1.DeletePropagationBackground {
+			t.Errorf("deletionPropagationPolicy: want the default, got %q", got)
+		}
+		ref := map[string]any{"name": w.ns}
+		if w.namespace() != "" {
+			ref["kind"] = "ProviderConfig"
+		}
+		if diff := cmp.Diff(ref, fields["providerConfigRef"]); diff != "" {
+			t.Errorf("providerConfigRef: -want, +got:\n%s", diff)
+		}
+		if diff := cmp.Diff(w.namespace(), m.GetNamespace()); diff != "" {
+			t.Errorf("namespace: -want, +got:\n%s", diff)
+		}
+		version := "kubernetes.crossplane.io/v1alpha1"
+		if w.namespace() != "" {
+			version = "kubernetes.m.crossplane.io/v1alpha1"
+		}
+		owners := []metav1.OwnerReference{{APIVersion: version, Kind: "ObservedObjectCollection", Name: oc.GetName(), UID: oc.GetUID()}}
+		if diff := cmp.Diff(owners, m.GetOwnerReferences()); diff != "" {
+			t.Errorf("owner references: -want, +got:\n%s", diff)
+		}
+		applied := false
+		for _, e := range m.GetManagedFields() {
+			applied = applied || e.Operation == metav1.ManagedFieldsOperationApply && e.Manager == commonv1.FieldManagerCollection
+		}
+		if !applied || commonv1.FieldManagerCollection != "kubernetes.crossplane.io/observed-object-collection-controller" {
+			t.Errorf("managed fields: want some of the collection controller, got %v", m.GetManagedFields())
+		}
+		awaitCondition(t, w.c, m, ready)
+	})
+}
+
+// TestSelectionChanges shows that members follow a change of each field of spec.observeObjects.
+func TestSelectionChanges(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		other := target.Namespace(t)
+		create(t, w.tc, configMap(w.tns, "a", "a"), configMap(w.tns, "b", "b"), configMap(other, "a", "a"), secret(w.tns, "s", nil))
+		oc := w.collect()
+		create(t, w.c, oc)
+		w.awaitMembers(t, "a")
+
+		change(t, w.c, oc, func(c build.Collection) {
+			c.Desired().ObserveObjects.Selector.MatchLabels = map[string]string{"team": "b"}
+		})
+		w.awaitMembers(t, "b")
+		change(t, w.c, oc, func(c build.Collection) {
+			c.Desired().ObserveObjects.Selector = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
+			}}
+		})
+		w.awaitMembers(t, "a", "b")
+		change(t, w.c, oc, func(c build.Collection) { c.Desired().ObserveObjects.Namespace = other })
+		w.awaitNamed(t, map[string]string{memberName(w.tns, other, "a"): other + "/a"})
+		change(t, w.c, oc, func(c build.Collection) {
+			c.Desired().ObserveObjects = commonv1.ObserveObjects{APIVersion: "v1", Kind: "Secret", Namespace: w.tns}
+		})
+		w.awaitNamed(t, map[string]string{w.tns + "-" + hash("/v1, Kind=Secret/" + w.tns + "/s")[:7]: w.tns + "/s"})
+		w.awaitSettled(t, oc)
+	})
+}
+
+// TestSelectsAcrossNamespaces shows that a collection without a namespace selects from all, and that one of a kind that has none ignores
+// the namespace.
+func TestSelectsAcrossNamespaces(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		other := target.Namespace(t)
+		create(t, w.tc, configMap(w.tns, "x", w.tns), configMap(other, "x", w.tns))
+		oc := w.collect()
+		oc.Desired().ObserveObjects.Namespace = ""
+		oc.Desired().ObserveObjects.Selector.MatchLabels = map[string]string{"team": w.tns}
+		create(t, w.c, oc)
+		w.awaitNamed(t, map[string]string{memberName(w.tns, w.tns, "x"): w.tns + "/x", memberName(w.tns, other, "x"): other + "/x"})
+
+		change(t, w.c, oc, func(c build.Collection) {
+			c.Desired().ObserveObjects = commonv1.ObserveObjects{
+				APIVersion: "v1", Kind: "Namespace", Namespace: "no-such-thing",
+				Selector: metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.tns}},
+			}
+		})
+		for _, m := range w.awaitNamed(t, map[string]string{w.tns + "-" + hash("/v1, Kind=Namespace//" + w.tns)[:7]: "/" + w.tns}) {
+			awaitCondition(t, w.c, m, ready)
+		}
+	})
+}
+
+// TestDeletedCollection shows that members go with their collection, that nothing on the target does, and that the ProviderConfig is in
+// use as long as the collection is there, even if it has no members.
+func TestDeletedCollection(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		cm := configMap(w.tns, "first", "a")
+		create(t, w.tc, cm)
+		full, empty := w.collect(), w.scope.Collection(w.ns, w.tns+"-empty", w.ns, commonv1.ObserveObjects{APIVersion: "v1", Kind: "Pod", Namespace: w.tns})
+		create(t, w.c, full, empty)
+		w.awaitMembers(t, "first")
+		w.awaitSettled(t, empty)
+		config := w.scope.Config(w.ns, w.ns, commonv1.ProviderConfigSpec{})
+		remove(t, w.c, full)
+		awaitGone(t, w.c, full)
+		w.awaitMembers(t)
+		kube.Eventually(t, soon, "the ProviderConfig to be in use", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+			return err == nil && len(config.GetFinalizers()) > 0, "error or no finalizer"
+		})
+		remove(t, w.c, config)
+		kube.Throughout(t, calm, "a ProviderConfig in use stays", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+			return err == nil, "it is gone"
+		})
+		remove(t, w.c, empty)
+		awaitGone(t, w.c, config)
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+			t.Errorf("the resource on the target must stay: %v", err)
+		}
+	})
+}
+
+// TestPause shows that a paused collection says so and changes no member, and makes up for it afterwards.
+func TestPause(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"))
+		oc := w.collect()
+		create(t, w.c, oc)
+		w.awaitMembers(t, "first")
+		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+		awaitCondition(t, w.c, oc, failed(xpv2.ReasonReconcilePaused))
+		create(t, w.tc, configMap(w.tns, "late", "a"))
+		remove(t, w.tc, configMap(w.tns, "first", ""))
+		kube.Throughout(t, calm, "members stay as they are", func() (bool, string) {
+			diff := cmp.Diff(map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"}, observes(t, w.members(t, w.tns)))
+			return diff == "", diff
+		})
+		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
+		w.awaitMembers(t, "late")
+		w.awaitSettled(t, oc)
+	})
+}

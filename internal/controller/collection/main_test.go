@@ -1,0 +1,80 @@
+package collection_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	// user is whom the provider is on both servers.
+	user = "provider"
+	// admins is the group that may do everything.
+	admins = "system:masters"
+	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+	soon = 30 * time.Second
+	// calm is how long a test watches that nothing happens: longer than the poll interval of these tests, 5 s.
+	calm = 7 * time.Second
+	// aWhile is how long a test watches that members stay: longer than the pause between two tries of what fails.
+	aWhile = 3 * time.Second
+)
+
+// The local server has a garbage collector, by which members go with their collection.
+var (
+	local  = kube.Server{ControllerManager: true}
+	target kube.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
+
+var startProvider sync.Once
+
+// provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
+func provide(t *testing.T) client.Client {
+	t.Helper()
+	startProvider.Do(func() {
+		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
+		local.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
+		provider.Start(t, local.User(t, user, admins))
+	})
+	return local.Client(t, apis.AddToScheme)
+}
+
+// A world is what most tests need: a scope, its ProviderConfig for the target, and a namespace on each server.
+type world struct {
+	c, tc client.Client // of the control plane and of the target
+	scope build.CollectionScope
+	ns    string // on the control plane, also the name of the ProviderConfig
+	tns   string // on the target, also the name of the collection
+}
+
+// forScopes runs a test for both scopes.
+func forScopes(t *testing.T, f func(*testing.T, world)) {
+	t.Helper()
+	c := provide(t)
+	for _, s := range build.CollectionScopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			f(t, connect(t, world{c: c, tc: target.Client(t), scope: s, ns: local.Namespace(t), tns: target.Namespace(t)}, target.User(t, user, admins)))
+		})
+	}
+}
+
+// connect makes the ProviderConfig of a world, which reaches the target as a user.
+func connect(t *testing.T, w world, cfg *rest.Config) world {
+	t.Helper()
+	create(t, w.c, secret(w.ns, "credentials", kube.Kubeconfig(t, cfg)),
+		w.scope.Config(w.ns, w.ns, build.FromSecret(w.ns, "credentials")))
+	return w
+}

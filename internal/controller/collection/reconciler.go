@@ -1,0 +1,177 @@
+package collection
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+const (
+	// passTimeout bounds the steps of a pass. The first of a collection of some thousand members writes them all.
+	passTimeout = 5 * time.Minute
+	// reportTimeout bounds the write of the status.
+	reportTimeout = 30 * time.Second
+	// wokenPoll is how soon a collection is looked at again that waits for something by which it is woken, if the poll interval is longer.
+	wokenPoll = 30 * time.Second
+)
+
+// A Reconciler keeps the members of collections of one scope.
+type Reconciler[T Collection] struct {
+	kind       scope.CollectionKind[T]
+	controller string
+	registry   *target.Registry
+	local      client.Client
+	record     event.Recorder
+	written    *written
+	poll       time.Duration
+	jitter     float64
+}
+
+// A pass is what one reconcile learns. Nothing outlives it.
+type pass[T Collection] struct {
+	collection T
+	before     Collection // as the server last gave it
+	owner      watch.Owner
+	cluster    *target.Cluster
+	selected   []resourceID
+	template   template
+	hash       string // of spec.objectTemplate
+	plan       plan
+	taken      []string // names of members that other Objects have
+	paused     bool
+	lagging    bool // the cache of members lacks some of our own writes
+}
+
+// A step is a part of a pass, and the reason of the event if it fails.
+type step[T Collection] struct {
+	failed event.Reason
+	do     func(context.Context, *pass[T]) error
+}
+
+// Reconcile reconciles one collection. Its members go by garbage collection when it is deleted.
+func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
+	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	c := r.kind.New()
+	err := r.local.Get(ctx, req.NamespacedName, c)
+	if apierrors.IsNotFound(err) || err == nil && meta.WasDeleted(c) {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.Wrapf(err, "cannot get ObservedObjectCollection %q", req.Name)
+	}
+	p, err := r.newPass(c)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	defer func() { res, rerr = r.report(ctx, p, rerr) }()
+	if meta.IsPaused(c) {
+		p.paused = true
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, r.run(ctx, p,
+		step[T]{reasonCannotConnect, r.connect},
+		step[T]{reasonCannotSelect, r.selectResources},
+		step[T]{reasonCannotCompare, r.compare},
+		step[T]{reasonCannotDelete, r.prune},
+		step[T]{reasonCannotApply, r.apply})
+}
+
+func (r *Reconciler[T]) newPass(c T) (*pass[T], error) {
+	before, ok := c.DeepCopyObject().(Collection)
+	if !ok {
+		return nil, errors.Errorf("%T is not a collection", c)
+	}
+	n := types.NamespacedName{Namespace: c.GetNamespace(), Name: c.GetName()}
+	return &pass[T]{collection: c, before: before, owner: r.owner(n)}, nil
+}
+
+func (r *Reconciler[T]) owner(n types.NamespacedName) watch.Owner {
+	return watch.Owner{Controller: r.controller, NamespacedName: n}
+}
+
+// forget gives up all that is kept for a collection.
+func (r *Reconciler[T]) forget(n types.NamespacedName) {
+	r.registry.Forget(r.owner(n))
+	r.written.forget(n)
+}
+
+// run takes the steps of a pass until one fails.
+func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], steps ...step[T]) error {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
+	for _, s := range steps {
+		err := s.do(ctx, p)
+		if err == nil {
+			continue
+		}
+		if !apierrors.IsConflict(err) {
+			r.record.Event(p.collection, event.Warning(s.failed, err))
+		}
+		return err
+	}
+	return nil
+}
+
+// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was
+// not seen yet.
+func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{}, err
+	}
+	r.describe(p, err)
+	if !equality.Semantic.DeepEqual(p.before.Observed(), p.collection.Observed()) {
+		ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+		defer cancel()
+		werr := r.local.Status().Patch(ctx, p.collection, client.MergeFrom(p.before))
+		if client.IgnoreNotFound(werr) != nil {
+			return reconcile.Result{}, errors.Wrapf(werr, "cannot write the status of ObservedObjectCollection %q", p.owner.Name)
+		}
+	}
+	switch {
+	case p.paused:
+		return reconcile.Result{}, nil
+	case isWoken(err):
+		return reconcile.Result{RequeueAfter: r.jittered(min(r.poll, wokenPoll))}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	case p.lagging:
+		return reconcile.Result{RequeueAfter: min(r.poll, lag)}, nil
+	}
+	return reconcile.Result{RequeueAfter: r.jittered(r.poll)}, nil
+}
+
+// describe puts into the status what a pass has found.
+func (r *Reconciler[T]) describe(p *pass[T], err error) {
+	if p.paused {
+		setCondition(p.collection, xpv2.ReconcilePaused())
+		return
+	}
+	conclude(p.collection, err)
+	status := p.collection.Observed()
+	status.MembershipLabel = membership(p.collection)
+	if err == nil {
+		status.TemplateHash = p.hash
+		status.ObservedGeneration = p.collection.GetGeneration()
+	}
+}
+
+// jittered returns an interval that varies, so that collections made together are not polled together.
+func (r *Reconciler[T]) jittered(interval time.Duration) time.Duration {
+	return interval + time.Duration((rand.Float64()*2-1)*r.jitter*float64(interval)) //nolint:gosec // Jitter needs no secrecy.
+}

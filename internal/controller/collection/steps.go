@@ -1,0 +1,219 @@
+package collection
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// purposeSelection are the resources a collection selects.
+const purposeSelection watch.Purpose = "selection"
+
+// connect finds the target.
+func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) error {
+	if err := r.kind.Track(ctx, p.collection); err != nil {
+		return controlPlaneError{err}
+	}
+	r.registry.Bind(p.owner, r.kind.Key(p.collection))
+	spec, err := r.kind.Config(ctx, p.collection)
+	if errors.Is(err, scope.ErrNoConfig) {
+		r.registry.Release(p.owner)
+	}
+	if err != nil {
+		return errors.Wrap(err, "cannot use ProviderConfig")
+	}
+	p.cluster, err = r.registry.Connect(ctx, p.owner, spec)
+	return errors.Wrap(err, "cannot connect to target")
+}
+
+// selectResources finds the resources on the target that the collection selects.
+func (r *Reconciler[T]) selectResources(ctx context.Context, p *pass[T]) error {
+	of := p.collection.Desired().ObserveObjects
+	gvk, selector, err := parse(of)
+	if err != nil {
+		return err
+	}
+	names, err := namesOn(ctx, p.cluster, p.owner, gvk, watch.Interest{
+		NamespacedName: types.NamespacedName{Namespace: of.Namespace}, Scope: watch.ScopeSelection, Selector: selector,
+	})
+	if err != nil {
+		return err
+	}
+	p.selected = make([]resourceID, 0, len(names))
+	for _, n := range names {
+		p.selected = append(p.selected, resourceID{GroupVersionKind: gvk, NamespacedName: n})
+	}
+	return nil
+}
+
+// parse returns which kind a collection selects, and by which label selector. Equal selectors are written alike.
+func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) {
+	gv, err := schema.ParseGroupVersion(of.APIVersion)
+	if err != nil {
+		return schema.GroupVersionKind{}, "", errors.Wrapf(errInvalidSelection, "cannot parse apiVersion: %v", err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&of.Selector)
+	if err != nil {
+		return schema.GroupVersionKind{}, "", errors.Wrapf(errInvalidSelection, "cannot parse selector: %v", err)
+	}
+	return gv.WithKind(of.Kind), selector.String(), nil
+}
+
+// namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled in.
+func namesOn(ctx context.Context, c *target.Cluster, o watch.Owner, gvk schema.GroupVersionKind, i watch.Interest) ([]types.NamespacedName, error) {
+	m, err := c.Mapping(o, gvk)
+	if err != nil {
+		c.Watches().Track(o, purposeSelection)
+		return nil, errors.Wrap(err, "cannot find kind of spec.observeObjects")
+	}
+	if !m.Watchable {
+		return nil, errors.Wrapf(errInvalidSelection, "target cannot watch kind %s", gvk.Kind)
+	}
+	i.Resource = m.Resource
+	if !m.Namespaced {
+		i.Namespace = ""
+	}
+	c.Watches().Track(o, purposeSelection, i)
+	names, err := c.Watches().Names(ctx, o, i)
+	if !isUnserved(err) {
+		return names, errors.Wrapf(err, "cannot select resources of kind %s", gvk.Kind)
+	}
+	// The kind may have gone since it was found. If it has, somebody looks for it from now on.
+	c.InvalidateMapping(gvk)
+	if _, gone := c.Mapping(o, gvk); gone != nil {
+		return nil, errors.Wrap(gone, "cannot find kind of spec.observeObjects")
+	}
+	return nil, errors.Wrapf(err, "cannot select resources of kind %s", gvk.Kind)
+}
+
+// isUnserved says whether a target has answered as if it did not serve the kind.
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// compare finds out what has to be written.
+func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
+	held, err := r.members(ctx, p)
+	if err != nil {
+		return err
+	}
+	p.hash, err = hashTemplate(p.collection.Desired().Template)
+	if err != nil {
+		return err
+	}
+	p.template = templateOf(p.collection, r.kind.GVK)
+	p.template.gvk, p.template.ref = r.kind.Member, r.kind.Ref(p.collection)
+	p.template.renew = p.collection.Observed().TemplateHash != p.hash
+	p.plan = planFor(assign(p.collection.GetName(), p.selected, held), held, p.template)
+	return r.setAside(ctx, p)
+}
+
+// members returns the members there are, by name.
+func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]member, error) {
+	list := r.kind.NewMembers()
+	err := r.local.List(ctx, list, client.InNamespace(p.owner.Namespace), client.MatchingFields{indexCollection: p.owner.Name},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, controlPlaneError{errors.Wrap(err, "cannot list members")}
+	}
+	held := map[string]member{}
+	err = apimeta.EachListItem(list, func(item runtime.Object) error {
+		o, ok := item.(object)
+		if !ok {
+			return errors.Errorf("%T is not an Object", item)
+		}
+		m := memberOf(o, p.collection.GetUID(), r.kind.Ref)
+		if m.owned || m.labels[commonv1.LabelKeyCollection] == p.owner.Name {
+			held[m.name] = m
+		}
+		return nil
+	})
+	p.lagging = r.written.correct(p.owner.NamespacedName, held)
+	return held, err
+}
+
+// setAside takes from the plan the members whose names other Objects have.
+func (r *Reconciler[T]) setAside(ctx context.Context, p *pass[T]) error {
+	kept := p.plan.apply[:0]
+	for _, a := range p.plan.apply {
+		if a.uid != "" {
+			kept = append(kept, a)
+			continue
+		}
+		err := r.local.Get(ctx, types.NamespacedName{Namespace: p.owner.Namespace, Name: a.name}, r.kind.NewMember(), client.UnsafeDisableDeepCopy)
+		switch {
+		case apierrors.IsNotFound(err):
+			kept = append(kept, a)
+		case err != nil:
+			return controlPlaneError{errors.Wrapf(err, "cannot get Object %q", a.name)}
+		default:
+			p.taken = append(p.taken, a.name)
+		}
+	}
+	p.plan.apply = kept
+	return nil
+}
+
+// prune deletes members whose resources are not selected any more.
+func (r *Reconciler[T]) prune(ctx context.Context, p *pass[T]) error {
+	gone := p.plan.prune
+	err := inTurn(len(gone), func(i int) error {
+		m := gone[i]
+		if err := r.deleteMember(ctx, p, m); err != nil {
+			return err
+		}
+		m.terminating = true
+		r.written.note(p.owner.NamespacedName, m)
+		return nil
+	})
+	if err == nil && len(gone) > 0 {
+		names := make([]string, 0, len(gone))
+		for _, m := range gone {
+			names = append(names, m.name)
+		}
+		r.record.Event(p.collection, event.Normal(reasonDeleted, "Deleted "+enumerate(names)))
+	}
+	return err
+}
+
+// apply applies the members that are missing or not as they should be.
+func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
+	todo := p.plan.apply
+	err := inTurn(len(todo), func(i int) error {
+		m, err := r.applyMember(ctx, p, todo[i])
+		if err == nil {
+			r.written.note(p.owner.NamespacedName, m)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(todo) > 0 {
+		names := make([]string, 0, len(todo))
+		for _, a := range todo {
+			names = append(names, a.name)
+		}
+		r.record.Event(p.collection, event.Normal(reasonApplied, "Applied "+enumerate(names)))
+	}
+	if len(p.taken) > 0 {
+		slices.Sort(p.taken)
+		return errors.Wrap(errNameTaken, "Objects that are no members of the collection exist: "+strings.Join(p.taken, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+package collection_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// pointAt returns a change of the team that a collection selects.
+func pointAt(team string) func(build.Collection) {
+	return func(c build.Collection) {
+		c.Desired().ObserveObjects.Selector.MatchLabels = map[string]string{"team": team}
+	}
+}
+
+// give returns a change of a collection's template.
+func give(labels, annotations map[string]string) func(build.Collection) {
+	return func(c build.Collection) {
+		c.Desired().Template = &commonv1.ObservedObjectTemplate{
+			Metadata: commonv1.ObservedObjectTemplateMetadata{Labels: labels, Annotations: annotations},
+		}
+	}
+}
+
+// awaitMetadata waits until each member of a collection has these labels beside that of its membership, and holds these annotations.
+func (w world) awaitMetadata(t *testing.T, labels, annotations map[string]string) {
+	t.Helper()
+	want := maps.Clone(labels)
+	want["kubernetes.crossplane.io/owned-by-collection"] = w.tns
+	kube.Eventually(t, soon, "labels and annotations of members", func() (bool, string) {
+		diff, members := "", w.members(t, w.tns)
+		for _, m := range members {
+			got := maps.Clone(m.GetAnnotations())
+			delete(got, "crossplane.io/external-name") // Objects get it by themselves.
+			diff += cmp.Diff(want, m.GetLabels()) + cmp.Diff(annotations, got)
+		}
+		return len(members) > 0 && diff == "", "-want, +got:\n" + diff
+	})
+}
+
+// TestTemplate shows that members have what the template gives them, lose what it gives no more, and keep what others gave them.
+// Defect 2a.15 of provider-kubernetes: the template could overwrite the label of membership.
+func TestTemplate(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
+		oc := w.collect()
+		give(map[string]string{"tier": "one", "kubernetes.crossplane.io/owned-by-collection": "somebody-else"}, map[string]string{"note": "x"})(oc)
+		create(t, w.c, oc)
+		first := w.awaitMembers(t, "first", "second")[memberName(w.tns, w.tns, "first")]
+		w.awaitMetadata(t, map[string]string{"tier": "one"}, map[string]string{"note": "x"})
+
+		change(t, w.c, oc, give(map[string]string{"tier": "two", "more": "yes"}, map[string]string{"note": "y", "other": "z"}))
+		w.awaitMetadata(t, map[string]string{"tier": "two", "more": "yes"}, map[string]string{"note": "y", "other": "z"})
+		change(t, w.c, oc, give(map[string]string{"tier": "two"}, map[string]string{"other": "z"}))
+		w.awaitMetadata(t, map[string]string{"tier": "two"}, map[string]string{"other": "z"})
+
+		// What somebody else changes of it is changed back; what they add stays, also with the next template.
+		patch(t, w.c, first, `{"metadata":{"labels":{"tier":"wrong","theirs":"t"}}}`)
+		kube.Eventually(t, soon, "the label to be changed back", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(first), first)
+			return err == nil && first.GetLabels()["tier"] == "two", first.GetLabels()["tier"]
+		})
+		change(t, w.c, oc, func(c build.Collection) { c.Desired().Template = nil })
+		kube.Eventually(t, soon, "only the label of somebody else to stay", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(first), first)
+			want := map[string]string{"theirs": "t", "kubernetes.crossplane.io/owned-by-collection": w.tns}
+			return err == nil && cmp.Equal(want, first.GetLabels()), cmp.Diff(want, first.GetLabels())
+		})
+		w.awaitSettled(t, oc)
+	})
+}
+
+// TestInvalidTemplate shows that a label which the control plane refuses is reported once, and that a good one cures it.
+func TestInvalidTemplate(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
+		oc := w.collect()
+		give(map[string]string{"tier": "not a value"}, nil)(oc)
+		create(t, w.c, oc)
+		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidTemplate))
+		was := oc.GetResourceVersion()
+		kube.Throughout(t, calm, "the failure is written once", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(oc), oc)
+			return err == nil && oc.GetResourceVersion() == was, "it was written again"
+		})
+		change(t, w.c, oc, give(map[string]string{"tier": "one"}, nil))
+		w.awaitSettled(t, oc)
+		w.awaitMembers(t, "first", "second")
+	})
+}
+
+// TestChangedMember shows that a member which somebody changes, deletes or takes the label from is made again what it was.
+func TestChangedMember(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"))
+		oc := w.collect()
+		create(t, w.c, oc)
+		want := map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"}
+		m := w.awaitNamed(t, want)[memberName(w.tns, w.tns, "first")]
+		for name, body := range map[string]string{
+			"Manifest": `{"spec":{"forProvider":{"manifest":{"metadata":{"name":"another"}}}}}`,
+			"Data":     `{"spec":{"forProvider":{"manifest":{"metadata":{"labels":{"a":"b"}}}}}}`,
+			"Policy":   `{"spec":{"managementPolicies":["Observe","Delete"]}}`,
+			"Config":   `{"spec":{"providerConfigRef":{"name":"another"}}}`,
+			"Label":    `{"metadata":{"labels":{"kubernetes.crossplane.io/owned-by-collection":null}}}`,
+			"Owner":    `{"metadata":{"ownerReferences":null}}`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				patch(t, w.c, m, body)
+				changed := m.GetGeneration()
+				kube.Eventually(t, soon, "the member to be as before", func() (bool, string) {
+					if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
+						return false, err.Error()
+					}
+					diff := cmp.Diff(want, observes(t, map[string]build.Object{m.GetName(): m})) +
+						cmp.Diff(oc.GetName(), m.GetLabels()["kubernetes.crossplane.io/owned-by-collection"]) +
+						cmp.Diff(1, len(m.GetOwnerReferences())) +
+						cmp.Diff(w.ns, configOf(t, m))
+					policies := m.(interface {
+						GetManagementPolicies() xpv2.ManagementPolicies
+					}).GetManagementPolicies()
+					diff += cmp.Diff(xpv2.ManagementPolicies{xpv2.ManagementActionObserve}, policies)
+					return diff == "" && m.GetGeneration() >= changed, diff
+				})
+			})
+		}
+		uid := m.GetUID()
+		remove(t, w.c, m)
+		kube.Eventually(t, soon, "a new member", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m)
+			return err == nil && m.GetUID() != uid, "the old one or none"
+		})
+	})
+}
+
+// configOf returns the name of an Object's ProviderConfig.
+func configOf(t *testing.T, o build.Object) string {
+	t.Helper()
+	switch o := o.(type) {
+	case interface{ GetProviderConfigReference() *xpv2.Reference }:
+		return o.GetProviderConfigReference().Name
+	case interface {
+		GetProviderConfigReference() *xpv2.ProviderConfigReference
+	}:
+		return o.GetProviderConfigReference().Name
+	}
+	t.Fatalf("%T has no ProviderConfig", o)
+	return ""
+}
+
+// TestNamesake shows that an Object of a user which has the name of a member is left alone and named, that other members are made
+// nevertheless, and that the member is made when the Object is gone.
+func TestNamesake(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
+		name := memberName(w.tns, w.tns, "first")
+		theirs := w.scope.Object(w.ns, name, w.ns, build.ConfigMap(w.tns, "theirs"))
+		create(t, w.c, theirs)
+		kube.Eventually(t, soon, "the Object to be ready", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
+			return err == nil && theirs.GetCondition(xpv2.TypeReady).Status == "True", "not ready"
+		})
+		generation := theirs.GetGeneration()
+		oc := w.collect()
+		create(t, w.c, oc)
+		message := awaitCondition(t, w.c, oc, failed(commonv1.ReasonNameTaken))
+		if diff := cmp.Diff("Objects that are no members of the collection exist: "+name+": name of a member is taken", message); diff != "" {
+			t.Errorf("message: -want, +got:\n%s", diff)
+		}
+		w.awaitMembers(t, "second")
+		kube.Throughout(t, calm, "the Object of the user stays as it is", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
+			return err == nil && theirs.GetGeneration() == generation && len(theirs.GetOwnerReferences()) == 0, "it was changed"
+		})
+		remove(t, w.c, theirs)
+		w.awaitMembers(t, "first", "second")
+		w.awaitSettled(t, oc)
+	})
+}
+
+// TestLabelledObjectOfUser shows that an Object which only has the label of a collection is not deleted.
+func TestLabelledObjectOfUser(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		theirs := w.scope.Object(w.ns, w.tns+"-theirs", w.ns, build.ConfigMap(w.tns, "theirs"))
+		theirs.SetLabels(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns})
+		oc := w.collect()
+		create(t, w.c, theirs, oc)
+		w.awaitSettled(t, oc)
+		kube.Throughout(t, calm, "the Object of the user stays", func() (bool, string) {
+			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
+			return err == nil && theirs.GetDeletionTimestamp() == nil, "it is deleted"
+		})
+	})
+}
+
+// TestTakeover shows that members which provider-kubernetes has made become ours as the same Objects, lose what its template gave them
+// and ours does not, and are deleted when their resource is gone.
+func TestTakeover(t *testing.T) {
+	forScopes(t, func(t *testing.T, w world) {
+		create(t, w.tc, configMap(w.tns, "first", "a"))
+		oc := w.collect()
+		oc.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
+		create(t, w.c, oc)
+		stays, goes := memberName(w.tns, w.tns, "first"), memberName(w.tns, w.tns, "gone")
+		uid := w.madeElsewhere(t, oc, stays, "first")
+		w.madeElsewhere(t, oc, goes, "gone")
+		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
+		w.awaitSettled(t, oc)
+		m := w.awaitMembers(t, "first")[stays]
+		if m.GetUID() != uid {
+			t.Error("the member must stay the same Object")
+		}
+		if diff := cmp.Diff(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns}, m.GetLabels()); diff != "" {
+			t.Errorf("labels: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// madeElsewhere applies a member as provider-kubernetes does, with a label of an earlier template, and returns its UID.
+func (w world) madeElsewhere(t *testing.T, oc build.Collection, name, configMap string) (uid types.UID) {
+	t.Helper()
+	o := w.scope.Object(w.ns, name, w.ns, build.Manifest{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": w.tns, "name": configMap},
+	})
+	o.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	gvk, err := apiutil.GVKForObject(o, w.c.Scheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := apiutil.GVKForObject(oc, w.c.Scheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.SetGroupVersionKind(gvk)
+	u.SetLabels(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns, "earlier": "template"})
+	u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: oc.GetName(), UID: oc.GetUID()}})
+	unstructured.RemoveNestedField(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(u.Object, "spec", "readiness")
+	err = w.c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(commonv1.FieldManagerCollection), client.ForceOwnership)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.GetUID()
+}

@@ -1,0 +1,169 @@
+// Package thousands_test shows what large collections cost, on servers that nobody else uses.
+package thousands_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	user   = "provider"
+	admins = "system:masters"
+	// many is how many resources a large collection selects.
+	many = 2000
+	// soon is how long anything may take that is done at once, and eventually what takes many writes; a busy machine is slower than the
+	// software.
+	soon       = 30 * time.Second
+	eventually = 5 * time.Minute
+	// polls is longer than three poll intervals of these tests, 5 s with no jitter.
+	polls = 16 * time.Second
+	// silence is how long nothing must happen for all to count as settled.
+	silence = 3 * time.Second
+)
+
+var local, target kube.Server
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
+
+var startProvider sync.Once
+
+func provide(t *testing.T) client.Client {
+	t.Helper()
+	startProvider.Do(func() {
+		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
+		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+		provider.Start(t, local.User(t, user, admins))
+	})
+	return local.Client(t, apis.AddToScheme)
+}
+
+// connect makes a ProviderConfig from a kubeconfig and returns its name, which is that of a namespace.
+func connect(t *testing.T, c client.Client, s build.CollectionScope, kubeconfig []byte) string {
+	t.Helper()
+	ns := local.Namespace(t)
+	create(t, c, &corev1.Secret{ObjectMeta: build.Meta(ns, "credentials"), Data: map[string][]byte{"kubeconfig": kubeconfig}},
+		s.Config(ns, ns, build.FromSecret(ns, "credentials")))
+	return ns
+}
+
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// populate creates ConfigMaps with a label in a namespace, some at a time.
+func populate(t *testing.T, namespace, label string, count int) {
+	t.Helper()
+	c := target.Client(t)
+	const workers = 20
+	var group sync.WaitGroup
+	failures := make(chan error, workers)
+	for w := range workers {
+		group.Go(func() {
+			for i := w; i < count; i += workers {
+				if err := c.Create(t.Context(), configMap(namespace, fmt.Sprintf("cm-%05d", i), label)); err != nil {
+					failures <- errors.Wrapf(err, "cannot create ConfigMap %d", i)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	close(failures)
+	for err := range failures {
+		t.Fatal(err)
+	}
+}
+
+func configMap(namespace, name, label string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, name), Data: map[string]string{"name": name}}
+	cm.SetLabels(map[string]string{"team": label})
+	return cm
+}
+
+// count returns how many members a collection has, and how many of them are ready.
+func count(t *testing.T, c client.Client, s build.CollectionScope, collection string) (members, ready int) {
+	t.Helper()
+	list := s.NewList()
+	if err := c.List(t.Context(), list, client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection}); err != nil {
+		t.Fatal(err)
+	}
+	_ = apimeta.EachListItem(list, func(o runtime.Object) error {
+		members++
+		if o.(build.Object).GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue {
+			ready++
+		}
+		return nil
+	})
+	return members, ready
+}
+
+// awaitCount waits until a collection has that many members, and returns how long it took.
+func awaitCount(t *testing.T, c client.Client, s build.CollectionScope, collection string, want int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	kube.Eventually(t, eventually, fmt.Sprintf("%d members", want), func() (bool, string) {
+		got, _ := count(t, c, s, collection)
+		return got == want, fmt.Sprintf("%d members", got)
+	})
+	return time.Since(began)
+}
+
+// requests counts the requests of the provider on both servers.
+type requests struct {
+	local, target kube.Audit
+	marks         [2]kube.Mark
+}
+
+func watchRequests(t *testing.T) *requests {
+	t.Helper()
+	r := &requests{local: local.Audit(t), target: target.Audit(t)}
+	r.mark()
+	return r
+}
+
+func (r *requests) mark() { r.marks = [2]kube.Mark{r.local.Mark(), r.target.Mark()} }
+
+// by returns the requests of a user since the last mark.
+func (r *requests) by(who string) kube.Requests {
+	return append(r.local.Since(r.marks[0]).By(who), r.target.Since(r.marks[1]).By(who)...)
+}
+
+// settle waits until the provider has made no request for a while.
+func (r *requests) settle(t *testing.T) {
+	t.Helper()
+	quietSince := time.Now()
+	r.mark()
+	kube.Eventually(t, eventually, "no requests", func() (bool, string) {
+		got := r.by(user)
+		if len(got) > 0 {
+			quietSince = time.Now()
+			r.mark()
+		}
+		return time.Since(quietSince) > silence, got.String()
+	})
+	r.mark()
+}

@@ -1,0 +1,160 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+)
+
+// pageSize is how many resources a page of a list holds.
+const pageSize = 500
+
+// selection is what the owners of a stream of names are registered for.
+func selection(namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace}
+}
+
+// names holds the name of each resource of one stream.
+type names struct {
+	// changed is called, without the lock, when a name comes or goes.
+	changed func()
+	// filled is called, without the lock, after each list.
+	filled func()
+
+	mu    sync.Mutex
+	held  map[types.NamespacedName]struct{}
+	order []types.NamespacedName // held, sorted; nil if not known
+}
+
+var _ cache.ReflectorStore = &names{}
+
+func newNames(changed, filled func()) *names {
+	return &names{changed: changed, filled: filled, held: map[types.NamespacedName]struct{}{}}
+}
+
+// sorted returns all names.
+func (s *names) sorted() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.order == nil {
+		s.order = make([]types.NamespacedName, 0, len(s.held))
+		for n := range s.held {
+			s.order = append(s.order, n)
+		}
+		slices.SortFunc(s.order, func(a, b types.NamespacedName) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+	}
+	return s.order
+}
+
+// Add records a resource the stream delivered.
+func (s *names) Add(obj any) error { return s.Update(obj) }
+
+// Update records a resource the stream delivered.
+func (s *names) Update(obj any) error {
+	if n, ok := nameOfPartial(obj); ok && s.put(n) {
+		s.changed()
+	}
+	return nil
+}
+
+// put adds a name and says whether it is new.
+func (s *names) put(n types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.held[n]; ok {
+		return false
+	}
+	s.held[n], s.order = struct{}{}, nil
+	return true
+}
+
+// Delete forgets a resource the stream reports as gone, or as no longer selected.
+func (s *names) Delete(obj any) error {
+	if n, ok := nameOfPartial(obj); ok && s.remove(n) {
+		s.changed()
+	}
+	return nil
+}
+
+// remove forgets a name and says whether it was there.
+func (s *names) remove(n types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.held[n]; !ok {
+		return false
+	}
+	delete(s.held, n)
+	s.order = nil
+	return true
+}
+
+// Replace takes over a list.
+func (s *names) Replace(list []any, _ string) error {
+	if s.replace(list) {
+		s.changed()
+	}
+	s.filled()
+	return nil
+}
+
+// replace takes over a list and says whether a name has come or gone.
+func (s *names) replace(list []any) bool {
+	held := make(map[types.NamespacedName]struct{}, len(list))
+	for _, obj := range list {
+		if n, ok := nameOfPartial(obj); ok {
+			held[n] = struct{}{}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := len(held) == len(s.held)
+	for n := range held {
+		_, ok := s.held[n]
+		same = same && ok
+	}
+	s.held, s.order = held, nil
+	return !same
+}
+
+// Resync does nothing: whoever wants to look again does so by its own clock.
+func (s *names) Resync() error { return nil }
+
+func nameOfPartial(obj any) (types.NamespacedName, bool) {
+	m, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}, true
+}
+
+// nameReflector feeds the names of a selection into a store.
+func nameReflector(c metadata.Interface, key feedKey, into cache.ReflectorStore) *cache.Reflector {
+	var r metadata.ResourceInterface = c.Resource(key.resource)
+	if key.namespace != "" {
+		r = c.Resource(key.resource).Namespace(key.namespace)
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = key.selector
+			o.ResourceVersion, o.ResourceVersionMatch = "", "" // The reflector would be content with any state.
+			return r.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = key.selector
+			return r.Watch(ctx, o)
+		},
+	}
+	refl := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, into, reflectorOptions(key))
+	refl.WatchListPageSize = pageSize
+	return refl
+}
