@@ -3,7 +3,6 @@ package scope
 import (
 	"slices"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,11 +14,13 @@ import (
 func (c Config) Refs(mg client.Object) []client.ObjectKey {
 	var refs []xpv2.ProviderConfigReference
 	switch u := mg.(type) {
-	case resource.ModernManaged:
+	case interface {
+		GetProviderConfigReference() *xpv2.ProviderConfigReference
+	}:
 		if r := u.GetProviderConfigReference(); r != nil {
 			refs = append(refs, *r)
 		}
-	case resource.LegacyManaged:
+	case interface{ GetProviderConfigReference() *xpv2.Reference }:
 		if r := u.GetProviderConfigReference(); r != nil {
 			refs = append(refs, xpv2.ProviderConfigReference{Kind: c.Kinds.Config.Kind, Name: r.Name})
 		}

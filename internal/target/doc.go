@@ -19,6 +19,9 @@
 // Kinds are discovered one group and version at a time, as manifests name them. A mapper that discovers a whole cluster costs
 // megabytes and seconds on targets with many CRDs: https://github.com/crossplane-contrib/provider-kubernetes/issues/541
 //
+// The credentials an owner was connected with last are remembered as long as it has not been forgotten, for owners that go together with
+// their credentials. A finalizer on Secrets was rejected: a Secret that is replaced by deleting it would hang.
+//
 // A kubeconfig from a Secret is data from a user. It may not run programs or read files of the provider's container, unless the
 // operator allows it; one from the container's environment or file system may.
 package target

@@ -3,9 +3,9 @@
 //
 // It watches Objects, the ProviderConfigs they reference and the Secrets those name on the control plane, what Objects refer to there,
 // and on the targets the resources it manages. On the control plane it writes the finalizer and the external name of an Object, its
-// status, the record that it uses its ProviderConfig, a finalizer on what it refers to, and events. On the target it applies the manifest, with a label of ours, and deletes it. It never
-// deletes a resource with another UID than the one it has recorded, unless the resource carries fields this Object applied; it never
-// writes spec.
+// status, the record that it uses its ProviderConfig, its connection secret, a finalizer on what it refers to, and events. On the target
+// it applies the manifest, with a label of ours, and deletes it, or takes back the fields of a partial Object. It never deletes a
+// resource with another UID than the one it has recorded, unless the resource carries fields this Object applied; it never writes spec.
 //
 // # Decisions
 //
@@ -21,6 +21,19 @@
 // Where the policy allows both to create and to update, a resource that the watch does not show is applied without asking whether it
 // exists: server-side apply creates or adopts in one write, and the answer tells which it was. Where the policy allows less, the
 // resource is looked up by its name first.
+//
+// Where the policy allows only one of both, the request itself can do no more than that: a creation that fails if the resource exists, or
+// an apply that names the UID it is meant for. A look before a server-side apply was rejected, as somebody may act in between.
+//
+// What the status records of the last resource is the only thing that tells of it once the manifest or the ProviderConfig names another.
+// It is overwritten when that resource is dealt with and not before, and saved by a patch if the status of a pass cannot be written
+// because a user has changed the Object meanwhile: a finalizer for each resource was rejected, as it would cost a write for each creation.
+//
+// An Object that refers to another ProviderConfig uses the target it leaves as an owner of another controller name, so that both
+// connections wake it. The record of use names the old ProviderConfig until there is nothing left to do there.
+//
+// Fields are withdrawn when the finalizer goes, as crossplane-runtime does not connect for a deleted Object that may not delete. To show it
+// a policy with Delete then, and to withdraw where it deletes, was rejected: events and metrics would tell of deletions.
 //
 // An Object whose resource somebody keeps changing is reverted at once for a hundred times, then once a second, so that two
 // controllers which disagree do not spin.

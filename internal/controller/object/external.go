@@ -138,7 +138,8 @@ func (e *external) see(o Object) error {
 	}
 	e.pass.verdict = &v
 	if was := o.Observed().ProviderConfigReference; was == nil || *was != e.config {
-		o.Observed().ProviderConfigReference = &e.config
+		ref := e.config
+		o.Observed().ProviderConfigReference = &ref
 	}
 	return record(o.Observed(), e.live, e.options)
 }

@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -108,9 +109,7 @@ func TestPolicies(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		cases := runtimePolicies()
 		if s.Name == build.Cluster().Name {
-			for name, p := range clusterPolicies() {
-				cases[name] = p
-			}
+			maps.Copy(cases, clusterPolicies())
 		}
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))

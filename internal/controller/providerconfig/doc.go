@@ -8,4 +8,8 @@
 // The reconciler is crossplane-runtime's, behind a client that drops writes which change nothing. Records of use come in bursts, one
 // for each new resource, so they are gathered for a moment before the users are counted: a thousand new Objects cost a handful of
 // status writes rather than a thousand.
+//
+// A deleted ProviderConfig stays while resources refer to it, recorded or not: the records of use in a namespace that is going away may go
+// first. A finalizer on each record was rejected: it would cost a write for each resource that goes, and strand records of resources that
+// are forced away.
 package providerconfig

@@ -3,6 +3,7 @@ package providerconfig
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
@@ -75,10 +76,19 @@ func (g guard) hold(ctx context.Context, pc resource.ProviderConfig, users int64
 	return errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)), "cannot update status of ProviderConfig")
 }
 
-// left enqueues the ProviderConfigs that a resource referred to when it goes. Others of a moment are gathered.
+// left enqueues the ProviderConfigs that a resource refers to no more, because it has gone or refers to others. Those of a moment are
+// gathered.
 func left(c scope.Config) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
+			now := c.Refs(e.ObjectNew)
+			for _, key := range c.Refs(e.ObjectOld) {
+				if !slices.Contains(now, key) {
+					q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
+				}
+			}
+		},
 		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
 			for _, key := range c.Refs(e.Object) {
 				q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
