@@ -108,9 +108,7 @@ func compile(query string) *program {
 	if issues.Err() != nil {
 		return &program{err: queryError{ErrInvalidQuery, list(issues.Errors())}}
 	}
-	switch t := checked.OutputType(); t.Kind() {
-	case types.BoolKind, types.DynKind, types.AnyKind:
-	default:
+	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) && !t.IsExactType(cel.AnyType) {
 		return &program{err: queryError{ErrInvalidQuery, "it gives a value of type " + t.String() + " and not of type bool"}}
 	}
 	// Constants are not folded: that would evaluate parts of the query without a limit.
