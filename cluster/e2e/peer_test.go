@@ -1,11 +1,13 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,17 +99,19 @@ func replace(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceD
 	kube.Eventually(t, soon, crd.GetName()+" to be served", func() (bool, string) {
 		was := &apiextensionsv1.CustomResourceDefinition{}
 		err := c.Get(t.Context(), key, was)
-		if client.IgnoreNotFound(err) != nil {
+		if apierrors.IsNotFound(err) {
+			return false, fmt.Sprint(c.Create(t.Context(), crd))
+		}
+		if err != nil {
 			return false, err.Error()
 		}
 		crd.SetResourceVersion(was.GetResourceVersion())
-		if err != nil {
-			err = c.Create(t.Context(), crd)
-		} else if err = c.Update(t.Context(), crd); err == nil {
-			for _, condition := range crd.Status.Conditions {
-				if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-					return true, ""
-				}
+		if err := c.Update(t.Context(), crd); err != nil {
+			return false, err.Error()
+		}
+		for _, condition := range crd.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return true, ""
 			}
 		}
 		return false, "not established"

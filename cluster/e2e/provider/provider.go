@@ -56,8 +56,10 @@ func Start(o Options) (*Process, error) {
 	if err := p.reserve(); err != nil {
 		return nil, err
 	}
-	args := []string{"--metrics-bind-address=" + p.metrics.addr(), "--health-probe-bind-addr=" + p.health.addr(),
-		"--webhook-port=" + strconv.Itoa(p.webhook.number)}
+	args := []string{
+		"--metrics-bind-address=" + p.metrics.addr(), "--health-probe-bind-addr=" + p.health.addr(),
+		"--webhook-port=" + strconv.Itoa(p.webhook.number),
+	}
 	env := append(without(os.Environ(), "KUBECONFIG"), o.Env...)
 	if o.KubeconfigByEnv {
 		env = append(env, "KUBECONFIG="+kubeconfig)

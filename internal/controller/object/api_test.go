@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // parse returns the resource of a JSON text.
@@ -22,7 +25,9 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// TestVersionsKeepEveryField shows that an Object written in one version reads the same in the other.
+// TestVersionsKeepEveryField shows that an Object written in one version reads the same in the other, and still does when it is then
+// written in that one.
+// Defect 2a.9 of provider-kubernetes.
 func TestVersionsKeepEveryField(t *testing.T) {
 	c := provide(t)
 	const spec = `{
@@ -46,7 +51,7 @@ func TestVersionsKeepEveryField(t *testing.T) {
 	}`
 	for _, tc := range []struct{ write, read string }{{"v1alpha1", "v1alpha2"}, {"v1alpha2", "v1alpha1"}} {
 		t.Run(tc.write, func(t *testing.T) {
-			o := parse(t, `{"apiVersion":"kubernetes.crossplane.io/`+tc.write+`","kind":"Object","metadata":{"name":"full-`+tc.write+`"},"spec":`+spec+`}`)
+			o := parse(t, `{"apiVersion":"kubernetes.crossplane.io/`+tc.write+`","kind":"Object","metadata":{"name":"`+local.Namespace(t)+`"},"spec":`+spec+`}`)
 			create(t, c, o)
 			got := &unstructured.Unstructured{}
 			got.SetAPIVersion("kubernetes.crossplane.io/" + tc.read)
@@ -54,8 +59,23 @@ func TestVersionsKeepEveryField(t *testing.T) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), got); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(parse(t, `{"spec":`+spec+`}`).Object["spec"], got.Object["spec"]); diff != "" {
+			want := parse(t, `{"spec":`+spec+`}`).Object["spec"]
+			if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
 				t.Errorf("spec written as %s and read as %s: -want, +got:\n%s", tc.write, tc.read, diff)
+			}
+			kube.Eventually(t, soon, "the other version to be written", func() (bool, string) {
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), got); err != nil {
+					return false, err.Error()
+				}
+				got.SetLabels(map[string]string{"written": "again"})
+				err := c.Update(t.Context(), got) // The provider may write it at the same time.
+				return err == nil, fmt.Sprint(err)
+			})
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, o.Object["spec"]); diff != "" {
+				t.Errorf("spec written as %s, then as %s: -want, +got:\n%s", tc.write, tc.read, diff)
 			}
 		})
 	}

@@ -35,13 +35,18 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		awaitReady(t, c, o)
 		mark := target.Audit(t).Mark()
 
+		before := client.MergeFrom(crd.DeepCopy())
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("green")
-		if err := tc.Update(t.Context(), crd); err != nil {
+		if err := tc.Patch(t.Context(), crd, before); err != nil {
 			t.Fatal(err)
 		}
 		gadget := parse(t, `{"apiVersion":"`+tns+`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		touched := 0
-		setPart(t, tc, gadget, map[string]any{"color": nil}) // Which makes the server store its new default.
+		kube.Eventually(t, soon, "the new default", func() (bool, string) {
+			setPart(t, tc, gadget, map[string]any{"color": nil}) // Which makes the server store its default.
+			color, _, _ := unstructured.NestedString(gadget.Object, "spec", "part", "color")
+			return color == "green", color
+		})
 		awaitPart(t, tc, gadget, map[string]any{"size": "small", "color": "green"})
 		kube.Throughout(t, calm, "the Object stays settled", func() (bool, string) {
 			touched++
