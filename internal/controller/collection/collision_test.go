@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -71,16 +72,17 @@ func TestCollidingNames(t *testing.T) {
 // staysNamed checks that members stand for what they do, and are the same Objects, for a while.
 func (w world) staysNamed(t *testing.T, want map[string]string) {
 	t.Helper()
-	uids := map[string]types.UID{}
-	for name, m := range w.members(t, w.tns) {
-		uids[name] = m.GetUID()
+	uids := func(members map[string]build.Object) map[string]types.UID {
+		out := map[string]types.UID{}
+		for name, m := range members {
+			out[name] = m.GetUID()
+		}
+		return out
 	}
+	before := uids(w.members(t, w.tns))
 	kube.Throughout(t, aWhile, "members stay what they are", func() (bool, string) {
 		members := w.members(t, w.tns)
-		diff := cmp.Diff(want, observes(t, members))
-		for name, m := range members {
-			diff += cmp.Diff(uids[name], m.GetUID())
-		}
+		diff := cmp.Diff(want, observes(t, members)) + cmp.Diff(before, uids(members))
 		return diff == "", diff
 	})
 }

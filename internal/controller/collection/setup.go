@@ -2,6 +2,7 @@ package collection
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -37,7 +38,7 @@ type Options struct {
 
 // Setup adds the controller of collections of one scope to a manager.
 func Setup[T Collection](mgr ctrl.Manager, o Options, k scope.CollectionKind[T]) error {
-	name := "collection/" + k.GVK.GroupKind().String()
+	name := "collection/" + strings.ToLower(k.GVK.GroupKind().String())
 	r := &Reconciler[T]{
 		kind: k, controller: name, registry: o.Registry, written: newWritten(),
 		local:  quiet.NewManager(mgr).GetClient(),

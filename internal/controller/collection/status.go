@@ -23,14 +23,10 @@ type controlPlaneError struct{ error }
 // Unwrap returns the cause.
 func (e controlPlaneError) Unwrap() error { return e.error }
 
-// isWoken says whether a collection is woken when the cause of an error goes, so that it need not be tried again before.
+// isWoken says whether a collection is woken when the cause of an error goes, so that it need not be tried again before. That is so
+// for all causes that have a reason of their own.
 func isWoken(err error) bool {
-	switch reason(err) {
-	case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind, commonv1.ReasonForbidden,
-		commonv1.ReasonInvalidSelection, commonv1.ReasonInvalidTemplate, commonv1.ReasonNameTaken:
-		return true
-	}
-	return false
+	return err != nil && reason(err) != xpv2.ReasonReconcileError
 }
 
 // reason returns the reason of condition Synced for an error.

@@ -28,7 +28,8 @@ func TestReason(t *testing.T) {
 		"ControlPlane": {"What the control plane denies is not blamed on the target.", controlPlaneError{forbidden}, xpv2.ReasonReconcileError, false},
 		"Template": {
 			"What the control plane finds invalid is the template.",
-			controlPlaneError{errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")}, commonv1.ReasonInvalidTemplate, true,
+			controlPlaneError{errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")},
+			commonv1.ReasonInvalidTemplate, true,
 		},
 		"Selection":   {"An invalid selection is called so.", errors.Wrap(errInvalidSelection, "x"), commonv1.ReasonInvalidSelection, true},
 		"Name":        {"A name that is taken is called so.", errors.Wrap(errNameTaken, "x"), commonv1.ReasonNameTaken, true},

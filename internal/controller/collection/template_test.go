@@ -41,13 +41,15 @@ func (w world) awaitMetadata(t *testing.T, labels, annotations map[string]string
 	want := maps.Clone(labels)
 	want["kubernetes.crossplane.io/owned-by-collection"] = w.tns
 	kube.Eventually(t, soon, "labels and annotations of members", func() (bool, string) {
-		diff, members := "", w.members(t, w.tns)
+		members := w.members(t, w.tns)
 		for _, m := range members {
 			got := maps.Clone(m.GetAnnotations())
 			delete(got, "crossplane.io/external-name") // Objects get it by themselves.
-			diff += cmp.Diff(want, m.GetLabels()) + cmp.Diff(annotations, got)
+			if diff := cmp.Diff(want, m.GetLabels()) + cmp.Diff(annotations, got); diff != "" {
+				return false, "-want, +got:\n" + diff
+			}
 		}
-		return len(members) > 0 && diff == "", "-want, +got:\n" + diff
+		return len(members) > 0, "no members"
 	})
 }
 

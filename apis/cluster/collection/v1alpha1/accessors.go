@@ -12,7 +12,9 @@ func (c *ObservedObjectCollection) Desired() *commonv1.ObservedObjectCollectionS
 }
 
 // Observed returns the observed state. It is never nil.
-func (c *ObservedObjectCollection) Observed() *commonv1.ObservedObjectCollectionStatus { return &c.Status }
+func (c *ObservedObjectCollection) Observed() *commonv1.ObservedObjectCollectionStatus {
+	return &c.Status
+}
 
 // GetProviderConfigReference returns which ProviderConfig the collection uses, nil if it names none.
 func (c *ObservedObjectCollection) GetProviderConfigReference() *xpv2.Reference {

@@ -2,6 +2,8 @@
 package thousands_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -36,6 +39,10 @@ const (
 	eventually = 5 * time.Minute
 	// polls is longer than three poll intervals of these tests, 5 s with no jitter.
 	polls = 16 * time.Second
+	// listInterval is the pause between lists of large collections, which would slow down what makes them.
+	listInterval = 2 * time.Second
+	// lookInterval is the pause between looks at the requests.
+	lookInterval = 500 * time.Millisecond
 	// silence is how long nothing must happen for all to count as settled.
 	silence = 3 * time.Second
 )
@@ -121,13 +128,41 @@ func count(t *testing.T, c client.Client, s build.CollectionScope, collection st
 	return members, ready
 }
 
-// awaitCount waits until a collection has that many members, and returns how long it took.
-func awaitCount(t *testing.T, c client.Client, s build.CollectionScope, collection string, want int) time.Duration {
+// awaitReady waits until a collection has all of many members and they are ready.
+func awaitReady(t *testing.T, c client.Client, s build.CollectionScope, collection string) {
+	t.Helper()
+	var looked time.Time
+	var members, ready int
+	kube.Eventually(t, eventually, "all members to be ready", func() (bool, string) {
+		if time.Since(looked) >= listInterval {
+			looked = time.Now()
+			members, ready = count(t, c, s, collection)
+		}
+		return members == many && ready == many, fmt.Sprintf("%d members, %d ready", members, ready)
+	})
+}
+
+// memberName returns the name of a ConfigMap's member.
+func memberName(collection, namespace, name string) string {
+	sum := sha256.Sum256([]byte("/v1, Kind=ConfigMap/" + namespace + "/" + name))
+	return collection + "-" + hex.EncodeToString(sum[:])[:7]
+}
+
+// awaitExistence waits until an Object exists, and awaitAbsence until it does not. They return how long it took.
+func awaitExistence(t *testing.T, c client.Client, o client.Object) time.Duration {
 	t.Helper()
 	began := time.Now()
-	kube.Eventually(t, eventually, fmt.Sprintf("%d members", want), func() (bool, string) {
-		got, _ := count(t, c, s, collection)
-		return got == want, fmt.Sprintf("%d members", got)
+	kube.Eventually(t, soon, "a member", func() (bool, string) {
+		return c.Get(t.Context(), client.ObjectKeyFromObject(o), o) == nil, "there is none"
+	})
+	return time.Since(began)
+}
+
+func awaitAbsence(t *testing.T, c client.Client, o client.Object) time.Duration {
+	t.Helper()
+	began := time.Now()
+	kube.Eventually(t, soon, "no member", func() (bool, string) {
+		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)), "there is one"
 	})
 	return time.Since(began)
 }
@@ -152,18 +187,22 @@ func (r *requests) by(who string) kube.Requests {
 	return append(r.local.Since(r.marks[0]).By(who), r.target.Since(r.marks[1]).By(who)...)
 }
 
-// settle waits until the provider has made no request for a while.
-func (r *requests) settle(t *testing.T) {
+// settle waits until the provider has made no request for a while, and returns those it has made since the last mark. It marks again.
+func (r *requests) settle(t *testing.T) kube.Requests {
 	t.Helper()
-	quietSince := time.Now()
-	r.mark()
+	var looked, quietSince time.Time
+	var all kube.Requests
 	kube.Eventually(t, eventually, "no requests", func() (bool, string) {
-		got := r.by(user)
-		if len(got) > 0 {
-			quietSince = time.Now()
-			r.mark()
+		// Reading thousands of requests all the time would slow down what makes them.
+		if time.Since(looked) < lookInterval {
+			return false, fmt.Sprintf("%d requests", len(all))
 		}
-		return time.Since(quietSince) > silence, got.String()
+		looked = time.Now()
+		if got := r.by(user); quietSince.IsZero() || len(got) > len(all) {
+			all, quietSince = got, looked
+		}
+		return time.Since(quietSince) > silence, ""
 	})
 	r.mark()
+	return all
 }
