@@ -84,11 +84,11 @@ func TestClean(t *testing.T) {
 
 // all returns all texts of an answer.
 func all(s metav1.Status) string {
-	out := s.Message
+	texts := []string{s.Message}
 	if s.Details != nil {
 		for _, c := range s.Details.Causes {
-			out += " " + c.Message
+			texts = append(texts, c.Message)
 		}
 	}
-	return out
+	return strings.Join(texts, " ")
 }

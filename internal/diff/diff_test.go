@@ -96,6 +96,16 @@ func TestOf(t *testing.T) {
 			live:   `{"spec":{"manifest":{` + secret + `,"data":{"a":"x"}}}}`, wanted: `{"spec":{"manifest":{` + secret + `,"data":{"a":"y"}}}}`,
 			want: []string{`replace /spec/manifest/data/a "*** (after)"`}, summary: "spec.manifest.data.a",
 		},
+		"NoMoreSecret": {
+			reason: "What was a Secret, or becomes one, is one: its values are no less secret for that.",
+			live:   `{"s":{` + secret + `,"data":{"a":"x"}},"t":{"data":{"a":"x"}}}`,
+			wanted: `{"s":{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"y"}},"t":{` + secret + `,"data":{"a":"y"}}}`,
+			want: []string{
+				`replace /s/data/a "*** (after)"`, `replace /s/kind "ConfigMap"`,
+				`add /t/apiVersion "v1"`, `replace /t/data/a "*** (after)"`, `add /t/kind "Secret"`,
+			},
+			summary: "s.data.a, s.kind, t.apiVersion, t.data.a, t.kind",
+		},
 		"Namesake": {
 			reason: "A kind of that name in another group is none.",
 			live:   `{"apiVersion":"example.org/v1","kind":"Secret","data":{"a":"x"}}`,

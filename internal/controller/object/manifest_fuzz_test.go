@@ -2,6 +2,8 @@ package object
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,17 +137,9 @@ func hasFloats(v any) bool {
 	case float64:
 		return true
 	case []any:
-		for _, item := range v {
-			if hasFloats(item) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v, hasFloats)
 	case map[string]any:
-		for _, item := range v {
-			if hasFloats(item) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), hasFloats)
 	}
 	return false
 }

@@ -216,7 +216,7 @@ func viewerRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 }
 
 // TestPreviewNeedsNoRights shows that credentials which may only look are enough: without a dry run the fields of the manifest are
-// compared here. Defects 2a.3 of provider-kubernetes, and #502.
+// compared here. Defect 2a.3 of provider-kubernetes.
 func TestPreviewNeedsNoRights(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
@@ -101,6 +102,9 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 	if ending == policy.Withdraw {
 		return true, old.withdraw(ctx, o)
 	}
+	if mayApply(o) && !old.applied(o) {
+		return true, nil // It was only looked at, under another policy or on a dry run.
+	}
 	if _, err := old.Delete(ctx, o); err != nil {
 		return false, errors.Wrapf(err, "cannot replace %s", describe(seen))
 	}
@@ -123,6 +127,11 @@ func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstruc
 	}
 	there, err := old.findSeen(ctx, o)
 	return old, there, asked(err)
+}
+
+// applied says whether an Object has ever applied the live resource.
+func (e *external) applied(o Object) bool {
+	return o.Observed().Applied != nil || appliedByClient(o) || apply.Manages(e.live, e.manager)
 }
 
 // await reports that a resource is not gone yet.
