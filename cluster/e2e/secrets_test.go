@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -140,6 +142,40 @@ func TestFlagsTrustTenants(t *testing.T) {
 			ns := local.Namespace(t)
 			o := s.Object(ns, ns, ns, build.ConfigMap(tc.namespace, "settings"))
 			for _, obj := range []client.Object{s.Config(ns, ns, tc.spec), o} {
+				if err := c.Create(t.Context(), obj); err != nil {
+					t.Fatal(err)
+				}
+			}
+			awaitReady(t, c, o)
+		})
+	}
+}
+
+// TestFlagRunsPlugins shows that an operator may let kubeconfigs of Secrets run credential plugins.
+func TestFlagRunsPlugins(t *testing.T) {
+	c, _ := clients(t)
+	start(t, "--allow-kubeconfig-exec")
+	admin := target.User(t, user, admins)
+	credential, err := json.Marshal(map[string]any{
+		"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+		"status": map[string]string{"clientCertificateData": string(admin.CertData), "clientKeyData": string(admin.KeyData)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "credential.json")
+	if err := os.WriteFile(path, credential, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plugin := "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [" + path + "], interactiveMode: Never}}"
+	kubeconfig := strings.Replace(string(kube.Kubeconfig(t, rest.AnonymousClientConfig(target.Config()))), "user: {}", plugin, 1)
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			ns, tns := local.Namespace(t), target.Namespace(t)
+			o := s.Object(ns, ns, ns, build.ConfigMap(tns, "settings"))
+			for _, obj := range []client.Object{
+				kubeconfigSecret(ns, "plugin", []byte(kubeconfig)), s.Config(ns, ns, build.FromSecret(ns, "plugin")), o,
+			} {
 				if err := c.Create(t.Context(), obj); err != nil {
 					t.Fatal(err)
 				}

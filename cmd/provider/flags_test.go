@@ -74,7 +74,7 @@ func TestFlags(t *testing.T) {
 			want := defaults()
 			tc.want(&want)
 			for _, arg := range tc.args {
-				if diff := cmp.Diff(want, parse(t, arg), cmp.AllowUnexported(flags{}), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(want, parse(t, arg), cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s: -want, +got:\n%s", arg, diff)
 				}
 			}
@@ -82,7 +82,7 @@ func TestFlags(t *testing.T) {
 				return
 			}
 			t.Setenv(tc.env, tc.value)
-			if diff := cmp.Diff(want, parse(t), cmp.AllowUnexported(flags{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, parse(t), cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s=%q: -want, +got:\n%s", tc.env, tc.value, diff)
 			}
 		})
