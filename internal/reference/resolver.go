@@ -185,11 +185,11 @@ func (r *Resolver) want(ref *Reference) want {
 // follow adds to a resolution what a reference leads to. What it names stays pinned if it is pinned already.
 func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref *located) error {
 	if ref.Err != nil {
-		switch ReasonOf(ref.Err) {
-		case commonv1.ReasonInvalidReference:
-		case commonv1.ReasonReferenceCycle:
+		reason := ReasonOf(ref.Err)
+		if reason == commonv1.ReasonReferenceCycle {
 			return r.loosen(ctx, f, res, ref)
-		default:
+		}
+		if reason != commonv1.ReasonInvalidReference {
 			res.claim(ref)
 		}
 		return ref.Err

@@ -63,12 +63,13 @@ func keepsSecrets(t *testing.T, content []byte, err error) {
 	if lerr != nil {
 		return
 	}
-	names := api.CurrentContext
+	list := []string{api.CurrentContext}
 	for _, c := range api.Contexts {
 		if c != nil {
-			names += " " + c.Cluster + " " + c.AuthInfo
+			list = append(list, c.Cluster, c.AuthInfo)
 		}
 	}
+	names := strings.Join(list, " ")
 	for _, u := range api.AuthInfos {
 		if u == nil {
 			continue

@@ -32,6 +32,7 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 		return nil, errors.Errorf("spec.identity.source %s does not go with type %s: it must be InjectedIdentity", c.identity.source, c.identityType)
 	case commonv1.IdentityNebius:
 		return nil, errors.Errorf("spec.identity.type %s is not built in", c.identityType)
+	case commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload, commonv1.IdentityUpbound:
 	}
 	if own || none {
 		return nil, errors.Errorf("spec.identity.source %s does not go with type %s", c.identity.source, c.identityType)
@@ -43,6 +44,7 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 		return azure.Workload(content, c.writer, plugin)
 	case commonv1.IdentityUpbound:
 		return upbound.New(content, plugin)
+	case commonv1.IdentityGoogle, commonv1.IdentityAWSWeb, commonv1.IdentityNebius:
 	}
 	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
 }

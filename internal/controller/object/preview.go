@@ -117,7 +117,7 @@ func (e *external) compare(ctx context.Context, o Object) error {
 		e.pass.retry = wait
 		return nil
 	}
-	ops, c, err := e.tryApply(ctx, o)
+	ops, c, err := e.tryApply(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (e *external) comparison(o Object) (string, error) {
 
 // tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try, the manifest is laid
 // over the live resource here.
-func (e *external) tryApply(ctx context.Context, o Object) ([]commonv1.DiffOperation, xpv2.Condition, error) {
+func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
 	wanted, err := apply.DryRun(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, e.manager)
 	doubt := ""
 	switch {

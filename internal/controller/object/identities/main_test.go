@@ -60,6 +60,7 @@ func provide(t *testing.T) client.Client {
 // A world is one test in one scope.
 type world struct {
 	*testing.T
+
 	c, tc     client.Client
 	scope     build.Scope
 	namespace string // on the control plane; also the name of the ProviderConfig
