@@ -65,7 +65,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	if !strings.Contains(log, "Reconciling") {
 		t.Errorf("log: it must hold what the provider does, got\n%s", log)
 	}
-	for _, line := range strings.Split(string(key), `\n`) {
+	for line := range strings.SplitSeq(string(key), `\n`) {
 		if len(line) >= keyLine {
 			secrets = append(secrets, line)
 		}
