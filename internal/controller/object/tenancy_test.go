@@ -214,6 +214,23 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 }
 
+// TestScopesShareConnections shows that ProviderConfigs of both scopes with one kubeconfig have one connection: one stream carries what
+// the Objects of both keep.
+func TestScopesShareConnections(t *testing.T) {
+	c := provide(t)
+	tns := target.Namespace(t)
+	kubeconfig := kube.Kubeconfig(t, target.User(t, tns, "system:masters"))
+	for _, s := range build.Scopes() {
+		ns, pc := connectWith(t, c, s, kubeconfig)
+		o := s.Object(ns, tns+"-"+pc, pc, build.ConfigMap(tns, pc))
+		create(t, c, o)
+		awaitReady(t, c, o)
+	}
+	if watches := target.Audit(t).Watches(0).By(tns); len(watches) != 1 {
+		t.Errorf("watches of both scopes: want one, got:\n%s", watches)
+	}
+}
+
 // TestImpersonatedUser shows that a connection may act as a user with groups, in both scopes, and as another one once its ProviderConfig
 // says so.
 func TestImpersonatedUser(t *testing.T) {
