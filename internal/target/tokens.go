@@ -16,35 +16,48 @@ import (
 // empty if there is none.
 func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	plugin := k.takePlugin()
-	own := c.identity.source == xpv2.CredentialsSourceInjectedIdentity
-	none := c.identity.source == xpv2.CredentialsSourceNone
-	content := c.identity.content
+	if err := checkSource(c); err != nil {
+		return nil, err
+	}
 	switch c.identityType {
 	case commonv1.IdentityGoogle:
-		if own || none {
-			return google.Default(), nil
+		if written(c.identity.source) {
+			return google.New(c.identity.content, c.writer)
 		}
-		return google.New(content, c.writer)
+		return google.Default(), nil
 	case commonv1.IdentityAWSWeb:
-		if own {
-			return aws.New(k.clusterName)
-		}
-		return nil, errors.Errorf("spec.identity.source %s does not go with type %s: it must be InjectedIdentity", c.identity.source, c.identityType)
-	case commonv1.IdentityNebius:
-		return nil, errors.Errorf("spec.identity.type %s is not built in", c.identityType)
-	case commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload, commonv1.IdentityUpbound:
-	}
-	if own || none {
-		return nil, errors.Errorf("spec.identity.source %s does not go with type %s", c.identity.source, c.identityType)
-	}
-	switch c.identityType {
+		return aws.New(k.clusterName)
 	case commonv1.IdentityAzureServicePrincipal:
-		return azure.ServicePrincipal(content, c.writer, plugin)
+		return azure.ServicePrincipal(c.identity.content, c.writer, plugin)
 	case commonv1.IdentityAzureWorkload:
-		return azure.Workload(content, c.writer, plugin)
+		return azure.Workload(c.identity.content, c.writer, plugin)
 	case commonv1.IdentityUpbound:
-		return upbound.New(content, plugin)
-	case commonv1.IdentityGoogle, commonv1.IdentityAWSWeb, commonv1.IdentityNebius:
+		return upbound.New(c.identity.content, plugin)
+	case commonv1.IdentityNebius:
+		// Its library is not in the checksum database of Go, and brings gRPC.
+		return nil, errors.Errorf("spec.identity.type %s is not built in", c.identityType)
 	}
 	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
+}
+
+// written says whether a source holds credentials that somebody has written.
+func written(source xpv2.CredentialsSource) bool {
+	return source != xpv2.CredentialsSourceInjectedIdentity && source != xpv2.CredentialsSourceNone
+}
+
+// checkSource finds a source that does not go with a type of identity: AWS has only the provider's own, Google may have it, and the others
+// may not.
+func checkSource(c credentials) error {
+	fits := written(c.identity.source)
+	switch c.identityType {
+	case commonv1.IdentityGoogle, commonv1.IdentityNebius:
+		fits = true
+	case commonv1.IdentityAWSWeb:
+		fits = c.identity.source == xpv2.CredentialsSourceInjectedIdentity
+	case commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload, commonv1.IdentityUpbound:
+	}
+	if fits {
+		return nil
+	}
+	return errors.Errorf("spec.identity.source %s does not go with type %s", c.identity.source, c.identityType)
 }

@@ -1,8 +1,6 @@
 package object_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -113,43 +111,7 @@ func TestSecretOfOwnNamespace(t *testing.T) {
 	awaitReady(t, c, o)
 }
 
-// TestFilesystemKubeconfig shows that a kubeconfig of the provider's file system may name files, by paths below its own folder.
-// Defect 2a.14 of provider-kubernetes: it ignores them.
-func TestFilesystemKubeconfig(t *testing.T) {
-	c := provide(t)
-	s, tns, ns, dir := build.Cluster(), target.Namespace(t), local.Namespace(t), t.TempDir()
-	cfg := targetUser(t)
-	content := string(kube.Kubeconfig(t, cfg))
-	for name, data := range map[string][]byte{"ca.crt": cfg.CAData, "client.crt": cfg.CertData, "client.key": cfg.KeyData} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for field, file := range map[string]string{
-		"certificate-authority": "ca.crt", "client-certificate": "client.crt", "client-key": "client.key",
-	} {
-		lines := strings.Split(content, "\n")
-		for i, l := range lines {
-			if indent, _, ok := strings.Cut(l, field+"-data: "); ok {
-				lines[i] = indent + field + ": " + file
-			}
-		}
-		content = strings.Join(lines, "\n")
-	}
-	path := filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
-		Source: xpv2.CredentialsSourceFilesystem, CommonCredentialSelectors: xpv2.CommonCredentialSelectors{Fs: &xpv2.FsSelector{Path: path}},
-	}}
-	create(t, c, s.Config(ns, ns, spec))
-	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
-	create(t, c, o)
-	awaitReady(t, c, o)
-}
-
-// A tenant is a namespace on the control plane and the one of the same name on the target, where a ServiceAccount keeps ConfigMaps.
+// newTenant makes a namespace on the control plane and one of the same name on the target, where a ServiceAccount may keep ConfigMaps.
 func newTenant(t *testing.T, c, tc client.Client) string {
 	t.Helper()
 	ns := local.Namespace(t)
@@ -214,6 +176,23 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 }
 
+// TestScopesShareConnections shows that ProviderConfigs of both scopes with one kubeconfig have one connection: one stream carries what
+// the Objects of both keep.
+func TestScopesShareConnections(t *testing.T) {
+	c := provide(t)
+	tns := target.Namespace(t)
+	kubeconfig := kube.Kubeconfig(t, target.User(t, tns, "system:masters"))
+	for _, s := range build.Scopes() {
+		ns, pc := connectWith(t, c, s, kubeconfig)
+		o := s.Object(ns, tns+"-"+pc, pc, build.ConfigMap(tns, pc))
+		create(t, c, o)
+		awaitReady(t, c, o)
+	}
+	if watches := target.Audit(t).Watches(0).By(tns); len(watches) != 1 {
+		t.Errorf("watches of both scopes: want one, got:\n%s", watches)
+	}
+}
+
 // TestImpersonatedUser shows that a connection may act as a user with groups, in both scopes, and as another one once its ProviderConfig
 // says so.
 func TestImpersonatedUser(t *testing.T) {
@@ -249,36 +228,5 @@ func TestServiceAccountNeedsNamespace(t *testing.T) {
 	create(t, c, o)
 	if got := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(got, "spec.impersonate.serviceAccountName") {
 		t.Errorf("the message must name the field, got: %s", got)
-	}
-}
-
-// TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of the provider to a
-// server of its author's choice. Defects 2c of provider-kubernetes.
-func TestKubeconfigsInSecretsReadNoFiles(t *testing.T) {
-	c := provide(t)
-	for name, tc := range map[string]struct{ reason, cluster, user, want string }{
-		"Exec":         {reason: "A program is not run.", user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}`, want: "users[].user.exec"},
-		"AuthProvider": {reason: "A plugin is not run.", user: `auth-provider: {name: gcp}`, want: "users[].user.auth-provider"},
-		"TokenFile":    {reason: "A token is not read.", user: `tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token`, want: "users[].user.tokenFile"},
-		"Certificate":  {reason: "A certificate is not read.", user: `client-certificate: /etc/passwd`, want: "users[].user.client-certificate"},
-		"Key":          {reason: "A key is not read.", user: `client-key: /etc/passwd`, want: "users[].user.client-key"},
-		"Authority":    {reason: "An authority is not read.", cluster: `, certificate-authority: /etc/passwd`, want: "clusters[].cluster.certificate-authority"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				ns, pc := connectWith(t, c, s, []byte(`apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"`+tc.cluster+`}}]
-users: [{name: u, user: {`+tc.user+`}}]
-`))
-				o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
-				create(t, c, o)
-				if got := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(got, tc.want+" is not allowed") {
-					t.Errorf("%s\nwant a message about %s, got: %s", tc.reason, tc.want, got)
-				}
-			})
-		})
 	}
 }

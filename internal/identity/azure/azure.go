@@ -133,7 +133,7 @@ func (p *principal) asWorkload(o azcore.ClientOptions) (azcore.TokenCredential, 
 	if file == "" {
 		file = os.Getenv("AZURE_FEDERATED_TOKEN_FILE")
 	}
-	if _, err := os.Stat(file); err != nil { //nolint:gosec // Only operators may name a file: see Writer.
+	if _, err := os.Stat(file); err != nil { //nolint:gosec // Operators may name files.
 		return nil, errors.New("the provider has no federated token file, as Azure's webhook gives to pods that ask for it")
 	}
 	c, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{

@@ -53,7 +53,7 @@ func (c *Clouds) azureAuthority(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/discovery/instance"):
-		_ = json.NewEncoder(w).Encode(map[string]any{
+		write(w, map[string]any{
 			"tenant_discovery_endpoint": authority + "/v2.0/.well-known/openid-configuration",
 			"metadata": []any{map[string]any{
 				"preferred_network": "login.microsoftonline.com", "preferred_cache": "login.windows.net",
@@ -61,7 +61,7 @@ func (c *Clouds) azureAuthority(w http.ResponseWriter, r *http.Request) {
 			}},
 		})
 	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
-		_ = json.NewEncoder(w).Encode(map[string]string{
+		write(w, map[string]string{
 			"issuer": authority + "/v2.0", "authorization_endpoint": authority + "/oauth2/v2.0/authorize", "token_endpoint": authority + "/oauth2/v2.0/token",
 		})
 	default:

@@ -25,7 +25,7 @@ func (c *Clouds) review(w http.ResponseWriter, r *http.Request) {
 	user, ok := c.userOf(review.Spec.Token)
 	review.Status = authenticationv1.TokenReviewStatus{Authenticated: ok, User: authenticationv1.UserInfo{Username: user}}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(review)
+	write(w, review)
 }
 
 func (c *Clouds) userOf(token string) (user string, ok bool) {

@@ -132,10 +132,11 @@ func (w world) setIdentity(value []byte) {
 	}
 }
 
-// kubeconfig returns a kubeconfig of the target that says nothing of who uses it, and has a plugin unless that is empty.
+// kubeconfig returns a kubeconfig of the target that says nothing of who uses it, and has a plugin unless that is empty. No other test has
+// the same, as connections by the provider's own identity are shared by all who have.
 func (w world) kubeconfig(plugin string) []byte {
 	w.Helper()
-	content := string(kube.Kubeconfig(w, rest.AnonymousClientConfig(target.Config())))
+	content := "# " + w.namespace + "\n" + string(kube.Kubeconfig(w, rest.AnonymousClientConfig(target.Config())))
 	if plugin == "" {
 		return []byte(content)
 	}
