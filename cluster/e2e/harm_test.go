@@ -87,14 +87,14 @@ func updates(u *unstructured.Unstructured, manager string) bool {
 }
 
 // checkRequests checks what a takeover costs: one apply for each Object that applies, one patch more if the peer has applied it
-// client-side, and one write of status on the control plane.
+// client-side, one dry run for each that only says what it would apply, and one write of status on the control plane.
 func checkRequests(t *testing.T, m marks, all []*subject) {
 	t.Helper()
 	onTarget := writes(m.onTarget(t))
 	want, objects := map[string]int{}, map[string]int{}
 	for _, s := range all {
 		objects[s.GetName()] = 1
-		if s.shape.applies() {
+		if s.shape.applies() || s.shape.previews() {
 			want[s.GetName()] = 1
 		}
 		if s.shape.applies() && s.byClient {

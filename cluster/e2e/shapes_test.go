@@ -46,6 +46,14 @@ func (s shape) applies() bool {
 	return s.policies == nil || slices.Contains(s.policies, xpv2.ManagementActionUpdate)
 }
 
+// previews says whether an Object of the shape asks the target what an apply would change, which takes one dry run.
+func (s shape) previews() bool {
+	if s.word != "" {
+		return !s.applies()
+	}
+	return slices.Contains(s.policies, xpv2.ManagementActionObserve) && !s.applies() && !slices.Contains(s.policies, xpv2.ManagementActionCreate)
+}
+
 // owns says whether an Object of the shape may create and change its resource.
 func (s shape) owns() bool {
 	return s.applies() && (s.policies == nil || slices.Contains(s.policies, xpv2.ManagementActionCreate))

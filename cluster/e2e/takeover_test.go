@@ -120,15 +120,15 @@ func awaitSynced(t *testing.T, c client.Client, some []*subject) {
 	}
 }
 
-// awaitTaken waits until all Objects that apply have been applied by us.
+// awaitTaken waits until all Objects that apply have been applied by us, and the others know what they would apply.
 func awaitTaken(t *testing.T, c client.Client, all []*subject) {
 	t.Helper()
-	for _, s := range those(all, func(s *subject) bool { return s.shape.applies() }) {
+	for _, s := range those(all, func(s *subject) bool { return s.shape.applies() || s.shape.previews() }) {
 		kube.Eventually(t, soon, "Object "+s.GetName()+" to be taken over", func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object); err != nil {
 				return false, err.Error()
 			}
-			return s.Observed().Applied != nil, s.GetCondition(xpv2.TypeSynced).Message
+			return s.Observed().Applied != nil || s.Observed().Compared != "", s.GetCondition(xpv2.TypeSynced).Message
 		})
 	}
 }
