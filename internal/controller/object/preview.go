@@ -79,8 +79,13 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.seePreviewed(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	obs := managed.ExternalObservation{ResourceExists: e.live != nil || dryRun(o), ResourceUpToDate: true}
-	return obs, e.compare(ctx, o)
+	if err := e.compare(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if e.live == nil && !dryRun(o) {
+		return e.missing(o), nil
+	}
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
 // seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the Object has applied does
