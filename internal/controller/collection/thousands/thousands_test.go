@@ -104,28 +104,6 @@ func restart(t *testing.T) {
 	})
 }
 
-// TestEqualSelectionsShareOneStream shows that ten collections that select alike cost one watch on the target.
-func TestEqualSelectionsShareOneStream(t *testing.T) {
-	c := provide(t)
-	for _, s := range build.CollectionScopes() {
-		t.Run(s.Name, func(t *testing.T) {
-			tns := target.Namespace(t)
-			who := tns + "-sharer"
-			pc := connect(t, c, s, kube.Kubeconfig(t, target.User(t, who, admins)))
-			audit := target.Audit(t)
-			mark := audit.Mark()
-			for i := range 10 {
-				oc := s.Collection(pc, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMaps(tns, "team", "a"))
-				create(t, c, oc)
-				awaitSettled(t, c, oc)
-			}
-			if diff := cmp.Diff(map[string]int{"watch configmaps": 1}, audit.Watches(mark).By(who).Count()); diff != "" {
-				t.Errorf("watches: -want, +got:\n%s", diff)
-			}
-		})
-	}
-}
-
 func awaitSettled(t *testing.T, c client.Client, oc build.Collection) {
 	t.Helper()
 	kube.Eventually(t, eventually, oc.GetName()+" to be synced", func() (bool, string) {
