@@ -17,7 +17,7 @@ import (
 const (
 	// quiet is how long the provider must ask nothing to count as settled, and settleTimeout how long it may take until then.
 	quiet         = 3 * time.Second
-	settleTimeout = 60 * time.Second
+	settleTimeout = 2 * time.Minute
 	auditInterval = 200 * time.Millisecond
 )
 

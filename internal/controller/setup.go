@@ -25,7 +25,7 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 		}
 	}
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
-	o.Claims = object.NewClaims()
+	o.Claims, o.Load = object.NewClaims(), &object.Load{}
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner, CrossNamespace: o.AllowCrossNamespaceReferences,
 		Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
@@ -33,10 +33,10 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 	if err := o.References.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return errors.Wrap(err, "cannot index Objects")
 	}
-	if err := object.Setup(mgr, o, cluster); err != nil {
+	if err := setupObjects(mgr, o, scope.ClusterObject); err != nil {
 		return errors.Wrap(err, "cannot set up cluster-scoped Objects")
 	}
-	if err := object.Setup(mgr, o, namespaced); err != nil {
+	if err := setupObjects(mgr, o, scope.NamespacedObject); err != nil {
 		return errors.Wrap(err, "cannot set up namespaced Objects")
 	}
 	co := collection.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
@@ -44,6 +44,14 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 		return errors.Wrap(err, "cannot set up cluster-scoped collections")
 	}
 	return errors.Wrap(collection.Setup(mgr, co, scope.NamespacedCollection(local)), "cannot set up namespaced collections")
+}
+
+// setupObjects adds the controllers of Objects of one scope.
+func setupObjects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(client.Client) scope.Kind[T]) error {
+	if err := object.Setup(mgr, o, kindOf(mgr.GetClient())); err != nil {
+		return err
+	}
+	return object.SetupUsage(mgr, o, kindOf(object.Paced(mgr.GetClient(), o.Load)))
 }
 
 // kind returns a kind of Objects as package reference reads it.

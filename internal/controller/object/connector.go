@@ -52,46 +52,26 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 // open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted, through the one it
 // has last seen its resource through.
 func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
-	p, via, moved := passOf(ctx), o, c.moved(o)
+	p, via, moved := passOf(ctx), o, moved(c.kind, o)
 	if moved && meta.WasDeleted(o) {
 		via, moved = c.before(o), false
 	}
 	e := &external{
 		owner: c.owner(o), gvk: c.kind.GVK, pass: p, drift: c.drift, events: c.events, options: c.options,
 		local: c.registry.Local(), config: c.kind.Ref(via), moved: moved,
-		track: func(ctx context.Context) error { return c.track(ctx, o) },
 		former: func(ctx context.Context) (*target.Cluster, error) {
 			return c.connect(ctx, formerOwner(c.owner(o)), c.before(o))
 		},
 		forget: func() { c.registry.Forget(formerOwner(c.owner(o))) },
 	}
 	var err error
-	// Until the old resource of an Object that has moved is dealt with, the record of use keeps the old ProviderConfig.
-	if !moved {
-		err = c.track(ctx, o)
-	}
-	if err == nil {
-		e.cluster, err = c.connect(ctx, e.owner, via)
-	}
-	if err != nil {
+	if e.cluster, err = c.connect(ctx, e.owner, via); err != nil {
 		// Whoever finds a target or its credentials missing is told when they are there.
 		p.woken = cutOff(err)
 		return nil, err
 	}
 	p.cluster = e.cluster
 	return e, nil
-}
-
-// track records that an Object uses its ProviderConfig.
-func (c *connector[T]) track(ctx context.Context, o T) error {
-	// A usage cannot be made again in a namespace that is going away: https://github.com/crossplane/crossplane-runtime/issues/1113
-	if meta.WasDeleted(o) {
-		return nil
-	}
-	if err := c.kind.Track(ctx, o); err != nil {
-		return errors.Wrap(errControlPlane, err.Error())
-	}
-	return nil
 }
 
 func (c *connector[T]) connect(ctx context.Context, owner watch.Owner, o T) (*target.Cluster, error) {
@@ -119,12 +99,6 @@ func (c *connector[T]) ends(ctx context.Context, o T) bool {
 	}
 	leaving, err := c.kind.Leaving(ctx, o)
 	return err == nil && leaving
-}
-
-// moved says whether an Object refers to another ProviderConfig than it has last seen its resource through.
-func (c *connector[T]) moved(o T) bool {
-	last := o.Observed().ProviderConfigReference
-	return last != nil && *last != c.kind.Ref(o)
 }
 
 // before returns an Object that has moved as it was.

@@ -32,6 +32,10 @@
 // An Object that refers to another ProviderConfig uses the target it leaves as an owner of another controller name, so that both
 // connections wake it. The record of use names the old ProviderConfig until there is nothing left to do there.
 //
+// Records of use are written by a controller of their own, one at a time and, while Objects are worked on, not many a second. They are for people to read: package
+// providerconfig keeps a ProviderConfig while Objects refer to it, recorded or not. To record the use before the target is connected to, as
+// is common, was rejected: of a burst of Objects each would wait for a write that none of them needs.
+//
 // Fields are withdrawn when the finalizer goes, as crossplane-runtime does not connect for a deleted Object that may not delete. To show it
 // a policy with Delete then, and to withdraw where it deletes, was rejected: events and metrics would tell of deletions.
 //

@@ -41,8 +41,7 @@ type external struct {
 	// config is the ProviderConfig of the cluster, and moved says that the Object has seen its resource through another one last.
 	config xpv2.ProviderConfigReference
 	moved  bool
-	// track records the use of the ProviderConfig, former connects to the target the Object has left, and forget ends that connection.
-	track  func(context.Context) error
+	// former connects to the target the Object has left, and forget ends that connection.
 	former func(context.Context) (*target.Cluster, error)
 	forget func()
 

@@ -23,10 +23,13 @@ type reconciler struct {
 	managed reconcile.Reconciler
 	local   client.Client
 	forget  func(types.NamespacedName)
+	load    *Load
 }
 
 // Reconcile reconciles one Object.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	r.load.passes.Add(1)
+	defer r.load.passes.Add(-1)
 	p := &pass{}
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {

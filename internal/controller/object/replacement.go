@@ -38,14 +38,16 @@ func orphans(o Object) xpv2.DeletionPolicy {
 func (e *external) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
 	if seen == nil || !e.moved && sameName(seen, e.manifest) && seen.GroupVersionKind().Group == e.manifest.GroupVersionKind().Group {
-		return true, e.arrive(ctx)
+		e.arrive()
+		return true, nil
 	}
 	same, err := e.holds(ctx, o, seen)
 	if err != nil {
 		return false, err
 	}
 	if same {
-		return true, e.arrive(ctx)
+		e.arrive()
+		return true, nil
 	}
 	done, err := e.dispose(ctx, o, seen)
 	if err != nil || !done {
@@ -53,7 +55,8 @@ func (e *external) replace(ctx context.Context, o Object) (bool, error) {
 	}
 	obs := o.Observed()
 	obs.Manifest.Raw, obs.Applied, obs.ProviderConfigReference = nil, nil, nil
-	return true, e.arrive(ctx)
+	e.arrive()
+	return true, nil
 }
 
 // sameName says whether two resources have the same kind, namespace and name.
@@ -72,15 +75,10 @@ func (e *external) holds(ctx context.Context, o Object, seen *unstructured.Unstr
 }
 
 // arrive ends what an Object has of the target that it has left.
-func (e *external) arrive(ctx context.Context) error {
-	if !e.moved {
-		return nil
+func (e *external) arrive() {
+	if e.moved {
+		e.forget()
 	}
-	if err := e.track(ctx); err != nil {
-		return err
-	}
-	e.forget()
-	return nil
 }
 
 // dispose does with the resource that was seen what the policies say of one that is replaced, and says whether nothing is left to

@@ -52,6 +52,8 @@ type Options struct {
 	LegacyFieldManagers []string
 	// Claims tell Objects of one name apart, in both scopes.
 	Claims *Claims
+	// Load is that of both scopes.
+	Load *Load
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
@@ -72,6 +74,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		managed: newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
 		local:   m.GetClient(),
 		forget:  forget,
+		load:    o.Load,
 	}
 	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)

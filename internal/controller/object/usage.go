@@ -1,0 +1,118 @@
+package object
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+)
+
+const (
+	// usageRate is how many records of use are written a second while Objects are worked on. Records can wait, Objects cannot.
+	usageRate = 10
+
+	reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
+)
+
+// A Load is how many Objects, of both scopes, are worked on.
+type Load struct{ passes atomic.Int64 }
+
+// A pace holds writes to the control plane back while Objects are worked on.
+type pace struct {
+	client.Client
+	load    *Load
+	limiter *rate.Limiter
+}
+
+// Paced returns a client for records of use, whose creations and updates are few while a load is there.
+func Paced(c client.Client, l *Load) client.Client {
+	return pace{Client: c, load: l, limiter: rate.NewLimiter(usageRate, 1)}
+}
+
+func (p pace) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	return p.Client.Create(ctx, o, opts...)
+}
+
+func (p pace) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
+	if err := p.wait(ctx); err != nil {
+		return err
+	}
+	return p.Client.Update(ctx, o, opts...)
+}
+
+func (p pace) wait(ctx context.Context) error {
+	if p.load.passes.Load() == 0 {
+		return nil
+	}
+	return errors.Wrap(p.limiter.Wait(ctx), "cannot wait for a turn")
+}
+
+// A bookkeeper records which ProviderConfig each Object uses.
+type bookkeeper[T Object] struct {
+	kind   scope.Kind[T]
+	local  client.Client
+	events event.Recorder
+}
+
+// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. The Track of the kind must be paced.
+func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
+	name := "usage/" + k.GVK.GroupKind().String()
+	b := bookkeeper[T]{kind: k, local: mgr.GetClient(), events: event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+		For(k.New(), builder.WithPredicates(usageChanged(k))).
+		Complete(b)
+	return errors.Wrapf(err, "cannot set up controller %s", name)
+}
+
+// Reconcile records the use of an Object's ProviderConfig.
+func (b bookkeeper[T]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	o := b.kind.New()
+	if err := b.local.Get(ctx, req.NamespacedName, o); err != nil {
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot get Object")
+	}
+	// A record cannot be made again in a namespace that is going away: https://github.com/crossplane/crossplane-runtime/issues/1113
+	// Until the old resource of an Object that has moved is dealt with, its record keeps the old ProviderConfig.
+	if meta.WasDeleted(o) || moved(b.kind, o) {
+		return reconcile.Result{}, nil
+	}
+	err := b.kind.Track(ctx, o)
+	if err != nil {
+		b.events.Event(o, event.Warning(reasonCannotRecordUse, err))
+	}
+	return reconcile.Result{}, err
+}
+
+// usageChanged matches Objects that are new, or that use another ProviderConfig than before.
+func usageChanged[T Object](k scope.Kind[T]) predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
+			was, okWas := e.ObjectOld.(T)
+			is, okIs := e.ObjectNew.(T)
+			return okWas && okIs && (k.Ref(was) != k.Ref(is) || moved(k, was) != moved(k, is))
+		},
+		DeleteFunc: func(ctrlevent.DeleteEvent) bool { return false },
+	}
+}
+
+// moved says whether an Object refers to another ProviderConfig than it has last seen its resource through.
+func moved[T Object](k scope.Kind[T], o T) bool {
+	last := o.Observed().ProviderConfigReference
+	return last != nil && *last != k.Ref(o)
+}

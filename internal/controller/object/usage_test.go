@@ -1,0 +1,52 @@
+package object_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// awaitUsers waits until a ProviderConfig counts so many users.
+func awaitUsers(t *testing.T, c client.Client, config client.Object, want int64) {
+	t.Helper()
+	kube.Eventually(t, soon, fmt.Sprintf("%d users of %s", want, config.GetName()), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config); err != nil {
+			return false, err.Error()
+		}
+		n := config.(resource.ProviderConfig).GetUsers()
+		return n == want, fmt.Sprintf("%d users", n)
+	})
+}
+
+// TestUsersAreRecorded shows that each Object of a burst is recorded as a user of its ProviderConfig, ready or not, and that the record
+// follows it.
+func TestUsersAreRecorded(t *testing.T) {
+	const burst = 30
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
+		objects := make([]build.Object, burst)
+		for i := range objects {
+			namespace := w.target
+			if i == 0 {
+				namespace = "nowhere"
+			}
+			objects[i] = s.Object(w.namespace, fmt.Sprintf("%s-%02d", w.target, i), w.config, build.ConfigMap(namespace, fmt.Sprintf("settings-%02d", i)))
+			create(t, c, objects[i])
+		}
+		awaitUsers(t, c, config, burst)
+
+		other := s.Config(w.namespace, connectAs(t, w, targetUser(t)), build.FromSecret(w.namespace, "other"))
+		for _, o := range objects[:2] {
+			edit(t, c, o, func() { setConfig(o, other.GetName()) })
+		}
+		awaitUsers(t, c, other, 2)
+		awaitUsers(t, c, config, burst-2)
+	})
+}
