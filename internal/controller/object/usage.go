@@ -32,6 +32,7 @@ type Load struct{ passes atomic.Int64 }
 // A pace holds writes to the control plane back while Objects are worked on.
 type pace struct {
 	client.Client
+
 	load    *Load
 	limiter *rate.Limiter
 }
@@ -41,6 +42,7 @@ func Paced(c client.Client, l *Load) client.Client {
 	return pace{Client: c, load: l, limiter: rate.NewLimiter(usageRate, 1)}
 }
 
+// Create waits for its turn and creates.
 func (p pace) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
 	if err := p.wait(ctx); err != nil {
 		return err
@@ -48,6 +50,7 @@ func (p pace) Create(ctx context.Context, o client.Object, opts ...client.Create
 	return p.Client.Create(ctx, o, opts...)
 }
 
+// Update waits for its turn and updates.
 func (p pace) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
 	if err := p.wait(ctx); err != nil {
 		return err
