@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"runtime/debug"
 	"time"
@@ -24,7 +23,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -45,8 +43,6 @@ const (
 	renewDeadline    = 50 * time.Second
 	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind beside it.
 	gcPercent = 50
-	// readyPatience is how long a readiness probe waits for the caches.
-	readyPatience = 100 * time.Millisecond
 )
 
 // run runs the provider until the context ends.
@@ -162,20 +158,6 @@ func newManager(cfg *rest.Config, namespace string, f *flags) (ctrl.Manager, err
 		return nil, errors.Wrap(err, "cannot make manager")
 	}
 	return mgr, addProbes(mgr)
-}
-
-func addProbes(mgr ctrl.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return errors.Wrap(err, "cannot add health probe")
-	}
-	return errors.Wrap(mgr.AddReadyzCheck("caches", func(r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
-		defer cancel()
-		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("caches of the control plane are not filled yet")
-		}
-		return nil
-	}), "cannot add readiness probe")
 }
 
 func options(f *flags, log logging.Logger, registry *target.Registry) object.Options {
