@@ -22,8 +22,12 @@ demo: tools build ## Run the provider on real clusters and a real kcp, and show 
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
 .PHONY: test
-test: tools build ## Run all tests, on real servers, one package at a time: they share the machine.
-	go test -count=1 -p=1 -timeout=40m ./...
+test: tools build ## Run all tests but e2e, on real servers, one package at a time: they share the machine.
+	go test -count=1 -p=1 -timeout=40m $$(go list ./... | grep -v '/cluster/e2e/olm$$')
+
+.PHONY: e2e
+e2e: tools tools.olm build ## Run the tests with the software of others that takes long to build: OLM, on nodes of KWOK.
+	go test -count=1 -timeout=20m ./cluster/e2e/olm
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.
@@ -52,6 +56,10 @@ bench: tools build ## Measure the provider against a plain client-go loop.
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and provider-kubernetes, once.
 	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes
+
+.PHONY: tools.olm
+tools.olm:
+	@hack/tools/build.sh kwok olm
 
 .PHONY: tools.generate
 tools.generate:

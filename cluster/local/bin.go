@@ -33,9 +33,28 @@ func Binary(name string) (string, error) {
 	}
 	path := filepath.Join(dir, name)
 	if info, err := os.Stat(path); err != nil {
-		return "", errors.Wrapf(err, "cannot find %s, run make tools", name)
+		return "", errors.Wrapf(err, "cannot find %s, run make tools, or make tools.olm for OLM and KWOK", name)
 	} else if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 		return "", errors.Errorf("%s is not a program, run make tools", path)
+	}
+	return path, nil
+}
+
+// Data returns the path of a folder of files that belong to a program, such as its CustomResourceDefinitions. It is an error if there
+// is none.
+func Data(program, name string) (string, error) {
+	path, err := Binary(program)
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", errors.Wrapf(err, "cannot find where %s lies", program)
+	}
+	path = filepath.Join(filepath.Dir(path), name)
+	if info, err := os.Stat(path); err != nil {
+		return "", errors.Wrapf(err, "cannot find data of %s", program)
+	} else if !info.IsDir() {
+		return "", errors.Errorf("%s is not a folder", path)
 	}
 	return path, nil
 }

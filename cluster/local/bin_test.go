@@ -48,6 +48,39 @@ func TestBinary(t *testing.T) {
 	}
 }
 
+// TestData shows that data are found beside the program itself, and not beside the link to it.
+func TestData(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), module, 0o600)
+	program := filepath.Join(root, "cache", "server")
+	write(t, program, "", 0o700)
+	write(t, filepath.Join(root, "cache", "crds", "one.yaml"), "", 0o600)
+	bin := filepath.Join(root, ".tools", "bin")
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(program, filepath.Join(bin, "server")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(root)
+
+	dir, err := Data("server", "crds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "one.yaml")); err != nil {
+		t.Errorf("Data: %v", err)
+	}
+	for program, data := range map[string]string{"server": "charts", "other": "crds"} {
+		if got, err := Data(program, data); err == nil {
+			t.Errorf("Data of %s for %s: want an error, got %q", data, program, got)
+		}
+	}
+	if got, err := Data("server", "server"); err == nil {
+		t.Errorf("Data: want an error for a file, got %q", got)
+	}
+}
+
 func TestStartWithoutBinary(t *testing.T) {
 	for name, binaries := range map[string][]string{"None": nil, "OnlyEtcd": {"etcd"}} {
 		t.Run(name, func(t *testing.T) {

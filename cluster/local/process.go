@@ -31,6 +31,11 @@ type process struct {
 
 // spawn starts a binary on thread t. Its output is appended to <dir>/<name>.log.
 func (t thread) spawn(dir, name string, args ...string) (*process, error) {
+	return t.spawnWith(nil, dir, name, args...)
+}
+
+// spawnWith is spawn with variables, such as A=b, beside those of our own environment.
+func (t thread) spawnWith(env []string, dir, name string, args ...string) (*process, error) {
 	bin, err := Binary(name)
 	if err != nil {
 		return nil, err
@@ -43,6 +48,7 @@ func (t thread) spawn(dir, name string, args ...string) (*process, error) {
 
 	cmd := exec.Command(bin, args...) //nolint:gosec,noctx // A server of .tools/bin, which only stop ends.
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = dir, out, out, childAttributes()
+	cmd.Env = append(os.Environ(), env...)
 	if err := t.do(cmd.Start); err != nil {
 		return nil, errors.Wrapf(err, "cannot start %s", name)
 	}

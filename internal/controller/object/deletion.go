@@ -5,12 +5,14 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -22,11 +24,17 @@ var errDependents = errors.New("waiting for those who hold the Object")
 
 // observeDeleted looks at the resource of an Object that is being deleted.
 func (e *external) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	var leaving error
+	if regrows(o) {
+		// Before the look at the resource: what is gone by now makes it again no more.
+		leaving = e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.owner})
+	}
 	there, err := e.last(ctx, o)
 	if letsGo(o, err) {
 		e.pass.left = err
 		return managed.ExternalObservation{}, nil
 	}
+	e.pass.leaving = leaving
 	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
 }
 
@@ -76,12 +84,19 @@ func (e *external) locate() (bool, error) {
 }
 
 // ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
-// record that, by the fields it has applied.
+// record that, by the fields it has applied. What others make is known by its name alone.
 func (e *external) ours(o Object) bool {
-	if seen := identity(o); seen != nil && seen.GetUID() == e.live.GetUID() {
+	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || regrows(o)) {
 		return true
 	}
 	return apply.Manages(e.live, e.manager)
+}
+
+// regrows says whether a deleted Object deletes what others make. They may make it again as long as what the Object refers to is there:
+// a Subscription, say, whose operator it is.
+func regrows(o Object) bool {
+	p := o.GetManagementPolicies()
+	return policy.OfDeleted(p, orphans(o)) == policy.Delete && !policy.Allows(p, xpv2.ManagementActionCreate)
 }
 
 // release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does not connect for

@@ -35,6 +35,7 @@ type pass struct {
 
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs
+	leaving    error                 // what is being deleted, too, and must be gone before the Object
 }
 
 type passKey struct{}

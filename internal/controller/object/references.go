@@ -103,14 +103,17 @@ func (r references) awaitDependents(ctx context.Context, obj client.Object) erro
 	return passOf(ctx).failReference(err)
 }
 
-// release lets go of all that a deleted Object refers to.
+// release lets go of all that a deleted Object refers to. If what others make must stay gone until that has gone, too, the Object waits.
 func (r references) release(ctx context.Context, obj client.Object) error {
 	p := passOf(ctx)
 	f, err := r.referrer(obj)
 	if err != nil {
 		return p.fail(err)
 	}
-	return p.failReference(r.resolver.Release(ctx, f))
+	if err := r.resolver.Release(ctx, f); err != nil {
+		return p.failReference(err)
+	}
+	return p.fail(p.leaving)
 }
 
 func (r references) referrer(obj client.Object) (reference.Referrer, error) {

@@ -1,0 +1,282 @@
+package olm
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// idle is for how long OLM must have changed nothing to be done: what it does in turn it does in less.
+	idle = 3 * time.Second
+	// late is how long after an uninstall something that was begun before could still come back.
+	late = 5 * time.Second
+)
+
+// A chain is Objects for a Subscription, the ClusterServiceVersion it leads to, and a Kong for the operator which that installs.
+type chain struct {
+	files []string
+	// strict says that the Kong waits for the operator, not only for its ClusterServiceVersion.
+	strict bool
+	// rounds is how often it is installed and uninstalled in a row.
+	rounds int
+}
+
+// chains are one for each scope.
+var chains = map[string]chain{
+	"Cluster":    {files: []string{"chain/cluster.yaml", "document/references.yaml"}, rounds: 20},
+	"Namespaced": {files: []string{"chain/namespaced.yaml"}, strict: true, rounds: 5},
+}
+
+// TestChain shows that a chain is installed in order and uninstalled in reverse, and leaves nothing, again and again.
+func TestChain(t *testing.T) {
+	c, tc := clients(t)
+	connect(t, c)
+	runOperator(t)
+	start(t)
+	for name, ch := range chains {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, c, tc, ch)
+			for i := 0; i < ch.rounds && !t.Failed(); i++ { // What is left would fail the rounds to come, too.
+				t.Run(strconv.Itoa(i+1), b.round)
+			}
+			b.staysEmpty(t)
+		})
+	}
+}
+
+// A bed is where a chain is installed, from the same state again and again.
+type bed struct {
+	c, tc   client.Client
+	chain   chain
+	objects []*unstructured.Unstructured
+	before  map[*kube.Server]inventory
+	history *history // of one round
+}
+
+func newBed(t *testing.T, c, tc client.Client, ch chain) *bed {
+	t.Helper()
+	b := &bed{c: c, tc: tc, chain: ch}
+	b.takeInventories(t)
+	for _, f := range ch.files {
+		objects, err := read(filepath.Join("testdata", f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.objects = append(b.objects, objects...)
+	}
+	return b
+}
+
+// takeInventories makes what there is now what must be left.
+func (b *bed) takeInventories(t *testing.T) {
+	t.Helper()
+	b.before = map[*kube.Server]inventory{&control: takeInventory(t, &control), &target: takeInventory(t, &target)}
+}
+
+// round installs the chain and uninstalls it.
+func (b *bed) round(t *testing.T) {
+	b.install(t)
+	b.delete(t)
+	b.awaitNothing(t)
+	b.assertOrder(t)
+}
+
+// install creates the Objects and waits until all works.
+func (b *bed) install(t *testing.T) {
+	t.Helper()
+	b.history = newHistory(t)
+	b.create(t)
+	b.awaitWork(t)
+	b.awaitReady(t)
+	b.awaitRest(t)
+}
+
+// create creates all Objects at once, the last of the chain first.
+func (b *bed) create(t *testing.T) {
+	t.Helper()
+	for _, o := range slices.Backward(b.objects) {
+		if err := b.c.Create(t.Context(), o.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// delete deletes all Objects at once, the first of the chain first.
+func (b *bed) delete(t *testing.T) {
+	t.Helper()
+	for _, o := range b.objects {
+		if err := b.c.Delete(t.Context(), o.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// awaitWork waits until the operator has deployed what the Kong asks for.
+func (b *bed) awaitWork(t *testing.T) {
+	t.Helper()
+	kong := &unstructured.Unstructured{}
+	kong.SetAPIVersion(kongs.GroupVersion().String())
+	kong.SetKind("Kong")
+	kube.Eventually(t, soon, "the Kong to be deployed", func() (bool, string) {
+		if err := b.tc.Get(t.Context(), client.ObjectKey{Namespace: kongsNamespace, Name: "kong"}, kong); err != nil {
+			return false, err.Error() + b.state(t)
+		}
+		return deployed(kong), fmt.Sprint(kong.Object["status"]) + b.state(t)
+	})
+}
+
+// awaitRest waits until OLM has done all that it has to do: for some seconds it repeats what it has done already. What is uninstalled
+// meanwhile comes back in part, whoever uninstalls it and in whichever order.
+func (b *bed) awaitRest(t *testing.T) {
+	t.Helper()
+	b.awaitIdle(t, "OLM to be at rest", func(state string) bool { return !strings.Contains(state, "Installing") }, "Subscription", "InstallPlan")
+}
+
+// awaitIdle waits until what OLM has of some kinds is as said and does not change.
+func (b *bed) awaitIdle(t *testing.T, what string, is func(state string) bool, kinds ...string) {
+	t.Helper()
+	var last string
+	var since time.Time
+	kube.Eventually(t, soon, what, func() (bool, string) {
+		var now strings.Builder
+		for _, kind := range kinds {
+			l := &unstructured.UnstructuredList{}
+			l.SetGroupVersionKind(csvs.GroupVersion().WithKind(kind + "List"))
+			if err := b.tc.List(t.Context(), l, client.InNamespace(operatorsNamespace)); err != nil {
+				return false, err.Error()
+			}
+			for _, o := range l.Items {
+				phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+				fmt.Fprintln(&now, kind, o.GetName(), o.GetResourceVersion(), phase)
+			}
+		}
+		if now.String() != last || since.IsZero() {
+			last, since = now.String(), time.Now()
+		}
+		return is(last) && time.Since(since) > idle, last
+	})
+}
+
+// awaitReady waits until all Objects are Ready.
+func (b *bed) awaitReady(t *testing.T) {
+	t.Helper()
+	kube.Eventually(t, soon, "the Objects to be Ready", func() (bool, string) {
+		for _, o := range b.objects {
+			if status, _ := b.condition(t, o, xpv2.TypeReady); status != string(corev1.ConditionTrue) {
+				return false, b.state(t)
+			}
+		}
+		return true, ""
+	})
+}
+
+// awaitNothing waits until there is nothing but what was there before, on both clusters.
+func (b *bed) awaitNothing(t *testing.T) {
+	t.Helper()
+	for s, what := range map[*kube.Server]string{&control: "control plane", &target: "target"} {
+		kube.Eventually(t, soon, "nothing to be left on the "+what, func() (bool, string) {
+			diff := b.before[s].changed(takeInventory(t, s))
+			return diff == "", diff + b.state(t) + b.history.String()
+		})
+	}
+}
+
+// staysEmpty fails the test if something comes back.
+func (b *bed) staysEmpty(t *testing.T) {
+	t.Helper()
+	kube.Throughout(t, late, "nothing is left on the target", func() (bool, string) {
+		diff := b.before[&target].changed(takeInventory(t, &target))
+		return diff == "", diff + b.history.String()
+	})
+}
+
+// assertOrder fails the test if what happened on the target was not in the order of the chain, and then in reverse.
+func (b *bed) assertOrder(t *testing.T) {
+	t.Helper()
+	kube.Eventually(t, soon, "the history to have its end", func() (bool, string) {
+		return b.history.first(subscriptions, gone) > 0, b.history.String()
+	})
+	installed := []step{{"the Subscription is created", subscriptions, there}, {"the ClusterServiceVersion is created", csvs, there}}
+	if b.chain.strict {
+		installed = append(installed, step{"the operator is installed", csvs, succeeded})
+	}
+	installed = append(installed, step{"the Kong is created", kongs, there})
+	b.history.assertOrder(t, installed...)
+	b.history.assertOrder(t,
+		step{"the Kong goes", kongs, leaving}, step{"the Kong is gone", kongs, gone},
+		step{"the ClusterServiceVersion goes", csvs, leaving}, step{"the ClusterServiceVersion is gone", csvs, gone},
+		step{"the Subscription goes", subscriptions, leaving},
+	)
+}
+
+// state says how the Objects are, for failures.
+func (b *bed) state(t *testing.T) string {
+	t.Helper()
+	var s strings.Builder
+	for _, o := range b.objects {
+		synced, why := b.condition(t, o, xpv2.TypeSynced)
+		ready, message := b.condition(t, o, xpv2.TypeReady)
+		fmt.Fprintf(&s, "\nObject %s: Synced=%s %s, Ready=%s %s", o.GetName(), synced, why, ready, message)
+	}
+	return s.String() + "\n"
+}
+
+// condition returns the status and the message of a condition of an Object.
+func (b *bed) condition(t *testing.T, o *unstructured.Unstructured, of xpv2.ConditionType) (status, message string) {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(o.GroupVersionKind())
+	if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(o), u); err != nil {
+		return "", err.Error()
+	}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == string(of) {
+			return fmt.Sprint(m["status"]), fmt.Sprint(m["reason"], " ", m["message"])
+		}
+	}
+	return "", ""
+}
+
+// connect makes what the Objects need on the control plane: ProviderConfigs by the names they use, and the namespaces they live in.
+func connect(t *testing.T, c client.Client) {
+	t.Helper()
+	for _, o := range connection(t) {
+		if err := c.Create(t.Context(), o); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func connection(t *testing.T) []client.Object {
+	t.Helper()
+	const namespace = "crossplane-system"
+	spec := build.FromSecret(namespace, "target")
+	return []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}},
+		&corev1.Secret{
+			ObjectMeta: build.Meta(namespace, "target"),
+			Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, asUser(t, &target))},
+		},
+		build.Cluster().Config("", "default", spec),
+		build.Cluster().Config("", "kubernetes-provider", spec),
+		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", "default"), Spec: spec},
+	}
+}

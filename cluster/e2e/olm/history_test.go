@@ -1,0 +1,136 @@
+package olm
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	subscriptions = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"}
+	csvs          = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
+)
+
+// A history is what has happened on the target to the three resources of the chain. Their resource versions are those of one etcd, so
+// that they tell what came first.
+type history struct {
+	mu     sync.Mutex
+	events []happening
+}
+
+// A happening is one state of a resource.
+type happening struct {
+	version  int64
+	resource schema.GroupVersionResource
+	gone     bool
+	object   *unstructured.Unstructured
+}
+
+// newHistory keeps a history until the test ends.
+func newHistory(t *testing.T) *history {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &history{}
+	dyn := dynamic.NewForConfigOrDie(target.Config())
+	var watching sync.WaitGroup
+	for gvr, namespace := range map[schema.GroupVersionResource]string{
+		subscriptions: operatorsNamespace, csvs: operatorsNamespace, kongs: kongsNamespace,
+	} {
+		c := dyn.Resource(gvr).Namespace(namespace)
+		watching.Go(func() {
+			// Nobody serves Kongs until their operator is installed for the first time.
+			for ; ctx.Err() == nil; time.Sleep(beat) {
+				if w, err := c.Watch(ctx, metav1.ListOptions{}); err == nil {
+					h.keep(gvr, w.ResultChan())
+				}
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); watching.Wait() })
+	return h
+}
+
+func (h *history) keep(gvr schema.GroupVersionResource, events <-chan watch.Event) {
+	for e := range events {
+		u, ok := e.Object.(*unstructured.Unstructured)
+		if !ok {
+			continue
+		}
+		version, err := strconv.ParseInt(u.GetResourceVersion(), 10, 64)
+		if err != nil {
+			continue
+		}
+		h.mu.Lock()
+		h.events = append(h.events, happening{version: version, resource: gvr, gone: e.Type == watch.Deleted, object: u})
+		h.mu.Unlock()
+	}
+}
+
+// first returns when a resource first was as said, 0 if never.
+func (h *history) first(gvr schema.GroupVersionResource, is func(happening) bool) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var first int64
+	for _, e := range h.events {
+		if e.resource == gvr && is(e) && (first == 0 || e.version < first) {
+			first = e.version
+		}
+	}
+	return first
+}
+
+// String lists what happened, for failures.
+func (h *history) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b strings.Builder
+	for _, e := range h.events {
+		phase, _, _ := unstructured.NestedString(e.object.Object, "status", "phase")
+		b.WriteString(strconv.FormatInt(e.version, 10) + " " + e.resource.Resource + " " + e.object.GetName() + " " + string(e.object.GetUID()))
+		b.WriteString(" phase=" + phase + " gone=" + strconv.FormatBool(e.gone) + " deleted=" + strconv.FormatBool(leaving(e)) + "\n")
+	}
+	return b.String()
+}
+
+func there(happening) bool { return true }
+
+func leaving(e happening) bool { return e.gone || e.object.GetDeletionTimestamp() != nil }
+
+func gone(e happening) bool { return e.gone }
+
+func succeeded(e happening) bool {
+	phase, _, _ := unstructured.NestedString(e.object.Object, "status", "phase")
+	return phase == "Succeeded"
+}
+
+// assertOrder fails the test unless times are known and each is before the next.
+func (h *history) assertOrder(t *testing.T, steps ...step) {
+	t.Helper()
+	for i, s := range steps {
+		at := h.first(s.resource, s.is)
+		if at == 0 {
+			t.Errorf("%s did not happen\n%s", s.what, h)
+			return
+		}
+		if i > 0 && h.first(steps[i-1].resource, steps[i-1].is) >= at {
+			t.Errorf("%s must be before: %s\n%s", steps[i-1].what, s.what, h)
+		}
+	}
+}
+
+// A step is something that has its place in an order.
+type step struct {
+	what     string
+	resource schema.GroupVersionResource
+	is       func(happening) bool
+}

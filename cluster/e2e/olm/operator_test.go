@@ -1,0 +1,128 @@
+package olm
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	operatorsNamespace = "operators"
+	kongsNamespace     = "default"
+	nodeName           = "kwok"
+	// uninstallFinalizer is what operators made of charts have on their resources.
+	uninstallFinalizer = "helm.sdk.operatorframework.io/uninstall-release"
+	// beat is how often the operator looks.
+	beat = 50 * time.Millisecond
+)
+
+var kongs = schema.GroupVersionResource{Group: "charts.helm.k8s.io", Version: "v1alpha1", Resource: "kongs"}
+
+// An operator does what the containers of Kong's operator would, as those of KWOK do nothing: it installs a proxy for each Kong and
+// uninstalls it when the Kong is deleted, and it does so only while its own Deployment is available. Without it a deleted Kong stays.
+type operator struct {
+	cs  kubernetes.Interface
+	dyn dynamic.Interface
+}
+
+// runOperator runs the operator until the test ends.
+func runOperator(t *testing.T) {
+	t.Helper()
+	cfg := target.User(t, "kong-operator", admins)
+	o := operator{cs: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			o.work(ctx) // An error is another's write at the same time, or a kind that has gone: the next beat will see.
+			select {
+			case <-ctx.Done():
+			case <-time.After(beat):
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}
+
+func (o operator) work(ctx context.Context) {
+	d, err := o.cs.AppsV1().Deployments(operatorsNamespace).Get(ctx, "kong-operator", metav1.GetOptions{})
+	if err != nil || d.DeletionTimestamp != nil || d.Status.AvailableReplicas == 0 {
+		return
+	}
+	list, err := o.dyn.Resource(kongs).Namespace(kongsNamespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for i := range list.Items {
+		if k := &list.Items[i]; k.GetDeletionTimestamp() != nil {
+			o.uninstall(ctx, k)
+		} else {
+			o.install(ctx, k)
+		}
+	}
+}
+
+func (o operator) install(ctx context.Context, k *unstructured.Unstructured) {
+	c := o.dyn.Resource(kongs).Namespace(k.GetNamespace())
+	if !slices.Contains(k.GetFinalizers(), uninstallFinalizer) {
+		k.SetFinalizers(append(k.GetFinalizers(), uninstallFinalizer))
+		_, _ = c.Update(ctx, k, metav1.UpdateOptions{})
+		return
+	}
+	proxy, err := o.cs.AppsV1().Deployments(k.GetNamespace()).Get(ctx, k.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, _ = o.cs.AppsV1().Deployments(k.GetNamespace()).Create(ctx, proxyOf(k), metav1.CreateOptions{})
+		return
+	}
+	if err != nil || proxy.Status.AvailableReplicas == 0 || deployed(k) {
+		return
+	}
+	k.Object["status"] = map[string]any{
+		"conditions":      []any{map[string]any{"type": "Deployed", "status": "True", "reason": "InstallSuccessful"}},
+		"deployedRelease": map[string]any{"name": k.GetName()},
+	}
+	_, _ = c.UpdateStatus(ctx, k, metav1.UpdateOptions{})
+}
+
+func (o operator) uninstall(ctx context.Context, k *unstructured.Unstructured) {
+	err := o.cs.AppsV1().Deployments(k.GetNamespace()).Delete(ctx, k.GetName(), metav1.DeleteOptions{})
+	if !apierrors.IsNotFound(err) {
+		return // It is seen to be gone at another beat.
+	}
+	k.SetFinalizers(slices.DeleteFunc(k.GetFinalizers(), func(f string) bool { return f == uninstallFinalizer }))
+	_, _ = o.dyn.Resource(kongs).Namespace(k.GetNamespace()).Update(ctx, k, metav1.UpdateOptions{})
+}
+
+// deployed says whether the operator has done all that a Kong asks for.
+func deployed(k *unstructured.Unstructured) bool {
+	name, _, _ := unstructured.NestedString(k.Object, "status", "deployedRelease", "name")
+	return name != ""
+}
+
+func proxyOf(k *unstructured.Unstructured) *appsv1.Deployment {
+	labels := map[string]string{"app": k.GetName()}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: k.GetName()},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					NodeName:   nodeName,
+					Containers: []corev1.Container{{Name: "proxy", Image: "registry.example.org/kong:2.3"}},
+				},
+			},
+		},
+	}
+}
