@@ -24,18 +24,31 @@ var errDependents = errors.New("waiting for those who hold the Object")
 
 // observeDeleted looks at the resource of an Object that is being deleted.
 func (e *external) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
-	var leaving error
-	if regrows(o) {
-		// Before the look at the resource: what is gone by now makes it again no more.
-		leaving = e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.owner})
+	// Before the look at the resource: what is gone by now makes it again no more.
+	if err := e.seeOff(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
 	}
 	there, err := e.last(ctx, o)
 	if letsGo(o, err) {
-		e.pass.left = err
+		e.pass.left, e.pass.leaving = err, nil
 		return managed.ExternalObservation{}, nil
 	}
-	e.pass.leaving = leaving
 	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
+}
+
+// seeOff looks whether others may make the resource again that a deleted Object deletes, and how long. They may if the policy leaves that to
+// them, as long as the Objects that go with this one are there: a Subscription, say, whose operator it is.
+func (e *external) seeOff(ctx context.Context, o Object) error {
+	p := o.GetManagementPolicies()
+	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
+		return nil
+	}
+	leaves, err := e.options.References.Leaving(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.owner})
+	if err != nil && !reference.IsAwaited(err) {
+		return err
+	}
+	e.pass.regrows, e.pass.leaving = leaves, err
+	return nil
 }
 
 // last finds the resource of an Object that is being deleted, and says whether it is there. It goes by what the Object last saw, and
@@ -84,19 +97,12 @@ func (e *external) locate() (bool, error) {
 }
 
 // ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
-// record that, by the fields it has applied. What others make is known by its name alone.
+// record that, by the fields it has applied. What others may have made again is known by its name.
 func (e *external) ours(o Object) bool {
-	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || regrows(o)) {
+	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || e.pass.regrows) {
 		return true
 	}
 	return apply.Manages(e.live, e.manager)
-}
-
-// regrows says whether a deleted Object deletes what others make. They may make it again as long as what the Object refers to is there:
-// a Subscription, say, whose operator it is.
-func regrows(o Object) bool {
-	p := o.GetManagementPolicies()
-	return policy.OfDeleted(p, orphans(o)) == policy.Delete && !policy.Allows(p, xpv2.ManagementActionCreate)
 }
 
 // release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does not connect for

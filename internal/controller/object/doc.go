@@ -5,8 +5,8 @@
 // and on the targets the resources it manages. On the control plane it writes the finalizer and the external name of an Object, its
 // status, the record that it uses its ProviderConfig, its connection secret, a finalizer on what it refers to, and events. On the target
 // it applies the manifest, with a label of ours, and deletes it, or takes back the fields of a partial Object. It never deletes a
-// resource with another UID than the one it has recorded, unless the resource carries fields this Object applied or the policy never lets
-// it make one; it never writes spec.
+// resource with another UID than the one it has recorded, unless the resource carries fields this Object applied or is made again while all
+// of it is uninstalled; it never writes spec.
 //
 // # Decisions
 //
@@ -26,9 +26,10 @@
 // Where the policy allows only one of both, the request itself can do no more than that: a creation that fails if the resource exists, or
 // an apply that names the UID it is meant for. A look before a server-side apply was rejected, as somebody may act in between.
 //
-// An Object that deletes what it may not create deletes what others make, and they may make it again: OLM does so with a
-// ClusterServiceVersion as long as its Subscription is there. Such an Object knows its resource by name, and outlives the Objects it refers to
-// if they are deleted, too, so that it can look once more. To wait for any resource it refers to was rejected: an owner may wait for it.
+// An Object that deletes what it may not create deletes what others make, and what makes it may be an Object that it refers to and that is
+// being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is there. Such an Object lets go of the others, but
+// goes after them, and until then knows its resource by name. To do so whatever becomes of the others was rejected: a Pod that a StatefulSet
+// makes again at once would never be gone. So was to wait for other resources it refers to: an owner may wait for it.
 //
 // What the status records of the last resource is the only thing that tells of it once the manifest or the ProviderConfig names another.
 // It is overwritten when that resource is dealt with and not before, and saved by a patch if the status of a pass cannot be written

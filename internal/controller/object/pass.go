@@ -35,7 +35,8 @@ type pass struct {
 
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs
-	leaving    error                 // what is being deleted, too, and must be gone before the Object
+	regrows    bool                  // others may have made the resource again that a deleted Object deletes
+	leaving    error                 // which Object is being deleted, too, and must be gone before this one; nil if none
 }
 
 type passKey struct{}

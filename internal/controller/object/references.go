@@ -113,7 +113,7 @@ func (r references) release(ctx context.Context, obj client.Object) error {
 	if err := r.resolver.Release(ctx, f); err != nil {
 		return p.failReference(err)
 	}
-	return p.fail(p.leaving)
+	return p.failReference(p.leaving)
 }
 
 func (r references) referrer(obj client.Object) (reference.Referrer, error) {

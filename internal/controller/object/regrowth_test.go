@@ -1,13 +1,15 @@
 package object_test
 
 import (
+	"strings"
 	"testing"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are ready.
+// grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are ready, and the first is
+// pinned.
 func grower(t *testing.T, w world) (maker, made build.Object) {
 	t.Helper()
 	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
@@ -17,6 +19,7 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 		create(t, w.c, o)
 		awaitReady(t, w.c, o)
 	}
+	awaitPinned(t, w.c, made, maker, true)
 	return maker, made
 }
 
@@ -24,36 +27,101 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 // may be what makes it, as a Subscription of OLM does.
 func TestMadeAgain(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := newWorld(t, c, s)
-		maker, made := grower(t, w)
-		awaitPinned(t, c, made, maker, true)
-		release := hold(t, w.tc, w.kept("maker"))
-		remove(t, c, maker)
-		remove(t, c, made)
-		awaitPinned(t, c, made, maker, false)
-		for range 3 {
-			awaitGone(t, w.tc, w.kept("made"))
-			create(t, w.tc, w.kept("made"))
-		}
-		awaitGone(t, w.tc, w.kept("made"))
-		awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference))
-
-		release()
-		awaitGone(t, c, maker)
-		awaitGone(t, c, made)
-	})
+	for name, tc := range map[string]struct {
+		reason string
+		end    func(t *testing.T, w world, made build.Object, goes func())
+	}{
+		"Told": {
+			reason: "The Object waits to be told, and goes at once.",
+			end:    func(_ *testing.T, _ world, _ build.Object, goes func()) { goes() },
+		},
+		"MadeAtLast": {
+			reason: "What was made before the other Object had gone is looked for once more.",
+			end: func(t *testing.T, w world, made build.Object, goes func()) {
+				pause(t, w.c, made)
+				create(t, w.tc, w.kept("made"))
+				goes()
+				unpause(t, w.c, made)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := newWorld(t, c, s)
+				maker, made := grower(t, w)
+				release := hold(t, w.tc, w.kept("maker"))
+				remove(t, c, maker)
+				remove(t, c, made)
+				awaitPinned(t, c, made, maker, false)
+				for range 3 {
+					awaitGone(t, w.tc, w.kept("made"))
+					create(t, w.tc, w.kept("made"))
+				}
+				awaitGone(t, w.tc, w.kept("made"))
+				awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference))
+				tc.end(t, w, made, func() {
+					release()
+					awaitGone(t, c, maker)
+				})
+				awaitGone(t, c, made)
+				w.exists(t, w.kept("made"), false)
+			})
+		})
+	}
 }
 
-// TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays.
-func TestMadeByWhatStays(t *testing.T) {
+// TestWaitingForWhatLeaves shows that an Object which waits until what it refers to is gone writes nothing meanwhile.
+func TestWaitingForWhatLeaves(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		maker, made := grower(t, w)
+		release := hold(t, w.tc, w.kept("maker"))
+		remove(t, c, maker)
 		remove(t, c, made)
+		message := awaitCondition(t, c, made, failed(commonv1.ReasonWaitingForReference))
+		if !strings.Contains(message, maker.GetName()) {
+			t.Errorf("the condition must name what the Object waits for, got %q", message)
+		}
+		staysUnwritten(t, c, made)
+		release()
 		awaitGone(t, c, made)
-		awaitGone(t, w.tc, w.kept("made"))
-		awaitPinned(t, c, made, maker, false)
 	})
+}
+
+// TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only what it has seen.
+func TestMadeByWhatStays(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]struct {
+		reason string
+		remake func(t *testing.T, w world) // while the Object does not look
+		want   bool                        // whether the resource survives
+	}{
+		"Seen": {
+			reason: "What the Object has seen goes with it.",
+			remake: func(*testing.T, world) {},
+		},
+		"MadeAgain": {
+			reason: "What others have made since stays: they might make it for ever.",
+			remake: func(t *testing.T, w world) {
+				remove(t, w.tc, w.kept("made"))
+				create(t, w.tc, w.kept("made"))
+			},
+			want: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := newWorld(t, c, s)
+				maker, made := grower(t, w)
+				pause(t, c, made)
+				tc.remake(t, w)
+				remove(t, c, made)
+				unpause(t, c, made)
+				awaitGone(t, c, made)
+				awaitPinned(t, c, made, maker, false)
+				w.exists(t, w.kept("made"), tc.want)
+			})
+		})
+	}
 }
