@@ -5,6 +5,7 @@ SHELL := /usr/bin/env bash -o pipefail
 TOOLS   := $(CURDIR)/.tools/bin
 OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
+OLM     := $(MODULE)/cluster/e2e/olm
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
 
 # Servers and tools find each other by path, never by what happens to be installed.
@@ -22,12 +23,12 @@ demo: tools build ## Run the provider on real clusters and a real kcp, and show 
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
 .PHONY: test
-test: tools build ## Run all tests but e2e, on real servers, one package at a time: they share the machine.
-	go test -count=1 -p=1 -timeout=40m $$(go list ./... | grep -v '/cluster/e2e/olm$$')
+test: tools build ## Run all tests but those of e2e, on real servers, one package at a time: they share the machine.
+	go test -count=1 -p=1 -timeout=40m $$(go list ./... | grep -vx '$(OLM)')
 
 .PHONY: e2e
-e2e: tools tools.olm build ## Run the tests with the software of others that takes long to build: OLM, on nodes of KWOK.
-	go test -count=1 -timeout=20m ./cluster/e2e/olm
+e2e: tools.olm build ## Run the tests on real operators: OLM installs them, on nodes that KWOK plays.
+	go test -count=1 -timeout=30m $(OLM)
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.
@@ -59,7 +60,7 @@ tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and 
 
 .PHONY: tools.olm
 tools.olm:
-	@hack/tools/build.sh kwok olm
+	@hack/tools/build.sh etcd kubernetes kwok olm
 
 .PHONY: tools.generate
 tools.generate:

@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 func TestProbesAndMetrics(t *testing.T) {
@@ -76,7 +77,7 @@ func TestRefusesFlags(t *testing.T) {
 
 func TestRunsWithKubeconfigFromEnvironment(t *testing.T) {
 	c, _ := clients(t)
-	startAs(t, local.User(t, user, admins), provider.Options{KubeconfigByEnv: true})
+	program.Start(t, local.User(t, user, admins), provider.Options{KubeconfigByEnv: true})
 	newFleet(t, c, 2).settle(t, c)
 }
 

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 const (
@@ -26,8 +26,6 @@ const (
 	soon = 60 * time.Second
 	// workers is how many requests of a test are under way at a time.
 	workers = 20
-	// logTail is how much of the provider's log a failure shows, in bytes.
-	logTail = 4 << 10
 )
 
 // The local server has a garbage collector, which ends the use of ProviderConfigs by Objects that are gone.
@@ -51,41 +49,10 @@ func clients(t *testing.T) (c, tc client.Client) {
 	return c, target.Client(t)
 }
 
-// binary returns the path of the built provider.
-func binary(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", "..", "_output", "bin", "provider"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("cannot find the provider, run make build: %v", err)
-	}
-	return path
-}
-
 // start starts the provider with flags, as an administrator of the control plane.
 func start(t *testing.T, args ...string) *provider.Process {
 	t.Helper()
-	return startAs(t, local.User(t, user, admins), provider.Options{Args: args})
-}
-
-// startAs starts the provider as a user of the control plane. At the end of the test it is killed, and if the test has failed its log is
-// shown.
-func startAs(t *testing.T, cfg *rest.Config, o provider.Options) *provider.Process {
-	t.Helper()
-	o.Binary, o.Dir, o.Kubeconfig = binary(t), t.TempDir(), kube.Kubeconfig(t, cfg)
-	p, err := provider.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.Kill()
-		if log := p.Log(); t.Failed() && log != "" {
-			t.Logf("log of the provider ends with\n%s", log[max(0, len(log)-logTail):])
-		}
-	})
-	return p
+	return program.Start(t, local.User(t, user, admins), provider.Options{Args: args})
 }
 
 // each calls f with 0 to n-1, by several workers, and returns an error if there was one.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 // peerName is the program of provider-kubernetes, as its image names it.
@@ -52,18 +53,8 @@ func newPeer(t *testing.T) peer {
 // start starts provider-kubernetes with flags, and installs its CRDs.
 func (p peer) start(t *testing.T, c client.Client, args ...string) *provider.Process {
 	t.Helper()
-	process, err := provider.Start(provider.Options{
-		Binary: p.binary, Dir: t.TempDir(), Kubeconfig: kube.Kubeconfig(t, local.User(t, "peer", admins)), KubeconfigByEnv: true,
-		Args: args, Env: []string{"TLS_SERVER_CERTS_DIR=" + p.certs},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		process.Kill()
-		if log := process.Log(); t.Failed() {
-			t.Logf("log of the peer ends with\n%s", log[max(0, len(log)-logTail):])
-		}
+	process := program.Start(t, local.User(t, "peer", admins), provider.Options{
+		Binary: p.binary, KubeconfigByEnv: true, Args: args, Env: []string{"TLS_SERVER_CERTS_DIR=" + p.certs},
 	})
 	p.install(t, c, "https://"+process.Webhook()+"/convert")
 	return process

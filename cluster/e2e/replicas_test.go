@@ -11,6 +11,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 func TestOnlyOneOfTwoReplicasWorks(t *testing.T) {
@@ -22,7 +23,7 @@ func TestOnlyOneOfTwoReplicasWorks(t *testing.T) {
 		}
 	})
 	replica := func(user string) *provider.Process {
-		return startAs(t, local.User(t, user, admins), provider.Options{Args: []string{"--leader-election"}})
+		return program.Start(t, local.User(t, user, admins), provider.Options{Args: []string{"--leader-election"}})
 	}
 	f := newFleet(t, c, 2)
 	first, second := fleet{objects: f.objects[:1]}, fleet{objects: f.objects[1:]}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
 )
 
 func TestBinary(t *testing.T) {
@@ -82,6 +84,7 @@ func TestData(t *testing.T) {
 }
 
 func TestStartWithoutBinary(t *testing.T) {
+	nowhere := &rest.Config{Host: "https://127.0.0.1:1"}
 	for name, binaries := range map[string][]string{"None": nil, "OnlyEtcd": {"etcd"}} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -90,17 +93,22 @@ func TestStartWithoutBinary(t *testing.T) {
 				write(t, filepath.Join(root, ".tools", "bin", b), "", 0o700)
 			}
 			t.Chdir(root)
-			_, err := StartCluster(t.Context(), ClusterOptions{Dir: filepath.Join(root, "cluster")})
-			if err == nil || !strings.Contains(err.Error(), "run make tools") {
-				t.Errorf("StartCluster: want an error that says how to get binaries, got %v", err)
-			}
-			_, err = StartKCP(t.Context(), KCPOptions{Dir: filepath.Join(root, "kcp")})
-			if err == nil || !strings.Contains(err.Error(), "run make tools") {
-				t.Errorf("StartKCP: want an error that says how to get binaries, got %v", err)
+			for what, err := range map[string]error{
+				"StartCluster": second(StartCluster(t.Context(), ClusterOptions{Dir: filepath.Join(root, "cluster")})),
+				"StartKCP":     second(StartKCP(t.Context(), KCPOptions{Dir: filepath.Join(root, "kcp")})),
+				"StartNodes":   second(StartNodes(t.Context(), NodesOptions{Dir: filepath.Join(root, "nodes"), Config: nowhere})),
+				"StartOLM":     second(StartOLM(t.Context(), OLMOptions{Dir: filepath.Join(root, "olm"), Config: nowhere, Catalog: root})),
+			} {
+				if err == nil || !strings.Contains(err.Error(), "run make tools") {
+					t.Errorf("%s: want an error that says how to get binaries, got %v", what, err)
+				}
 			}
 		})
 	}
 }
+
+// second returns the error of a start.
+func second[T any](_ T, err error) error { return err }
 
 func write(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()

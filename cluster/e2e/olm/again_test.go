@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,35 +15,35 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestMadeAgain shows that a ClusterServiceVersion which OLM makes again while its Subscription lives does not stay: its Object deletes it
-// again, until the Subscription is gone.
-func TestMadeAgain(t *testing.T) {
-	c, tc := clients(t)
-	connect(t, c)
-	runOperator(t)
-	start(t)
-	for name, ch := range chains {
-		t.Run(name, func(t *testing.T) {
-			b := newBed(t, c, tc, ch)
-			b.install(t)
-			release := b.holdSubscription(t)
-			b.delete(t)
-			b.awaitUninstalled(t, 1)
+// prompt is less than the half minute after which an Object that waits looks again unasked.
+const prompt = 20 * time.Second
 
-			// Any other Subscription makes OLM look at what all of a namespace ask for.
-			other := b.subscribeToOther(t)
-			b.awaitUninstalled(t, 2)
-			b.remove(t, other)
-			b.awaitIdle(t, "no ClusterServiceVersions", func(state string) bool {
-				b.remove(t, operated("ClusterServiceVersion", "other.v1.0.0")) // It comes back, too, and has no Object.
-				return state == ""
-			}, "ClusterServiceVersion")
-			release()
-			b.awaitObjectsGone(t)
-			b.awaitIdle(t, "nothing to come back", func(state string) bool { return state == "" }, "Subscription", "InstallPlan", "ClusterServiceVersion")
-			b.cleanUp(t)
-		})
-	}
+// TestMadeAgain shows that a ClusterServiceVersion which OLM makes again while its Subscription lives does not stay: its Object deletes it
+// again, until the Subscription is gone, and also if the provider is killed meanwhile.
+func TestMadeAgain(t *testing.T) {
+	forChains(t, func(t *testing.T, b *bed) {
+		p := start(t)
+		b.install(t)
+		release := b.holdSubscription(t)
+		b.delete(t)
+		b.awaitUninstalled(t, 1)
+		p.Kill()
+
+		// Any other Subscription makes OLM look at what all of a namespace ask for.
+		other := b.subscribeToOther(t)
+		b.awaitMade(t, 2)
+		start(t)
+		b.awaitUninstalled(t, 2)
+		b.remove(t, other)
+		b.awaitIdle(t, "no ClusterServiceVersions", func(state string) bool {
+			b.remove(t, operated("ClusterServiceVersion", "other.v1.0.0")) // It comes back, too, and has no Object.
+			return state == ""
+		}, "ClusterServiceVersion")
+		release()
+		b.awaitObjectsGone(t)
+		b.awaitIdle(t, "nothing to come back", func(state string) bool { return state == "" }, "Subscription", "InstallPlan", "ClusterServiceVersion")
+		b.cleanUp(t)
+	})
 }
 
 // holdSubscription keeps the Subscription from going until release is called.
@@ -63,11 +64,22 @@ func (b *bed) holdSubscription(t *testing.T) (release func()) {
 	return func() { set() }
 }
 
+// awaitMade waits until n ClusterServiceVersions of Kong have been there.
+func (b *bed) awaitMade(t *testing.T, n int) {
+	t.Helper()
+	b.awaitOperators(t, n, "to be made", there)
+}
+
 // awaitUninstalled waits until n ClusterServiceVersions of Kong have been there and are gone.
 func (b *bed) awaitUninstalled(t *testing.T, n int) {
 	t.Helper()
-	kube.Eventually(t, soon, "ClusterServiceVersions to be gone", func() (bool, string) {
-		return len(b.history.uids(csvs, "kong.v0.10.0", gone)) >= n, b.state(t) + b.history.String()
+	b.awaitOperators(t, n, "to be gone", gone)
+}
+
+func (b *bed) awaitOperators(t *testing.T, n int, what string, are func(happening) bool) {
+	t.Helper()
+	kube.Eventually(t, soon, "ClusterServiceVersions "+what, func() (bool, string) {
+		return len(b.history.uids(csvs, "kong.v0.10.0", are)) >= n, b.state(t) + b.history.String()
 	})
 }
 
@@ -105,10 +117,10 @@ func (b *bed) remove(t *testing.T, o *unstructured.Unstructured) {
 	}
 }
 
-// awaitObjectsGone waits until the Objects are gone.
+// awaitObjectsGone waits until the Objects are gone, which they must be at once.
 func (b *bed) awaitObjectsGone(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "the Objects to be gone", func() (bool, string) {
+	kube.Eventually(t, prompt, "the Objects to be gone", func() (bool, string) {
 		for _, o := range b.objects {
 			if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopy()); !apierrors.IsNotFound(err) {
 				return false, b.state(t)

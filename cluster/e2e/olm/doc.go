@@ -28,9 +28,9 @@
 //
 // # How Objects cope with it
 //
-// An Object that deletes what it does not make knows it by its name, not by its UID, and waits for the deletion of the Objects it has referred
-// to before it goes, looking at its resource again after each change. So nothing stays of what OLM makes while the Subscription is there.
-// What OLM makes after that is beyond an Object: uninstall what has come to rest.
+// An Object that deletes what it does not make waits for the deletion of the Objects it has referred to before it goes. Until then it knows
+// its resource by name, not by UID, and deletes it as often as it appears. So nothing stays of what OLM makes while the Subscription is
+// there. What OLM makes after that is beyond an Object: uninstall what has come to rest.
 //
 // # Decisions
 //

@@ -18,14 +18,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 const (
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 60 * time.Second
-	// logTail is how much of the provider's log a failure shows, in bytes.
-	logTail = 8 << 10
-	admins  = "system:masters"
+	soon   = 60 * time.Second
+	admins = "system:masters"
 )
 
 // Objects live on one cluster, and OLM works on another. Both collect garbage: the uses of ProviderConfigs, and what belongs to operators.
@@ -98,29 +97,10 @@ func clients(t *testing.T) (c, tc client.Client) {
 	return control.Client(t, apis.AddToScheme), target.Client(t)
 }
 
-// start starts the built provider as an administrator of the control plane. At the end of the test it is killed, and if the test has
-// failed its log is shown.
-func start(t *testing.T) {
+// start starts the provider as an administrator of the control plane.
+func start(t *testing.T) *provider.Process {
 	t.Helper()
-	binary, err := filepath.Abs(filepath.Join("..", "..", "..", "_output", "bin", "provider"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(binary); err != nil {
-		t.Fatalf("cannot find the provider, run make build: %v", err)
-	}
-	p, err := provider.Start(provider.Options{
-		Binary: binary, Dir: t.TempDir(), Kubeconfig: kube.Kubeconfig(t, asUser(t, &control)), Args: []string{"--debug"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.Kill()
-		if log := p.Log(); t.Failed() && log != "" {
-			t.Logf("log of the provider ends with\n%s", log[max(0, len(log)-logTail):])
-		}
-	})
+	return program.Start(t, asUser(t, &control), provider.Options{Args: []string{"--debug"}})
 }
 
 // asUser returns the configuration of the provider's user, who may do anything.

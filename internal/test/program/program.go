@@ -1,0 +1,52 @@
+// Package program runs the provider in a test as users do: the program, and not only its controllers. It is for _test.go files only.
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// logTail is how much of a log a failure shows, in bytes.
+const logTail = 8 << 10
+
+// Start runs the provider as make build leaves it, or the program the options name, as a user of the control plane. At the end of the test
+// it is killed, and if the test has failed its log is shown.
+func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process {
+	t.Helper()
+	if o.Binary == "" {
+		o.Binary = built(t)
+	}
+	o.Dir, o.Kubeconfig = t.TempDir(), kube.Kubeconfig(t, cfg)
+	p, err := provider.Start(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if log := p.Log(); t.Failed() && log != "" {
+			t.Logf("log of %s ends with\n%s", filepath.Base(o.Binary), log[max(0, len(log)-logTail):])
+		}
+	})
+	return p
+}
+
+// built returns the path of the built provider. It is beside the servers.
+func built(t testing.TB) string {
+	t.Helper()
+	bin, err := local.BinDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(bin, "..", "..", "_output", "bin", "provider")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("cannot find the provider, run make build: %v", err)
+	}
+	return path
+}
