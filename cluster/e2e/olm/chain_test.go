@@ -32,15 +32,18 @@ const (
 
 // A chain is Objects for a Subscription, the ClusterServiceVersion it leads to, and a Kong for the operator which that installs.
 type chain struct {
-	files []string
+	file string
 	// strict says that the Kong waits for the operator, not only for its ClusterServiceVersion.
 	strict bool
 }
 
+// examples is the folder of what users are shown.
+var examples = filepath.Join("..", "..", "..", "examples", "olm")
+
 // chains are one for each scope.
 var chains = map[string]chain{
-	"Cluster":    {files: []string{"chain/cluster.yaml", "document/references.yaml"}},
-	"Namespaced": {files: []string{"chain/namespaced.yaml"}, strict: true},
+	"Cluster":    {file: filepath.Join(examples, "cluster.yaml")},
+	"Namespaced": {file: filepath.Join(examples, "namespaced.yaml"), strict: true},
 }
 
 // TestChain shows that a chain is installed in order and uninstalled in reverse, and leaves nothing, again and again.
@@ -78,12 +81,9 @@ func newBed(t *testing.T, c, tc client.Client, ch chain) *bed {
 	t.Helper()
 	b := &bed{c: c, tc: tc, chain: ch}
 	b.takeInventories(t)
-	for _, f := range ch.files {
-		objects, err := read(filepath.Join("testdata", f))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.objects = append(b.objects, objects...)
+	var err error
+	if b.objects, err = read(ch.file); err != nil {
+		t.Fatal(err)
 	}
 	return b
 }

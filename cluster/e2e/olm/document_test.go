@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +15,22 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// The files of testdata/document are the design document of policies and references, to the letter. One of them is a part of the chain.
+// The files of testdata/document are those of the design document of policies and references, to the letter.
+
+// TestDocumentReferences shows that the chain applies the Object of the document which refers to a Subscription.
+func TestDocumentReferences(t *testing.T) {
+	document, err := read(filepath.Join("testdata", "document", "references.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied, err := read(chains["Cluster"].file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(document[0].Object, applied[1].Object); diff != "" {
+		t.Errorf("Object for the ClusterServiceVersion: -document, +chain:\n%s", diff)
+	}
+}
 
 // TestDocumentNamespace applies the Object whose manifest takes its name from the Object.
 func TestDocumentNamespace(t *testing.T) {
@@ -140,7 +156,7 @@ func newDocument(t *testing.T, file string) *bed {
 	c, tc := clients(t)
 	connect(t, c)
 	start(t)
-	b := newBed(t, c, tc, chain{files: []string{filepath.Join("document", file)}})
+	b := newBed(t, c, tc, chain{file: filepath.Join("testdata", "document", file)})
 	b.history = newHistory(t)
 	return b
 }
