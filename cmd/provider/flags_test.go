@@ -65,6 +65,8 @@ func TestFlags(t *testing.T) {
 		"NoServerSideApply": {[]string{"--no-enable-server-side-apply"}, "ENABLE_SERVER_SIDE_APPLY", "false", func(f *flags) { f.serverSideApply = false }},
 		"ManagedFields":     {[]string{"--remove-managed-fields"}, "REMOVE_MANAGED_FIELDS", "true", func(f *flags) { f.removeManagedFields = true }},
 		"AllowExec":         {[]string{"--allow-kubeconfig-exec"}, "ALLOW_KUBECONFIG_EXEC", "true", func(f *flags) { f.allowExec = true }},
+		"CrossNamespace":    {[]string{"--allow-cross-namespace-references"}, "ALLOW_CROSS_NAMESPACE_REFERENCES", "true", func(f *flags) { f.tenancy.crossNamespace = true }},
+		"ProviderIdentity":  {[]string{"--allow-namespaced-provider-credentials"}, "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS", "true", func(f *flags) { f.tenancy.providerCredentials = true }},
 		"LegacyManager":     {[]string{"--legacy-csa-field-managers=a"}, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a", func(f *flags) { f.legacyFieldManagers = []string{"a"} }},
 		"LegacyManagers":    {nil, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a\nb", func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} }},
 		"OldCertificates":   {nil, "WEBHOOK_TLS_CERT_DIR", "/tls", func(*flags) {}},
@@ -121,12 +123,12 @@ func TestWarn(t *testing.T) {
 // TestOptions shows that settings reach the controllers.
 func TestOptions(t *testing.T) {
 	f := parse(t, "--poll=1m", "--poll-jitter-percentage=20", "--max-reconcile-rate=7", "--poll-state-metric=1s", "--sanitize-secrets",
-		"--remove-managed-fields", "--no-enable-management-policies", "--legacy-csa-field-managers=a")
+		"--remove-managed-fields", "--no-enable-management-policies", "--legacy-csa-field-managers=a", "--allow-cross-namespace-references")
 	o := options(&f, logging.NewNopLogger(), nil)
 	if o.PollInterval != time.Minute || o.PollJitter != 0.2 || o.MaxConcurrentReconciles != 7 || o.MetricOptions.PollStateMetricInterval != time.Second {
 		t.Errorf("intervals and rates do not arrive: %+v", o)
 	}
-	if !o.SanitizeSecrets || !o.RemoveManagedFields || o.Features.Enabled(feature.EnableBetaManagementPolicies) {
+	if !o.SanitizeSecrets || !o.RemoveManagedFields || !o.AllowCrossNamespaceReferences || o.Features.Enabled(feature.EnableBetaManagementPolicies) {
 		t.Errorf("switches do not arrive: %+v", o)
 	}
 	if diff := cmp.Diff([]string{"a"}, o.LegacyFieldManagers); diff != "" {
