@@ -28,10 +28,24 @@ type resource struct {
 // edit changes the finalizers of a resource and returns it, nil if it is gone or so nearly that it takes no new ones. It starts from
 // what is known of it, and asks the control plane if that is nothing or has become outdated.
 func (r *Resolver) edit(ctx context.Context, x resource, change func([]string) []string) (*unstructured.Unstructured, error) {
+	q, done, err := r.turns.take(ctx, place{resource: x.mapping.Resource, NamespacedName: nameOf(x.pin)})
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	u := q.last
+	if u != nil {
+		x.known = u
+	}
+	q.last, err = r.editNow(ctx, x, u, change)
+	return q.last, err
+}
+
+// editNow is edit for who has the turn. u is what is known of the resource if the control plane has just said so, else nil.
+func (r *Resolver) editNow(ctx context.Context, x resource, u *unstructured.Unstructured, change func([]string) []string) (*unstructured.Unstructured, error) {
 	c := r.cluster.Resource(x.mapping.Resource, x.pin.Namespace)
 	var err error
 	for range attempts {
-		var u *unstructured.Unstructured
 		if x.known == nil {
 			u, err = c.Get(ctx, x.pin.Name, metav1.GetOptions{})
 			if err != nil {
@@ -57,7 +71,7 @@ func (r *Resolver) edit(ctx context.Context, x resource, change func([]string) [
 		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return u, ignoreNotFound(err)
 		}
-		x.known = nil
+		x.known, u = nil, nil
 	}
 	return nil, err
 }

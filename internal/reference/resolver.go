@@ -36,12 +36,13 @@ type Options struct {
 type Resolver struct {
 	cluster        *target.Cluster
 	objects        *objects
+	turns          *turns
 	crossNamespace bool
 }
 
 // NewResolver returns a Resolver.
 func NewResolver(o Options) *Resolver {
-	return &Resolver{cluster: o.Cluster, objects: newObjects(o), crossNamespace: o.CrossNamespace}
+	return &Resolver{cluster: o.Cluster, objects: newObjects(o), turns: newTurns(), crossNamespace: o.CrossNamespace}
 }
 
 // A Referrer is an Object whose references are followed.

@@ -1,0 +1,60 @@
+package object_test
+
+import (
+	"strconv"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestCrowdedReference shows that many Objects which refer to one resource, made and deleted together, do not get in each other's way:
+// each writes that resource twice in its life, and none of them fails.
+// Defect 2a.1 of provider-kubernetes: a finalizer that meets a conflict is missing for good.
+func TestCrowdedReference(t *testing.T) {
+	const crowd = 60
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		source := w.source(t, "source", nil)
+		all := make([]build.Object, crowd)
+		audit := local.Audit(t)
+		mark := audit.Mark()
+		patches := func() kube.Requests {
+			var found kube.Requests
+			for _, e := range about(audit.Since(mark).By(user), w) {
+				if e.Verb == "patch" && e.Subject() == "configmaps" {
+					found = append(found, e)
+				}
+			}
+			return found
+		}
+		for i := range all {
+			all[i] = w.keeper(strconv.Itoa(i), w.onConfigMap("source"))
+			create(t, c, all[i])
+		}
+		for _, o := range all {
+			awaitReady(t, c, o)
+			awaitPinned(t, c, o, source, true)
+		}
+		if got := patches(); len(got) != crowd {
+			t.Errorf("patches of the one resource: want %d, got\n%s", crowd, got)
+		}
+
+		mark = audit.Mark()
+		for _, o := range all {
+			remove(t, c, o)
+		}
+		for _, o := range all {
+			awaitGone(t, c, o)
+		}
+		if got := patches(); len(got) != crowd {
+			t.Errorf("patches of the one resource in the end: want %d, got\n%s", crowd, got)
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil || len(source.GetFinalizers()) > 0 {
+			t.Errorf("nothing must be stranded, got %v, %v", source.GetFinalizers(), err)
+		}
+	})
+}
