@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,12 +23,18 @@ import (
 // kubectl is the manager of what people apply.
 const kubectl = "kubectl-client-side-apply"
 
+// A bed is where Objects and their resources are.
+type bed struct {
+	config    string // the ProviderConfigs, and the namespace of the control plane
+	namespace string // of the target
+}
+
 // A shape is what Objects look like that a takeover finds.
 type shape struct {
 	// manifest of the resource of an Object. The default is a ConfigMap.
 	manifest func(namespace, name string) build.Manifest
 	// with changes an Object of the default shape.
-	with func(o build.Object)
+	with func(o build.Object, at bed)
 	// before says what somebody else makes of the resource first, if anybody does.
 	before func(namespace, name string) *corev1.ConfigMap
 	// policies of the Object, all if nil.
@@ -95,10 +102,10 @@ func shapes() map[string]shape {
 		"deployment": {manifest: deploymentManifest},
 		// To delete these two would need a controller on the target.
 		"namespace": {manifest: namespaceManifest, policies: xpv2.ManagementPolicies{observe, create, update}},
-		"foreground": {policies: xpv2.ManagementPolicies{observe, create, update}, with: func(o build.Object) {
+		"foreground": {policies: xpv2.ManagementPolicies{observe, create, update}, with: func(o build.Object, _ bed) {
 			o.Desired().ForProvider.DeletionPropagationPolicy = metav1.DeletePropagationForeground
 		}},
-		"watch":          {with: func(o build.Object) { o.Desired().Watch = true }},
+		"watch":          {with: func(o build.Object, _ bed) { o.Desired().Watch = true }},
 		"orphan":         {with: orphan, orphans: true},
 		"adopted":        {before: foreign},
 		"adopted-of-cli": {before: annotated},
@@ -109,6 +116,12 @@ func shapes() map[string]shape {
 		"create-delete":  {policies: xpv2.ManagementPolicies{observe, create, remove}},
 		"create":         {policies: xpv2.ManagementPolicies{observe, create}},
 		"no-late-init":   {policies: xpv2.ManagementPolicies{observe, create, update, remove}},
+		"depends":        {with: depends},
+		"patched":        {with: patched},
+		"chained":        {with: chained},
+		"details":        {with: detailed},
+		"secret-details": {manifest: secretManifest, with: secretDetailed},
+		"cel":            {with: queried("object.data.color == 'blue'")},
 		"word-default":   {word: commonv1.ManagementPolicyDefault},
 		"word-keep":      {word: commonv1.ManagementPolicyObserveCreateUpdate},
 		"word-delete":    {word: commonv1.ManagementPolicyObserveDelete, before: foreign},
@@ -116,7 +129,7 @@ func shapes() map[string]shape {
 	}
 }
 
-func orphan(o build.Object) {
+func orphan(o build.Object, _ bed) {
 	if o, ok := o.(*objectv1alpha2.Object); ok {
 		o.Spec.DeletionPolicy = xpv2.DeletionOrphan
 		return
@@ -169,18 +182,18 @@ type subject struct {
 	byServer, byClient bool
 }
 
-// newSubject returns an Object of a shape and a scope, with its resource in a namespace.
-func newSubject(sc build.Scope, s shape, config, namespace, name string) *subject {
+// newSubject returns an Object of a shape and a scope.
+func newSubject(sc build.Scope, s shape, at bed, name string) *subject {
 	manifest := configMap
 	if s.manifest != nil {
 		manifest = s.manifest
 	}
-	o := &subject{shape: s, Object: sc.Object(config, name, config, manifest(namespace, name))}
+	o := &subject{shape: s, Object: sc.Object(at.config, name, at.config, manifest(at.namespace, name))}
 	if s.policies != nil {
 		o.SetManagementPolicies(s.policies)
 	}
 	if s.with != nil {
-		s.with(o.Object)
+		s.with(o.Object, at)
 	}
 	return o
 }
@@ -230,19 +243,26 @@ func (s *subject) resource(ctx context.Context, tc client.Client) (*unstructured
 }
 
 // subjects returns Objects of every shape in every scope it exists in, some of each applied in every way.
-func subjects(config, namespace string) []*subject {
+func subjects(at bed) []*subject {
 	var all []*subject
 	for round, how := range []subject{
 		{byServer: true}, {byServer: true}, {byClient: true}, {byClient: true}, {byServer: true, byClient: true}, {byServer: true, byClient: true},
 	} {
-		for name, s := range shapes() {
-			for _, sc := range build.Scopes() {
-				if s.word != "" && sc.Name != build.Cluster().Name {
-					continue
-				}
-				o := newSubject(sc, s, config, namespace, fmt.Sprintf("%s-%d-%s", name, round, strings.ToLower(sc.Name)))
-				o.byServer, o.byClient = how.byServer, how.byClient
-				all = append(all, o)
+		for _, o := range oneOfEach(shapes(), at, round) {
+			o.byServer, o.byClient = how.byServer, how.byClient
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// oneOfEach returns an Object of every shape in every scope it exists in. Those of one round and scope refer to each other.
+func oneOfEach(shapes map[string]shape, at bed, round int) []*subject {
+	var all []*subject
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		for _, sc := range build.Scopes() {
+			if s := shapes[name]; s.word == "" || sc.Name == build.Cluster().Name {
+				all = append(all, newSubject(sc, s, at, fmt.Sprintf("%s-%d-%s", name, round, strings.ToLower(sc.Name))))
 			}
 		}
 	}

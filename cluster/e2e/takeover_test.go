@@ -8,6 +8,7 @@ import (
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,17 +26,14 @@ func TestTakeover(t *testing.T) {
 	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
 	p.install(t, c, "https://127.0.0.1:1/convert")
 	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
-	config, namespace := credentials(t, c), target.Namespace(t)
-	for _, s := range build.Scopes() {
-		connect(t, c, s, config)
-	}
-	all := subjects(config, namespace)
-	legacy(t, p, c, tc, all, namespace)
-	before := snapshot(t, tc, all)
+	at := newBed(t, c)
+	all := subjects(at)
+	legacy(t, p, c, tc, all, at.namespace)
+	before, published := snapshot(t, tc, all), at.connectionSecrets(t, c, all)
 
 	m, begin := mark(t), time.Now()
 	local.InstallCRDs(t, ourCRDs)
-	awaitSchema(t, c, config)
+	awaitSchema(t, c, at.config)
 	process := start(t)
 	awaitTaken(t, c, all)
 	t.Logf("%d Objects taken over in %s", len(all), time.Since(begin))
@@ -43,6 +41,10 @@ func TestTakeover(t *testing.T) {
 	awaitSynced(t, c, all)
 	checkUnharmed(t, all, before, snapshot(t, tc, all))
 	checkRequests(t, m, all)
+	checkHeld(t, c, all)
+	if diff := cmp.Diff(published, at.connectionSecrets(t, c, all)); diff != "" {
+		t.Errorf("connection secrets after the takeover: -before, +after:\n%s", diff)
+	}
 
 	process.Kill()
 	m = mark(t)

@@ -66,13 +66,15 @@ func (e *external) gather(ctx context.Context, o Object) error {
 }
 
 // gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if a watch has not
-// begun: the Object is woken when it has.
+// begun: the Object is woken when it has. One that was ready, as those of an earlier provider are, counts as ready until then.
 func (e *external) gatherApplied(ctx context.Context, o Object) error {
 	err := e.gather(ctx, o)
 	if !watch.IsNotSynced(err) {
 		return err
 	}
-	e.pass.unready("Connection details are not read yet")
+	if last := e.pass.quiet.Last(); last == nil || !isReady(last) {
+		e.pass.unready("Connection details are not read yet")
+	}
 	return nil
 }
 
