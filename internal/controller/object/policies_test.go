@@ -2,14 +2,11 @@ package object_test
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -242,29 +239,6 @@ func TestUnsupportedPolicies(t *testing.T) {
 	})
 }
 
-// TestPartialLateTarget shows that an Object which may only change applies as soon as others make the resource.
-func TestPartialLateTarget(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-		o.SetManagementPolicies(observeUpdate)
-		create(t, c, o)
-		awaitCondition(t, c, o, missing)
-		create(t, w.tc, emptySettings(w.target))
-		awaitReady(t, c, o)
-		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
-
-		// When it goes again, so do the conditions. When the Object goes then, there is nothing to withdraw from.
-		remove(t, w.tc, emptySettings(w.target))
-		awaitCondition(t, c, o, missing)
-		w.exists(t, emptySettings(w.target), false)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-	})
-}
-
 // worldOf returns a world in a scope, in which the provider has all rights.
 func worldOf(t *testing.T, c client.Client, s build.Scope) world {
 	t.Helper()
@@ -285,127 +259,4 @@ func slug(t *testing.T) string {
 		}
 	}
 	return string(name)
-}
-
-// rights lets a user do some things with the ConfigMaps of all namespaces, until the test ends.
-func rights(t *testing.T, tc client.Client, who string, verbs ...string) {
-	t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: build.Meta("", who), Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: verbs,
-	}}}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: build.Meta("", who),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: who},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}},
-	}
-	create(t, tc, role, binding)
-}
-
-// TestRightsSuffice shows that a user of the target needs no more rights than the policies of the Object do. Nothing is even tried that
-// they do not allow.
-func TestRightsSuffice(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	for name, test := range map[string]struct {
-		policies xpv2.ManagementPolicies
-		verbs    []string // beside get, list and watch
-	}{
-		"Observe":       {observeOnly, nil},
-		"ObserveDelete": {observeDelete, []string{"delete"}},
-		"ObserveUpdate": {observeUpdate, []string{"patch"}},
-		"ObserveCreate": {xpv2.ManagementPolicies{"Observe", "Create"}, []string{"create"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				tns := target.Namespace(t)
-				who := tns + "-limited"
-				rights(t, tc, who, append([]string{"get", "list", "watch"}, test.verbs...)...)
-				ns, pc := connect(t, c, s, target.User(t, who))
-				cm := emptySettings(tns)
-				if !slices.Contains(test.verbs, "create") {
-					create(t, tc, cm)
-				}
-				mark := target.Audit(t).Mark()
-				manifest := build.ConfigMap(tns, "settings", "ours", "yes")
-				if !slices.Contains(test.verbs, "create") && !slices.Contains(test.verbs, "patch") {
-					delete(manifest, "data") // A full manifest would be a preview, which tries a dry run.
-				}
-				o := s.Object(ns, tns, pc, manifest)
-				o.SetManagementPolicies(test.policies)
-				create(t, c, o)
-				awaitReady(t, c, o)
-				remove(t, c, o)
-				awaitGone(t, c, o)
-				for _, e := range target.Audit(t).Since(mark).By(who) {
-					if e.Code == 403 {
-						t.Errorf("want no request that is denied, got %s %s", e.Verb, e.Subject())
-					}
-					if slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) && !slices.Contains(test.verbs, e.Verb) {
-						t.Errorf("want no such request under these policies, got %s %s", e.Verb, e.Subject())
-					}
-				}
-			})
-		})
-	}
-}
-
-// TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields, which stay then.
-func TestPartialLeavesWhatIsNeeded(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		group := w.target + ".example.org"
-		crd := gadgets(group)
-		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-		schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}
-		schema.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(oldSelf.size) || has(self.size)", Message: "size stays"}}
-		create(t, w.tc, crd)
-		gadget := build.Manifest{
-			"apiVersion": group + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": w.target},
-		}
-		theirs := &unstructured.Unstructured{Object: gadget}
-		kube.Eventually(t, soon, "kind Gadget to be served", func() (bool, string) {
-			err := w.tc.Create(t.Context(), theirs.DeepCopy())
-			return err == nil, message(err)
-		})
-		o := w.object(build.Manifest{
-			"apiVersion": group + "/v1", "kind": "Gadget",
-			"metadata": map[string]any{"name": "gadget", "namespace": w.target},
-			"size":     int64(3),
-		})
-		o.SetManagementPolicies(observeUpdate)
-		create(t, c, o)
-		awaitReady(t, c, o)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		w.exists(t, theirs, true)
-		if got, _, _ := unstructured.NestedInt64(theirs.Object, "size"); got != 3 {
-			t.Errorf("size: want the value that cannot be taken away, got %d", got)
-		}
-		awaitEvent(t, c, o, "CannotWithdrawFields")
-	})
-}
-
-// awaitEvent waits until there is an event about an Object for a reason, and returns its message.
-func awaitEvent(t *testing.T, c client.Client, o build.Object, reason string) string {
-	t.Helper()
-	var message string
-	kube.Eventually(t, soon, "an event "+reason+" of "+o.GetName(), func() (bool, string) {
-		events := &corev1.EventList{}
-		if err := c.List(t.Context(), events); err != nil {
-			return false, err.Error()
-		}
-		seen := []string{}
-		for _, e := range events.Items {
-			if e.InvolvedObject.UID != o.GetUID() {
-				continue
-			}
-			if e.Reason == reason {
-				message = e.Message
-				return true, ""
-			}
-			seen = append(seen, e.Reason)
-		}
-		return false, cmp.Diff([]string{reason}, seen)
-	})
-	return message
 }

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
-	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -311,97 +309,4 @@ func applyAs(t *testing.T, w world, m build.Manifest, manager string) {
 	if err := w.tc.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager)); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestMovesToOtherTarget shows that an Object which refers to another ProviderConfig leaves nothing on the target it leaves, and makes its
-// resource on the other one after that. The other target is the control plane.
-func TestMovesToOtherTarget(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		there := local.Client(t, apis.AddToScheme)
-		// A namespace of that name is to be on both.
-		create(t, there, &corev1.Namespace{ObjectMeta: build.Meta("", w.target)})
-		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		old := observed(t, o)
-		release := hold(t, w.tc, old)
-
-		other := connectAs(t, w, local.User(t, user, "system:masters"))
-		edit(t, c, o, func() { setConfig(o, other) })
-		awaitCondition(t, c, o, replacing)
-		if err := there.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
-			t.Errorf("the new resource must not be made before the old one is gone: %s", message(err))
-		}
-		// Until then the old ProviderConfig is in use.
-		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
-		remove(t, c, config)
-		kube.Throughout(t, calm, "the old ProviderConfig stays", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
-			return err == nil, message(err)
-		})
-		release()
-		awaitReady(t, c, o)
-		awaitData(t, there, client.ObjectKeyFromObject(old), map[string]string{"color": "blue"})
-		w.exists(t, old, false)
-		awaitGone(t, c, config)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		awaitGone(t, there, old)
-	})
-}
-
-// TestMovesAndIsDeleted shows that an Object which is deleted before it has moved is deleted where it was.
-func TestMovesAndIsDeleted(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		o := w.object(build.ConfigMap(w.target, "settings"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		edit(t, c, o, func() { setConfig(o, "nothing-of-this-name") })
-		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection))
-		w.exists(t, emptySettings(w.target), true)
-		remove(t, c, o)
-		awaitGone(t, c, o)
-		w.exists(t, emptySettings(w.target), false)
-	})
-}
-
-// TestMovesFromLostTarget shows what an Object does that leaves a target which does not answer.
-func TestMovesFromLostTarget(t *testing.T) {
-	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		w := worldOf(t, c, s)
-		lost := connectAs(t, w, targetUser(t))
-		w.config, lost = lost, w.config
-		o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
-		old := observed(t, o)
-
-		// To have two targets, the old one gets an address at which nobody listens.
-		setKubeconfig(t, c, w.namespace, "other", kube.Kubeconfig(t, nowhere(kube.Refused(t))))
-		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-		edit(t, c, o, func() {
-			setConfig(o, lost)
-			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "moved", "color", "blue"))
-		})
-		kube.Eventually(t, soon, "the condition to say what is waited for", func() (bool, string) {
-			m := awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-			return strings.Contains(m, "cannot replace ConfigMap "+w.target+"/settings") && strings.Contains(m, "spec.unreachableTarget: Orphan"), m
-		})
-		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "moved")}, false)
-
-		edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-		awaitReady(t, c, o)
-		awaitMade(t, w.tc, w.target, "moved")
-		w.exists(t, old, true)
-		if m := awaitEvent(t, c, o, leftResource); !strings.Contains(m, w.target+"/settings") {
-			t.Errorf("event: want it to name the resource, got %q", m)
-		}
-		remove(t, c, o)
-		awaitGone(t, c, o)
-	})
 }

@@ -1,0 +1,100 @@
+package object_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestPartialLateTarget shows that an Object which may only change applies as soon as others make the resource.
+func TestPartialLateTarget(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+		o.SetManagementPolicies(observeUpdate)
+		create(t, c, o)
+		awaitCondition(t, c, o, missing)
+		create(t, w.tc, emptySettings(w.target))
+		awaitReady(t, c, o)
+		key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+		awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+
+		// When it goes again, so do the conditions. When the Object goes then, there is nothing to withdraw from.
+		remove(t, w.tc, emptySettings(w.target))
+		awaitCondition(t, c, o, missing)
+		w.exists(t, emptySettings(w.target), false)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	})
+}
+
+// TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields, which stay then.
+func TestPartialLeavesWhatIsNeeded(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := worldOf(t, c, s)
+		group := w.target + ".example.org"
+		crd := gadgets(group)
+		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+		schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}
+		schema.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(oldSelf.size) || has(self.size)", Message: "size stays"}}
+		create(t, w.tc, crd)
+		gadget := build.Manifest{
+			"apiVersion": group + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": w.target},
+		}
+		theirs := &unstructured.Unstructured{Object: gadget}
+		kube.Eventually(t, soon, "kind Gadget to be served", func() (bool, string) {
+			err := w.tc.Create(t.Context(), theirs.DeepCopy())
+			return err == nil, message(err)
+		})
+		o := w.object(build.Manifest{
+			"apiVersion": group + "/v1", "kind": "Gadget",
+			"metadata": map[string]any{"name": "gadget", "namespace": w.target},
+			"size":     int64(3),
+		})
+		o.SetManagementPolicies(observeUpdate)
+		create(t, c, o)
+		awaitReady(t, c, o)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		w.exists(t, theirs, true)
+		if got, _, _ := unstructured.NestedInt64(theirs.Object, "size"); got != 3 {
+			t.Errorf("size: want the value that cannot be taken away, got %d", got)
+		}
+		awaitEvent(t, c, o, "CannotWithdrawFields")
+	})
+}
+
+// awaitEvent waits until there is an event about an Object for a reason, and returns its message.
+func awaitEvent(t *testing.T, c client.Client, o build.Object, reason string) string {
+	t.Helper()
+	var message string
+	kube.Eventually(t, soon, "an event "+reason+" of "+o.GetName(), func() (bool, string) {
+		events := &corev1.EventList{}
+		if err := c.List(t.Context(), events); err != nil {
+			return false, err.Error()
+		}
+		seen := []string{}
+		for _, e := range events.Items {
+			if e.InvolvedObject.UID != o.GetUID() {
+				continue
+			}
+			if e.Reason == reason {
+				message = e.Message
+				return true, ""
+			}
+			seen = append(seen, e.Reason)
+		}
+		return false, cmp.Diff([]string{reason}, seen)
+	})
+	return message
+}
