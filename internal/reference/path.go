@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// indexMost is the highest index of a list element that may be written, so that a path cannot ask for all memory.
+// indexMost is the highest index of a list element that may be written, and the highest sum of those of one path, so that it cannot ask
+// for all memory.
 const indexMost = 1024
 
 // wildcard is an element of a path that stands for all elements of a list.
@@ -21,10 +22,13 @@ func checkPath(path string) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot parse")
 	}
+	var sum uint
 	for _, s := range segments {
 		switch {
-		case s.Type == fieldpath.SegmentIndex && s.Index > indexMost:
-			return errors.Errorf("index %d is greater than %d", s.Index, indexMost)
+		case s.Type == fieldpath.SegmentIndex && s.Index > indexMost-sum:
+			return errors.Errorf("indexes are greater than %d", indexMost)
+		case s.Type == fieldpath.SegmentIndex:
+			sum += s.Index
 		case s.Type == fieldpath.SegmentField && s.Field == wildcard:
 			return errors.New("wildcards are not supported")
 		}

@@ -55,13 +55,14 @@ func TestCheckPath(t *testing.T) {
 		path   string
 		ok     bool
 	}{
-		"Empty":      {"No path is fine.", "", true},
-		"Plain":      {"Fields and elements are fine.", "spec.containers[0].image", true},
-		"Unclosed":   {"A bracket must be closed.", "a[0", false},
-		"Wildcard":   {"There are no wildcards.", "a[*].b", false},
-		"HighIndex":  {"An index is limited.", "a[1024]", true},
-		"HugeIndex":  {"A huge one is refused.", "a[1025]", false},
-		"OnlyPeriod": {"A path has segments.", ".", false},
+		"Empty":       {"No path is fine.", "", true},
+		"Plain":       {"Fields and elements are fine.", "spec.containers[0].image", true},
+		"Unclosed":    {"A bracket must be closed.", "a[0", false},
+		"Wildcard":    {"There are no wildcards.", "a[*].b", false},
+		"HighIndex":   {"An index is limited.", "a[1024]", true},
+		"HugeIndex":   {"A huge one is refused.", "a[1025]", false},
+		"ManyIndexes": {"Many are limited together.", "a[1000][25]", false},
+		"OnlyPeriod":  {"A path has segments.", ".", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := checkPath(tc.path); (err == nil) != tc.ok {

@@ -12,10 +12,14 @@ import (
 // without references.
 type Resolution struct {
 	patches []patch
+	size    int                        // of all values, in bytes
 	found   []*found                   // the resources to pin
 	loose   []commonv1.PinnedReference // what is pinned and must not be
 	claims  []claim
 }
+
+// sizeMost is how large the values of all references of an Object may be together, in bytes. No API server takes a larger manifest.
+const sizeMost = 3 << 20
 
 // A patch is a value on its way into a manifest.
 type patch struct {
@@ -96,6 +100,34 @@ func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
 		return c.group == gvk.Group && c.kind == gvk.Kind &&
 			(c.anyNamespace || c.namespace == p.Namespace) && (c.anyName || c.name == p.Name)
 	})
+}
+
+// take adds a value to a resolution.
+func (r *Resolution) take(ref Reference, value any) error {
+	r.size += sizeOf(value)
+	if r.size > sizeMost {
+		return invalid("%s: the values of all references are larger than %d bytes", ref.At, sizeMost)
+	}
+	r.patches = append(r.patches, patch{ref: ref, value: value})
+	return nil
+}
+
+// sizeOf returns about how much of a manifest a value takes.
+func sizeOf(value any) int {
+	size := 1
+	switch v := value.(type) {
+	case string:
+		size += len(v)
+	case map[string]any:
+		for k, e := range v {
+			size += len(k) + sizeOf(e)
+		}
+	case []any:
+		for _, e := range v {
+			size += sizeOf(e)
+		}
+	}
+	return size
 }
 
 // readValue returns the value that a reference leads to.

@@ -279,8 +279,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if err != nil || r.To == "" {
 		return err
 	}
-	res.patches = append(res.patches, patch{ref: *r, value: v})
-	return nil
+	return res.take(*r, v)
 }
 
 func isReady(content map[string]any) bool {

@@ -13,6 +13,10 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
+// textMost is how long a text may be that a format makes, in bytes. An API server takes no longer one, and formats that double a text
+// would soon ask for all memory.
+const textMost = 1 << 20
+
 // Transform changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell the value, which may
 // be secret.
 func Transform(value any, transforms []commonv1.Transform) (any, error) {
@@ -39,6 +43,9 @@ func transform(value any, t commonv1.Transform) (any, error) {
 }
 
 func format(value any, layout string) (any, error) {
+	if strings.Count(strings.ReplaceAll(layout, "%%", ""), "%") > 1 {
+		return nil, errors.Errorf("format %q has more than one verb", layout)
+	}
 	switch value.(type) {
 	case map[string]any, []any:
 		b, err := json.Marshal(value)
@@ -49,6 +56,9 @@ func format(value any, layout string) (any, error) {
 	}
 	// What a verb cannot format is written into the text, between these marks, by package fmt.
 	s := fmt.Sprintf(layout, value)
+	if len(s) > textMost {
+		return nil, errors.Errorf("format %q makes a text of more than %d bytes", layout, textMost)
+	}
 	if strings.Count(s, "%!") > strings.Count(fmt.Sprint(value), "%!") {
 		return nil, errors.Errorf("format %q does not fit a value of type %s", layout, typeOf(value))
 	}

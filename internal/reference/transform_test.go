@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,9 @@ func TestTransform(t *testing.T) {
 		"FormatPercent":  {reason: "A value may look like what package fmt reports.", value: "%!s", transforms: []commonv1.Transform{formatted("%s")}, want: "%!s"},
 		"FormatWrong":    {reason: "A verb that does not fit is an error.", value: hidden, transforms: []commonv1.Transform{formatted("%d")}, err: "does not fit a value of type string"},
 		"FormatNoVerb":   {reason: "So is a format without a verb.", value: hidden, transforms: []commonv1.Transform{formatted("x")}, err: "does not fit"},
+		"FormatTwoVerbs": {reason: "There is one verb.", value: hidden, transforms: []commonv1.Transform{formatted("%[1]s%[1]s")}, err: "more than one verb"},
+		"FormatEscaped":  {reason: "A doubled percent sign is none.", value: "a", transforms: []commonv1.Transform{formatted("100%% %s")}, want: "100% a"},
+		"FormatGrows":    {reason: "Verbs that make a text longer do not ask for all memory.", value: hidden, transforms: slices.Repeat([]commonv1.Transform{formatted("%x")}, 20), err: "more than 1048576 bytes"},
 		"Map":            {reason: "A value is looked up.", value: "a", transforms: []commonv1.Transform{lookedUp("a", `{"n":3}`)}, want: map[string]any{"n": int64(3)}},
 		"MapMissing":     {reason: "A value that is not expected is an error, which does not tell it.", value: hidden, transforms: []commonv1.Transform{lookedUp("a", "1")}, err: "not a key"},
 		"MapNumber":      {reason: "Keys are texts.", value: int64(1), transforms: []commonv1.Transform{lookedUp("1", "1")}, err: "of type int64"},
