@@ -84,7 +84,7 @@ func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace
 			err := each(len(some), func(i int) error { return some[i].create(t.Context(), c, tc, namespace) })
 			return err == nil, fmt.Sprint(err)
 		})
-		awaitSynced(t, c, some)
+		awaitMade(t, c, some)
 		if err := process.Stop(); err != nil {
 			t.Error(err)
 		}
@@ -108,6 +108,21 @@ func pause(t *testing.T, c client.Client, some []*subject, paused string) {
 		if err := c.Patch(t.Context(), s.Object, patch); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// awaitMade waits until provider-kubernetes has nothing more to do for Objects. Those which refer to others it sometimes leaves not ready
+// for good, although it has made their resources.
+func awaitMade(t *testing.T, c client.Client, some []*subject) {
+	t.Helper()
+	refers := func(s *subject) bool { return len(s.Desired().References) > 0 }
+	awaitSynced(t, c, those(some, func(s *subject) bool { return !refers(s) }))
+	for _, s := range those(some, refers) {
+		kube.Eventually(t, soon, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
+			synced := s.GetCondition(xpv2.TypeSynced)
+			return err == nil && synced.Status == corev1.ConditionTrue && len(s.Observed().Manifest.Raw) > 0, synced.Message
+		})
 	}
 }
 

@@ -137,6 +137,7 @@ func TestConnectionDetails(t *testing.T) {
 
 // TestConnectionSecretFollows shows that a settled Object asks neither server for its connection details, that a change of a source
 // arrives within a second, and that a connection secret that was changed or deleted by somebody is mended.
+// Defect 2a.16 of provider-kubernetes: it asks for them at each look, and patches the secret with each update.
 func TestConnectionSecretFollows(t *testing.T) {
 	const reconciles, tries, limit = 5, 5, time.Second
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -157,9 +158,12 @@ func TestConnectionSecretFollows(t *testing.T) {
 		if diff := cmp.Diff(map[string]int(nil), there.Since(thereMark).By(p.who).Count()); diff != "" {
 			t.Errorf("requests to the target of %d reconciles: -want, +got:\n%s", reconciles, diff)
 		}
+		setManifest(t, p.c, p.object, build.ConfigMap(p.target, "settings", "color", "red"))
+		awaitData(t, p.tc, types.NamespacedName{Namespace: p.target, Name: "settings"}, map[string]string{"color": "red"})
+		passes(t, p.c, p.object)
 		for what, n := range here.Since(hereMark).By(user).Count() {
 			if strings.Contains(what, "secrets") {
-				t.Errorf("requests to the control plane of %d reconciles: want none about secrets, got %d %s", reconciles, n, what)
+				t.Errorf("requests to the control plane of %d reconciles: and an update: want none about secrets, got %d %s", reconciles, n, what)
 			}
 		}
 

@@ -76,7 +76,7 @@ func TestWaitForReady(t *testing.T) {
 }
 
 // TestPatchedValues shows that values are read from any kind, transformed and put into the manifest that is applied, that a change of
-// them is applied at once, and that the stored spec never holds them. Defect 2a.11 of provider-kubernetes.
+// them is applied at once, that the stored spec never holds them, and that they go with the references. Defect 2a.11 of provider-kubernetes.
 func TestPatchedValues(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -110,6 +110,8 @@ func TestPatchedValues(t *testing.T) {
 		if diff := cmp.Diff(o.Desired(), stored.Desired(), equateRaw()); diff != "" {
 			t.Errorf("spec as made and as stored: -want, +got:\n%s", diff)
 		}
+		setReferences(t, c, o)
+		awaitData(t, w.tc, key, map[string]string{"color": "blue"})
 	})
 }
 

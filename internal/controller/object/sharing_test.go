@@ -12,6 +12,8 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -107,5 +109,44 @@ func TestWatchedResourceThatIsMissing(t *testing.T) {
 				awaitGone(t, c, o)
 			})
 		})
+	}
+}
+
+// TestOneStreamForAllNamespaces shows that Objects of several namespaces and of both scopes which use one connection share one stream of
+// their kind, and that it ends with the last of them, whether they say watch: true or not.
+// Defect 2a.12 of provider-kubernetes: it has a stream for each namespace and one for the cluster scope, and Objects that do not watch
+// keep them open.
+func TestOneStreamForAllNamespaces(t *testing.T) {
+	c := provide(t)
+	tns, connection := target.Namespace(t), local.Namespace(t)
+	spec := build.FromSecret(connection, "credentials")
+	create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
+		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", connection), Spec: spec}, build.Cluster().Config("", connection, spec))
+	var all []build.Object
+	for i := range 3 {
+		o := build.Namespaced().Object(local.Namespace(t), tns, connection, build.ConfigMap(tns, "settings-"+strconv.Itoa(i))).(*mobjectv1alpha1.Object)
+		o.Spec.ProviderConfigReference.Kind = mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
+		o.Spec.Watch = i > 0
+		all = append(all, o)
+	}
+	all = append(all, build.Cluster().Object("", tns, connection, build.ConfigMap(tns, "settings")))
+	for _, o := range all {
+		create(t, c, o)
+		awaitReady(t, c, o)
+	}
+	audit := target.Audit(t)
+	if watches := audit.Watches(0).By(tns); len(watches) != 1 {
+		t.Errorf("streams of %d Objects: want one, got:\n%s", len(all), watches)
+	}
+	for _, o := range all {
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	}
+	mark := audit.Mark()
+	another := build.Cluster().Object("", tns+"-another", connection, build.ConfigMap(tns, "settings"))
+	create(t, c, another)
+	awaitReady(t, c, another)
+	if watches := audit.Watches(mark).By(tns); len(watches) != 1 {
+		t.Errorf("streams begun when all Objects had gone and one has come: want one, as the first has ended, got:\n%s", watches)
 	}
 }
