@@ -13,7 +13,7 @@ type ProviderConfigSpec struct {
 	// +optional
 	Identity *Identity `json:"identity,omitempty"`
 
-	// kcp points the kubeconfig at a workspace of kcp.
+	// kcp points the kubeconfig at a workspace of kcp, and says what PublishedResources do there.
 	// +optional
 	KCP *KCPConnection `json:"kcp,omitempty"`
 
@@ -53,11 +53,22 @@ type ProviderConfigStatus struct {
 // KCPConnection points a kubeconfig at one workspace of a kcp.
 type KCPConnection struct {
 	// workspacePath is the path of the workspace, for example root:org:team, or the name of its logical cluster. A path in the
-	// kubeconfig's server URL that names a workspace is replaced.
+	// kubeconfig's server URL that names a workspace is replaced. The default is that path.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(:[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`
-	WorkspacePath string `json:"workspacePath"`
+	WorkspacePath string `json:"workspacePath,omitempty"`
+
+	// apiExport is the APIExport that PublishedResources join which name no other.
+	// +optional
+	APIExport *APIExport `json:"apiExport,omitempty"`
+
+	// agentName is the agentName of PublishedResources that have none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	AgentName string `json:"agentName,omitempty"`
 }
 
 // ProviderCredentials says where credentials come from.

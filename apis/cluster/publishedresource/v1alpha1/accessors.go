@@ -1,0 +1,58 @@
+package v1alpha1
+
+import (
+	"slices"
+	"strings"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// GetManagementPolicies returns the effective management actions: those of managementPolicies, without Delete if the deletionPolicy is
+// Orphan.
+func (mg *PublishedResource) GetManagementPolicies() xpv2.ManagementPolicies {
+	if mg.Spec.DeletionPolicy == xpv2.DeletionOrphan {
+		return commonv1.WithoutDelete(mg.Spec.ManagementPolicies)
+	}
+	return mg.Spec.ManagementPolicies
+}
+
+// RemoveCondition removes the condition of a type, if there is one.
+func (mg *PublishedResource) RemoveCondition(t xpv2.ConditionType) {
+	mg.Status.Conditions = slices.DeleteFunc(mg.Status.Conditions, func(c xpv2.Condition) bool { return c.Type == t })
+}
+
+// SyncEnabled says whether objects are synced, and not only the schema is published.
+func (s *PublishedResourceSpec) SyncEnabled() bool {
+	return s.Synchronization == nil || s.Synchronization.Enabled
+}
+
+// SchemasRetained says whether schemas stay when nothing refers to them any more.
+func (s *PublishedResourceSpec) SchemasRetained() bool {
+	return s.RetainSchemas == nil || *s.RetainSchemas
+}
+
+// Name returns the identifier, or its default.
+func (r *RelatedResource) Name() string {
+	if r.Identifier != "" {
+		return r.Identifier
+	}
+	return strings.ToLower(r.Kind)
+}
+
+// Located returns how the objects are found and named, whichever form says so. It is never nil.
+func (r *RelatedResource) Located() *RelatedResourceObject {
+	if r.Object != nil {
+		return r.Object
+	}
+	o := &RelatedResourceObject{}
+	if r.Reference == nil {
+		return o
+	}
+	o.Reference = &r.Reference.Name
+	if r.Reference.Namespace != nil {
+		o.Namespace = &RelatedResourceObjectSpec{Reference: r.Reference.Namespace}
+	}
+	return o
+}

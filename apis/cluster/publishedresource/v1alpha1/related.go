@@ -1,0 +1,221 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Origin is the side on which a related resource is made.
+//
+// +kubebuilder:validation:Enum=service;kcp
+type Origin string
+
+const (
+	// OriginService means that related objects are made on the service cluster and copied to the workspace.
+	OriginService Origin = "service"
+	// OriginKCP means that related objects are made in the workspace and copied to the service cluster.
+	OriginKCP Origin = "kcp"
+)
+
+// RelatedResource describes objects that are synced with each object of a consumer.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.kind) != (has(self.version) || has(self.resource))",message="either kind or version and resource must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.version)",message="version and resource must be set together"
+// +kubebuilder:validation:XValidation:rule="!has(self.group) || (has(self.resource) && has(self.version))",message="group can only be set beside version and resource"
+// +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || (has(self.group) && has(self.version) && has(self.resource))",message="identityHash can only be set beside group, version and resource"
+// +kubebuilder:validation:XValidation:rule="!(self.origin == 'service' && has(self.syncStatus) && self.syncStatus) || has(self.watch)",message="syncStatus needs watch if origin is service"
+// +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.reference)",message="exactly one of object and reference must be set: use object"
+// +kubebuilder:validation:XValidation:rule="has(self.identifier) || (has(self.reference) && has(self.kind))",message="identifier must be set"
+type RelatedResource struct {
+	// identifier is what consumers know the related resource by, for example tls-secret. It is unique among those of the PublishedResource.
+	// Only beside reference it may be left out, and is then the kind in lower case.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Identifier string `json:"identifier,omitempty"`
+
+	// origin is the side on which the objects are made: service, the service cluster, or kcp, the workspace.
+	Origin Origin `json:"origin"`
+
+	// group is the API group of the objects on the service cluster. The core group is the empty string.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+
+	// version is the API version of the objects on the service cluster.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version,omitempty"`
+
+	// resource is the plural name of the objects on the service cluster, for example secrets.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Resource string `json:"resource,omitempty"`
+
+	// kind is ConfigMap or Secret. Newer PublishedResources use group, version and resource.
+	// +optional
+	// +kubebuilder:validation:Enum=ConfigMap;Secret
+	Kind string `json:"kind,omitempty"`
+
+	// identityHash is the identity of the APIExport that offers the resource in kcp, if it is not built in and not published here.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	IdentityHash string `json:"identityHash,omitempty"`
+
+	// cleanup says whether the copies are deleted with the object of the consumer. The default is false; copies on the service cluster
+	// are always deleted.
+	// +optional
+	Cleanup bool `json:"cleanup,omitempty"`
+
+	// projection says what the objects are in kcp, if that differs from what they are on the service cluster.
+	// +optional
+	Projection *RelatedResourceProjection `json:"projection,omitempty"`
+
+	// object says how the objects are found at the origin, and how their copies are named.
+	// +optional
+	Object *RelatedResourceObject `json:"object,omitempty"`
+
+	// reference is the form of object that the first versions of api-syncagent had.
+	// +optional
+	Reference *RelatedResourceReference `json:"reference,omitempty"`
+
+	// mutation changes the objects on their way from their origin. Their status is changed by steps for status on the same way.
+	// +optional
+	Mutation *ResourceMutations `json:"mutation,omitempty"`
+
+	// watch says to which object of a consumer a changed object belongs that is made on the service cluster.
+	// +optional
+	Watch *RelatedResourceWatch `json:"watch,omitempty"`
+
+	// syncStatus says whether the status is copied with the objects. The default is false.
+	// +optional
+	SyncStatus bool `json:"syncStatus,omitempty"`
+}
+
+// RelatedResourceProjection says what related objects are in kcp.
+type RelatedResourceProjection struct {
+	// group is the API group in kcp. The default is that of the related resource.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+
+	// version is the API version in kcp. The default is that of the related resource.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version,omitempty"`
+
+	// resource is the plural name in kcp. The default is that of the related resource.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Resource string `json:"resource,omitempty"`
+}
+
+// RelatedResourceObject says how related objects are found and named.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.selector), has(self.reference), has(self.template)].filter(x, x).size() == 1",message="exactly one of selector, reference and template must be set"
+type RelatedResourceObject struct {
+	RelatedResourceObjectSpec `json:",inline"`
+
+	// namespace says how the namespaces of the objects are found and named. The default is the namespace of the consumer's object and of
+	// its copy. It must be set if one of these is cluster-scoped.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.selector), has(self.reference), has(self.template)].filter(x, x).size() == 1",message="exactly one of selector, reference and template must be set"
+	Namespace *RelatedResourceObjectSpec `json:"namespace,omitempty"`
+}
+
+// RelatedResourceObjectSpec says in one of three ways how objects or namespaces are found and named.
+type RelatedResourceObjectSpec struct {
+	// selector finds them by their labels.
+	// +optional
+	Selector *RelatedResourceSelector `json:"selector,omitempty"`
+
+	// reference finds them by a field of the consumer's object, and names copies by the same field of the other side.
+	// +optional
+	Reference *FieldReference `json:"reference,omitempty"`
+
+	// template finds and names them by a Go template.
+	// +optional
+	Template *TemplateExpression `json:"template,omitempty"`
+}
+
+// FieldReference is a field of the consumer's object and of its copy.
+type FieldReference struct {
+	// path to the field, without a leading dot, for example spec.secretName or spec.items.#.name. It may yield several names, as many on
+	// one side as on the other. A field that is missing means that there is no object yet.
+	Path MutationPath `json:"path"`
+
+	// regex changes the value of the field.
+	// +optional
+	Regex *RegularExpression `json:"regex,omitempty"`
+}
+
+// RelatedResourceSelector finds objects by their labels, and names their copies.
+type RelatedResourceSelector struct {
+	// The selector selects at the origin. Keys and values of matchLabels may be Go templates.
+	metav1.LabelSelector `json:",inline"`
+
+	// rewrite makes the name of a copy from the name of the object that was found, so that names of one side do not leak to the other.
+	Rewrite SelectorRewrite `json:"rewrite"`
+}
+
+// SelectorRewrite makes the name of a copy.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.regex) != has(self.template)",message="exactly one of regex and template must be set"
+type SelectorRewrite struct {
+	// regex replaces what a regular expression matches in the name.
+	// +optional
+	Regex *RegularExpression `json:"regex,omitempty"`
+
+	// template yields the name.
+	// +optional
+	Template *TemplateExpression `json:"template,omitempty"`
+}
+
+// RegularExpression replaces what it matches.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.pattern) || "".matches(self.pattern) in [true, false]`,message="pattern must be a regular expression"
+type RegularExpression struct {
+	// pattern is a Go regular expression. Without it the whole value is replaced.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Pattern string `json:"pattern,omitempty"`
+
+	// replacement takes the place of what pattern matches. Groups are $1 or \1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Replacement string `json:"replacement,omitempty"`
+}
+
+// TemplateExpression is a Go template.
+type TemplateExpression struct {
+	// template is a Go template.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16384
+	Template string `json:"template"`
+}
+
+// RelatedResourceWatch says to which consumer's object a related object belongs.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.byOwner) != has(self.bySelector)",message="exactly one of byOwner and bySelector must be set"
+type RelatedResourceWatch struct {
+	// byOwner follows the owner references of a related object to the copy of the consumer's object.
+	// +optional
+	ByOwner *WatchByOwner `json:"byOwner,omitempty"`
+
+	// bySelector selects copies of consumers' objects by their labels: when any related object changes, all of these are looked at.
+	// +optional
+	BySelector *metav1.LabelSelector `json:"bySelector,omitempty"`
+}
+
+// WatchByOwner has no options.
+type WatchByOwner struct{}
+
+// RelatedResourceReference names one related object in the form of the first versions of api-syncagent.
+type RelatedResourceReference struct {
+	// name is the field that holds the name of the object.
+	Name FieldReference `json:"name"`
+
+	// namespace is the field that holds the namespace of the object. The default is the namespace of the consumer's object.
+	// +optional
+	Namespace *FieldReference `json:"namespace,omitempty"`
+}

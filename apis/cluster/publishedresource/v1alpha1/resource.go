@@ -1,0 +1,157 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SourceResource names an API of the service cluster.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.version) || self.version == "" || !has(self.versions) || size(self.versions) == 0`,message="version and versions cannot both be set: use versions"
+type SourceResource struct {
+	// apiGroup is the API group, for example cert-manager.io. The core group is the empty string.
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup"`
+
+	// kind of the resource, for example Certificate.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+
+	// version is the one version to publish. Newer PublishedResources use versions.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version,omitempty"`
+
+	// versions are the versions to publish. Only served ones can be. The default is all that are served.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Versions []string `json:"versions,omitempty"`
+}
+
+// ResourceFilter selects objects of consumers. An object must pass both parts.
+type ResourceFilter struct {
+	// namespace selects objects by their namespace: a text is the name of the one namespace, a label selector selects by the labels that
+	// namespaces have in the workspace. A label selector needs a permission claim for namespaces, which is made.
+	// +optional
+	Namespace *NamespaceFilter `json:"namespace,omitempty"`
+
+	// resource selects objects by their own labels.
+	// +optional
+	Resource *metav1.LabelSelector `json:"resource,omitempty"`
+}
+
+// ResourceNaming says how copies are named. A text with {{ is a Go template over ClusterName, ClusterPath and Object, the consumer's object. In
+// any other, placeholders are replaced: $remoteClusterName, $remoteNamespace, $remoteNamespaceHash, $remoteName and $remoteNameHash, where a
+// hash is the first 20 hexadecimal digits of SHA-1.
+type ResourceNaming struct {
+	// name of a copy. The default is {{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name,omitempty"`
+
+	// namespace of a copy, if the resource is namespaced on the service cluster. The default is {{ .ClusterName }}.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// CreatedNamespaces says what namespaces look like that are made for copies.
+type CreatedNamespaces struct {
+	// labels that such a namespace gets. Values may be Go templates over ClusterName and ClusterPath.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations that such a namespace gets. Values may be Go templates over ClusterName and ClusterPath.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// deleteWhenEmpty says whether such a namespace is deleted after the last copy in it. The default is false.
+	// +optional
+	DeleteWhenEmpty bool `json:"deleteWhenEmpty,omitempty"`
+}
+
+// ExistingObjectsPolicy says what happens to objects that have the name of a copy.
+type ExistingObjectsPolicy string
+
+const (
+	// ExistingObjectsAdopt makes an object that belongs to no one the copy. It is the default.
+	ExistingObjectsAdopt ExistingObjectsPolicy = "Adopt"
+	// ExistingObjectsRefuse leaves such an object, and reports it.
+	ExistingObjectsRefuse ExistingObjectsPolicy = "Refuse"
+)
+
+// ResourceScope says whether objects of a type live in namespaces.
+//
+// +kubebuilder:validation:Enum=Cluster;Namespaced
+type ResourceScope string
+
+// Scopes, as a CustomResourceDefinition names them.
+const (
+	ScopeCluster    ResourceScope = "Cluster"
+	ScopeNamespaced ResourceScope = "Namespaced"
+)
+
+// VersionName is the name of a version that kcp can serve.
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^(v[1-9][0-9]*([a-z]+[1-9][0-9]*)?)?$`
+type VersionName string
+
+// ResourceProjection changes what consumers see of the type. What is not set stays as it is on the service cluster.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.version) || self.version == "" || !has(self.versions) || size(self.versions) == 0`,message="version and versions cannot both be set: use versions"
+type ResourceProjection struct {
+	// group is the API group in kcp, for example certs.example.com. It must contain a dot.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+)?$`
+	Group string `json:"group,omitempty"`
+
+	// version is the name of the version in kcp, if only one is published. Newer PublishedResources use versions.
+	// +optional
+	Version VersionName `json:"version,omitempty"`
+
+	// versions gives versions other names in kcp. Keys are names on the service cluster, values are names in kcp.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self[a] == '' || self.exists_one(b, self[a] == self[b]))",message="no two versions can have the same name in kcp"
+	Versions map[string]VersionName `json:"versions,omitempty"`
+
+	// scope is Cluster or Namespaced. To change it may need extensive mutation, and names that cannot collide.
+	// +optional
+	Scope ResourceScope `json:"scope,omitempty"`
+
+	// kind in kcp. It also decides about the list kind (List appended), the singular (in lower case) and the plural (the singular with s
+	// appended).
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?)?$`
+	Kind string `json:"kind,omitempty"`
+
+	// plural is the name of the resource in kcp, in lower case.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
+	Plural string `json:"plural,omitempty"`
+
+	// shortNames in kcp. An empty list leaves none; without the field they stay.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	ShortNames []string `json:"shortNames,omitzero"`
+
+	// categories in kcp. An empty list leaves none; without the field they stay.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Categories []string `json:"categories,omitzero"`
+}

@@ -1,0 +1,171 @@
+package v1alpha1
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// Group and version of this package.
+const (
+	Group   = "syncagent.kcp.io"
+	Version = "v1alpha1"
+)
+
+var (
+	// GroupVersion is the group and version of this package.
+	GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+	// PublishedResourceGroupVersionKind is the kind PublishedResource.
+	PublishedResourceGroupVersionKind = GroupVersion.WithKind("PublishedResource")
+)
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &PublishedResource{}, &PublishedResourceList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// PublishedResourceSpec says which API is published, where, and how its objects are kept in step.
+//
+// +kubebuilder:validation:XValidation:rule=`!has(self.projection) || !has(self.projection.version) || self.projection.version == "" || !has(self.resource.versions) || size(self.resource.versions) < 2`,message="projection.version can only be set if one version is published: use projection.versions"
+type PublishedResourceSpec struct {
+	// The methods of a managed resource are generated for this struct. It is not part of the API: the fields below hide its own, and there
+	// is no connection secret.
+	xpv2.ClusterManagedResourceSpec `json:"-"`
+
+	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport.
+	// +optional
+	// +kubebuilder:default={"name": "default"}
+	ProviderConfigReference *xpv2.Reference `json:"providerConfigRef,omitempty"`
+
+	// serviceClusterConfigRef names the ProviderConfig of the service cluster: the one that has the API and where the copies of consumers'
+	// objects live. The default is the cluster the provider runs in.
+	// +optional
+	ServiceClusterConfigReference *xpv2.Reference `json:"serviceClusterConfigRef,omitempty"`
+
+	// apiExport says which APIExport the API joins. What is not set here comes from the ProviderConfig.
+	// +optional
+	APIExport *commonv1.APIExport `json:"apiExport,omitempty"`
+
+	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of api-syncagent does. The
+	// default is that of the ProviderConfig, and else the name of the APIExportEndpointSlice with -syncagent appended.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
+	AgentName string `json:"agentName,omitempty"`
+
+	// managementPolicies says what may be done in kcp and on the service cluster. The default is everything.
+	// +optional
+	// +kubebuilder:default={"*"}
+	ManagementPolicies xpv2.ManagementPolicies `json:"managementPolicies,omitempty"`
+
+	// deletionPolicy says what becomes of the published API when the PublishedResource is deleted: Orphan (the default) leaves the APIExport
+	// and all objects as they are; Delete withdraws the API, and waits with that until consumers have no objects left.
+	// +optional
+	// +kubebuilder:default=Orphan
+	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// retainSchemas says whether APIResourceSchemas that were made for an earlier state of the API stay in kcp when no APIExport and no
+	// APIBinding refers to them any more. The default is true.
+	// +optional
+	// +kubebuilder:default=true
+	RetainSchemas *bool `json:"retainSchemas,omitempty"`
+
+	// resource names the API of the service cluster that is published.
+	Resource SourceResource `json:"resource"`
+
+	// filter restricts which objects of consumers are synced. The default is all.
+	// +optional
+	Filter *ResourceFilter `json:"filter,omitempty"`
+
+	// naming says how copies on the service cluster are named. The default names cannot collide; others must be chosen with care, as the
+	// same name and namespace exist in many workspaces.
+	// +optional
+	Naming *ResourceNaming `json:"naming,omitempty"`
+
+	// createdNamespaces says what the namespaces look like that are made on the service cluster, and how long they stay.
+	// +optional
+	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
+
+	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one: Adopt (the
+	// default) makes it the copy, Refuse leaves it and reports it. An object that belongs to another workspace's object is always refused.
+	// +optional
+	// +kubebuilder:validation:Enum=Adopt;Refuse
+	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
+
+	// unboundWorkspaces says what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan (the default) leaves
+	// them on the service cluster, Delete deletes them.
+	// +optional
+	UnboundWorkspaces xpv2.DeletionPolicy `json:"unboundWorkspaces,omitempty"`
+
+	// enableWorkspacePaths notes on each copy the path of the workspace beside the name of its logical cluster, and gives it to templates as
+	// ClusterPath. It needs a permission claim for logicalclusters of core.kcp.io, which is made. The default is false.
+	// +optional
+	EnableWorkspacePaths bool `json:"enableWorkspacePaths,omitempty"`
+
+	// projection changes what consumers see of the type: its group, versions, names and scope. The contents of objects stay.
+	// +optional
+	Projection *ResourceProjection `json:"projection,omitempty"`
+
+	// mutation changes objects on their way to the service cluster, and their status on its way back.
+	// +optional
+	Mutation *ResourceMutations `json:"mutation,omitempty"`
+
+	// related lists further objects that are synced with each object, for example the Secret of a Certificate.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, (has(a.identifier) ? a.identifier : a.kind.lowerAscii()) == (has(b.identifier) ? b.identifier : b.kind.lowerAscii())))",message="each identifier must be unique; its default is the kind in lower case"
+	Related []RelatedResource `json:"related,omitempty"`
+
+	// synchronization can be turned off, so that only the schema is published. By default it is on.
+	// +optional
+	Synchronization *Synchronization `json:"synchronization,omitempty"`
+}
+
+// Synchronization says whether objects are synced.
+type Synchronization struct {
+	// enabled says whether objects are synced. If false, the schema is published all the same, which a resource needs that is only used as
+	// a related resource of another PublishedResource.
+	Enabled bool `json:"enabled"`
+}
+
+// A PublishedResource offers an API of a service cluster to the workspaces of a kcp, and syncs the objects that consumers make there.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kcp}
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.resourceSchemaName) || (self.spec.resource.apiGroup == oldSelf.spec.resource.apiGroup && self.spec.resource.kind == oldSelf.spec.resource.kind)",message="the group and kind of spec.resource cannot change once the API is published: make another PublishedResource"
+// +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.workspaces) || oldSelf.status.workspaces.bound == 0 || ((has(self.spec.projection) && has(self.spec.projection.group) ? self.spec.projection.group : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.group) ? oldSelf.spec.projection.group : "") && (has(self.spec.projection) && has(self.spec.projection.kind) ? self.spec.projection.kind : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.kind) ? oldSelf.spec.projection.kind : "") && (has(self.spec.projection) && has(self.spec.projection.plural) ? self.spec.projection.plural : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.plural) ? oldSelf.spec.projection.plural : "") && (has(self.spec.projection) && has(self.spec.projection.scope) ? self.spec.projection.scope : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.scope) ? oldSelf.spec.projection.scope : ""))`,message="group, kind, plural and scope of spec.projection cannot change while workspaces have bound the API: make another PublishedResource"
+// +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.resource.kind"
+// +kubebuilder:printcolumn:name="PUBLISHED",type="string",JSONPath=".status.conditions[?(@.type=='ExportUpdated')].status"
+// +kubebuilder:printcolumn:name="BOUND",type="integer",JSONPath=".status.workspaces.bound"
+// +kubebuilder:printcolumn:name="OBJECTS",type="integer",JSONPath=".status.objects.synced"
+// +kubebuilder:printcolumn:name="FAILED",type="integer",JSONPath=".status.objects.failed"
+// +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
+// +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name",priority=1
+// +kubebuilder:printcolumn:name="EXPORT",type="string",JSONPath=".status.apiExport",priority=1
+// +kubebuilder:printcolumn:name="SCHEMA",type="string",JSONPath=".status.resourceSchemaName",priority=1
+type PublishedResource struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   PublishedResourceSpec   `json:"spec"`
+	Status PublishedResourceStatus `json:"status,omitempty"`
+}
+
+// PublishedResourceList is a list of PublishedResources.
+//
+// +kubebuilder:object:root=true
+type PublishedResourceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []PublishedResource `json:"items"`
+}
