@@ -10,9 +10,6 @@ import (
 )
 
 // NamespaceFilter selects namespaces by name or by labels. Any JSON decodes into it; Parse says whether it is one of the two.
-//
-// +kubebuilder:validation:Schemaless
-// +kubebuilder:pruning:PreserveUnknownFields
 type NamespaceFilter struct {
 	// Raw is the JSON as it was written: a text or an object.
 	Raw []byte `json:"-"`
@@ -51,7 +48,7 @@ func (f *NamespaceFilter) Parse() (NamespaceSelection, error) {
 	var name string
 	if json.Unmarshal(f.Raw, &name) == nil {
 		if name == "" {
-			return NamespaceSelection{}, fmt.Errorf("filter.namespace cannot be an empty text")
+			return NamespaceSelection{}, fmt.Errorf("filter.namespace %s is not the name of a namespace", f.Raw)
 		}
 		return NamespaceSelection{Name: name}, nil
 	}

@@ -36,6 +36,8 @@ type ResourceFilter struct {
 	// namespace selects objects by their namespace: a text is the name of the one namespace, a label selector selects by the labels that
 	// namespaces have in the workspace. A label selector needs a permission claim for namespaces, which is made.
 	// +optional
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:pruning:PreserveUnknownFields
 	Namespace *NamespaceFilter `json:"namespace,omitempty"`
 
 	// resource selects objects by their own labels.
@@ -133,10 +135,10 @@ type ResourceProjection struct {
 	// +kubebuilder:validation:Pattern=`^([A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?)?$`
 	Kind string `json:"kind,omitempty"`
 
-	// plural is the name of the resource in kcp, in lower case.
+	// plural is the name of the resource in kcp. Capital letters become small, as kcp has no others.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
+	// +kubebuilder:validation:Pattern=`^([A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?)?$`
 	Plural string `json:"plural,omitempty"`
 
 	// shortNames in kcp. An empty list leaves none; without the field they stay.

@@ -1,0 +1,23 @@
+package v1alpha1_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+var server kube.Server
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &server)) }
+
+// prepared returns a client of a server that has the CustomResourceDefinition.
+func prepared(t *testing.T) client.Client {
+	t.Helper()
+	server.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	return server.Client(t, publishedv1alpha1.AddToScheme)
+}
