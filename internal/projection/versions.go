@@ -1,0 +1,91 @@
+package projection
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/version"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// versionName is what kcp wants the name of a version to be. Kubernetes allows others.
+var versionName = regexp.MustCompile(`^v[1-9][0-9]*([a-z]+[1-9][0-9]*)?$`)
+
+// selectVersions leaves the versions that are selected and served, and sees to it that one is the storage version: the source's own, or else
+// the highest in the order Kubernetes has for versions.
+func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
+	if r.Version != "" && len(r.Versions) > 0 {
+		return failf(InvalidVersion, "resource.version and resource.versions cannot both be set")
+	}
+	wanted := r.Versions
+	if r.Version != "" {
+		wanted = []string{r.Version}
+	}
+	s := &p.CRD.Spec
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(wanted))) {
+		i := slices.IndexFunc(s.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+		switch {
+		case i < 0:
+			p.Skipped = append(p.Skipped, fmt.Sprintf("version %s does not exist", name))
+		case !s.Versions[i].Served:
+			p.Skipped = append(p.Skipped, fmt.Sprintf("version %s is not served", name))
+		}
+	}
+	s.Versions = slices.DeleteFunc(s.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return !v.Served || len(wanted) > 0 && !slices.Contains(wanted, v.Name)
+	})
+	if len(s.Versions) == 0 {
+		return failf(NotServed, "no version of %s can be published: %s", p.source, strings.Join(append(p.Skipped, "only served versions can be"), ", "))
+	}
+	if !slices.ContainsFunc(s.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
+		highest := 0
+		for i, v := range s.Versions {
+			if version.CompareKubeAwareVersionStrings(v.Name, s.Versions[highest].Name) > 0 {
+				highest = i
+			}
+		}
+		s.Versions[highest].Storage = true
+	}
+	for _, v := range s.Versions {
+		p.Versions = append(p.Versions, Version{Source: v.Name, Name: v.Name, Storage: v.Storage})
+	}
+	return nil
+}
+
+// nameVersions gives versions the names they have in kcp. Only if names are mapped they are put in order, the highest last.
+func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) error {
+	switch {
+	case to.Version != "" && len(to.Versions) > 0:
+		return failf(InvalidVersion, "projection.version and projection.versions cannot both be set")
+	case to.Version != "" && len(p.Versions) > 1:
+		return failf(InvalidVersion, "%d versions cannot have the one name %s: use projection.versions", len(p.Versions), to.Version)
+	case to.Version != "":
+		p.Versions[0].Name = string(to.Version)
+	}
+	known := map[string]string{}
+	for i, v := range p.Versions {
+		if name := to.Versions[v.Source]; name != "" {
+			v.Name = string(name)
+		}
+		if other, ok := known[v.Name]; ok {
+			return failf(InvalidVersion, "versions %s and %s cannot both have the name %s", other, v.Source, v.Name)
+		}
+		if !versionName.MatchString(v.Name) {
+			return failf(InvalidVersion, "kcp serves no version of the name %s: give it another one in projection.versions", v.Name)
+		}
+		known[v.Name] = v.Source
+		p.Versions[i] = v
+		p.CRD.Spec.Versions[i].Name = v.Name
+	}
+	if len(to.Versions) > 0 {
+		slices.SortFunc(p.CRD.Spec.Versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
+		})
+		slices.SortFunc(p.Versions, func(a, b Version) int { return version.CompareKubeAwareVersionStrings(a.Name, b.Name) })
+	}
+	return nil
+}
