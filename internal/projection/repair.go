@@ -66,10 +66,14 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 		if first.key == "" {
 			return preserveFields(s)
 		}
-		return repairProperty(s, first.key, path[1:])
+		return repairProperty(s, first.key, path[1:], at)
 	case "items":
 		if s.Items == nil || s.Items.Schema == nil {
 			s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: anything()}
+			return true
+		}
+		if lacksKey(s, path) {
+			s.XListType, s.XListMapKeys = nil, nil
 			return true
 		}
 		return repair(s.Items.Schema, path[1:], depthBelow)
@@ -95,8 +99,15 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 	}
 }
 
-func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step) bool {
+// resourceFields are the fields that Kubernetes checks itself in each resource, with the types they must have.
+var resourceFields = map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"}
+
+func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step, at depth) bool {
 	p, ok := s.Properties[name]
+	if t := resourceFields[name]; ok && t != "" && (at == depthRoot || s.XEmbeddedResource) {
+		s.Properties[name] = apiextensionsv1.JSONSchemaProps{Type: t, Description: p.Description}
+		return true
+	}
 	if !ok { // It is only named where values are restricted.
 		if s.Properties == nil {
 			s.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
@@ -107,6 +118,14 @@ func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step
 	done := repair(&p, path, depthBelow)
 	s.Properties[name] = p
 	return done
+}
+
+// lacksKey says whether a complaint is that a key of the items of a list that is a map may be absent.
+func lacksKey(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
+	if s.XListMapKeys == nil || len(path) != 3 || path[1].name != "properties" || path[2].name != "default" {
+		return false
+	}
+	return slices.Contains(s.XListMapKeys, path[1].key) && s.Items.Schema.Properties[path[1].key].Default == nil
 }
 
 // widen lets a value be anything. At the root only what restricts the whole object goes.

@@ -1,0 +1,171 @@
+package projection
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+const openapiOfThings = `
+components:
+  schemas:
+    io.example.Thing:
+      type: object
+      description: A thing.
+      x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: Thing}]
+      properties:
+        apiVersion: {type: string}
+        kind: {type: string}
+        metadata: {allOf: [{$ref: '#/components/schemas/io.example.Meta'}], default: {}}
+        spec: {allOf: [{$ref: '#/components/schemas/io.example.ThingSpec'}], default: {}, description: What is wanted.}
+        status: {$ref: '#/components/schemas/io.example.Empty'}
+    io.example.ThingSpec:
+      type: object
+      description: Of a thing.
+      properties:
+        replicas: {type: integer, format: int32, default: 0}
+        protocol: {type: string, default: TCP}
+        port: {allOf: [{$ref: '#/components/schemas/io.example.IntOrString'}], description: A port.}
+        amounts: {type: object, additionalProperties: {$ref: '#/components/schemas/io.example.Quantity'}}
+        any: {$ref: '#/components/schemas/io.example.JSON'}
+        parts: {type: array, items: {$ref: '#/components/schemas/io.example.Tree'}}
+        gone: {$ref: '#/components/schemas/io.example.Gone'}
+    io.example.Tree:
+      type: object
+      properties:
+        name: {type: string}
+        inner: {type: array, items: {$ref: '#/components/schemas/io.example.Tree'}}
+    io.example.Meta: {type: object, properties: {labels: {type: object, additionalProperties: {type: string}}}}
+    io.example.Empty: {type: object}
+    io.example.JSON: {description: Any value.}
+    io.example.IntOrString: {format: int-or-string, oneOf: [{type: integer}, {type: string}]}
+    io.example.Quantity: {oneOf: [{type: string}, {type: number}]}
+    io.example.DeleteOptions:
+      type: object
+      x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: DeleteOptions}, {group: a.b, version: v1, kind: DeleteOptions}]
+`
+
+const definitionOfThings = `
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList, shortNames: [th], categories: [all]}
+  conversion: {strategy: None}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        description: A thing.
+        properties:
+          apiVersion: {type: string}
+          kind: {type: string}
+          metadata: {type: object}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          spec:
+            type: object
+            description: What is wanted.
+            properties:
+              replicas: {type: integer, format: int32}
+              protocol: {type: string, default: TCP}
+              port: {x-kubernetes-int-or-string: true, description: A port.}
+              amounts: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}}
+              any: {description: Any value., x-kubernetes-preserve-unknown-fields: true}
+              gone: {x-kubernetes-preserve-unknown-fields: true}
+              parts:
+                type: array
+                items:
+                  type: object
+                  properties:
+                    name: {type: string}
+                    inner: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
+func builtIn(t *testing.T, version, document string) BuiltIn {
+	t.Helper()
+	content, err := yaml.YAMLToJSON([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return BuiltIn{Version: version, Document: content, Resources: []metav1.APIResource{
+		{Name: "things", Kind: "Thing", Namespaced: true, ShortNames: []string{"th"}, Categories: []string{"all"}},
+		{Name: "things/status", Kind: "Thing", Namespaced: true},
+		{Name: "things/scale", Kind: "Scale", Namespaced: true},
+	}}
+}
+
+func TestFromOpenAPI(t *testing.T) {
+	got, err := FromOpenAPI(schema.GroupKind{Group: "example.com", Kind: "Thing"}, "v1", builtIn(t, "v1", openapiOfThings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(definitionOfThings), want); err != nil {
+		t.Fatal(err)
+	}
+	want.SetName("things.example.com")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	p, err := Project(got, specOf(publishedv1alpha1.SourceResource{}, nil))
+	if err != nil || len(p.Repairs) > 0 {
+		t.Errorf("what is made of OpenAPI needs no repair, got %v: %v", p.Repairs, err)
+	}
+}
+
+func TestFromOpenAPIVersions(t *testing.T) {
+	document := func(version string) string {
+		b, _ := json.Marshal(map[string]any{"components": map[string]any{"schemas": map[string]any{"a": map[string]any{
+			"type":                            "object",
+			"x-kubernetes-group-version-kind": []any{map[string]any{"group": "example.com", "version": version, "kind": "Thing"}},
+		}}}})
+		return string(b)
+	}
+	thing := schema.GroupKind{Group: "example.com", Kind: "Thing"}
+	type want struct {
+		Versions []string
+		Storage  string
+		Reason   Reason
+		Err      bool
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		kind      schema.GroupKind
+		preferred string
+		versions  []BuiltIn
+		want      want
+	}{
+		"Preferred":    {"The preferred version stores.", thing, "v1beta1", []BuiltIn{builtIn(t, "v1", document("v1")), builtIn(t, "v1beta1", document("v1beta1"))}, want{Versions: []string{"v1beta1", "v1"}, Storage: "v1beta1"}},
+		"NotPreferred": {"Else the highest version stores.", thing, "v9", []BuiltIn{builtIn(t, "v2", document("v2")), builtIn(t, "v10", document("v10"))}, want{Versions: []string{"v2", "v10"}, Storage: "v10"}},
+		"Undescribed":  {"A type must be described.", thing, "v1", []BuiltIn{builtIn(t, "v1", document("v2"))}, want{Reason: NotServed, Err: true}},
+		"Unserved":     {"A type must be served.", schema.GroupKind{Group: "example.com", Kind: "Other"}, "v1", []BuiltIn{builtIn(t, "v1", document("v1"))}, want{Reason: NotServed, Err: true}},
+		"NoVersions":   {"A type must be served in some version.", thing, "v1", nil, want{Reason: NotServed, Err: true}},
+		"NotJSON":      {"A document that cannot be read may be readable the next time.", thing, "v1", []BuiltIn{{Version: "v1", Resources: builtIn(t, "v1", "{}").Resources, Document: []byte("<html>")}}, want{Err: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd, err := FromOpenAPI(tc.kind, tc.preferred, tc.versions...)
+			got := want{Reason: ReasonOf(err), Err: err != nil}
+			if crd != nil {
+				for _, v := range crd.Spec.Versions {
+					got.Versions = append(got.Versions, v.Name)
+					if v.Storage {
+						got.Storage += v.Name
+					}
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n%v\n-want, +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,151 @@
+package projection
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"testing"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// encoded is what api-syncagent hashes of the CustomResourceDefinition of widgets with version v1: its spec in JSON without its conversion,
+// and a line break.
+const encoded = `{"group":"example.com","names":{"plural":"widgets","singular":"widget","shortNames":["wd"],"kind":"Widget","listKind":"WidgetList",` +
+	`"categories":["all"]},"scope":"Namespaced","versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":` +
+	`{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}` + "\n"
+
+func TestSchema(t *testing.T) {
+	sum := sha1.Sum([]byte(encoded))
+	name := "v" + hex.EncodeToString(sum[:])[:8] + ".widgets.example.com"
+	if name != "v215b0b10.widgets.example.com" {
+		t.Errorf("the name is API and cannot change, got %s", name)
+	}
+	crd := widgets(t, "v1", "v1")
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
+	crd.Spec.Versions[0].Subresources = nil
+	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Schema("agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &apisv1alpha1.APIResourceSchema{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apis.kcp.io/v1alpha1", Kind: "APIResourceSchema"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Labels:      map[string]string{"syncagent.kcp.io/agent-name": "agent"},
+			Annotations: map[string]string{"syncagent.kcp.io/agent-name": "agent", "syncagent.kcp.io/source-generation": "7"},
+		},
+		Spec: apisv1alpha1.APIResourceSchemaSpec{
+			Group: "example.com",
+			Names: crd.Spec.Names,
+			Scope: "Namespaced",
+			Versions: []apisv1alpha1.APIResourceVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: runtime.RawExtension{Raw: []byte(`{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}`)},
+			}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(schema.GroupResource{Group: "example.com", Resource: "widgets"}, p.Resource()); diff != "" {
+		t.Errorf("resource: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, p.Kind()); diff != "" {
+		t.Errorf("kind: -want, +got:\n%s", diff)
+	}
+}
+
+// TestSchemaName shows that a name stands for a projected definition, so that what is undone has the name it had.
+func TestSchemaName(t *testing.T) {
+	name := func(change func(*apiextensionsv1.CustomResourceDefinition), to *publishedv1alpha1.ResourceProjection) string {
+		crd := widgets(t, "v1", "v1")
+		change(crd)
+		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := p.SchemaName()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	none := func(*apiextensionsv1.CustomResourceDefinition) {}
+	original := name(none, nil)
+	for label, tc := range map[string]struct {
+		reason string
+		change func(*apiextensionsv1.CustomResourceDefinition)
+		to     *publishedv1alpha1.ResourceProjection
+		same   bool
+	}{
+		"Same":       {"Nothing changed.", none, nil, true},
+		"Metadata":   {"Metadata says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Generation, c.Labels = 99, map[string]string{"a": "b"} }, nil, true},
+		"Status":     {"Status says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1"} }, nil, true},
+		"Conversion": {"kcp does not convert as the source does.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{} }, nil, true},
+		"Empty":      {"An empty projection is none.", none, &publishedv1alpha1.ResourceProjection{}, true},
+		"Schema":     {"The schema changed.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "new" }, nil, false},
+		"Projection": {"The projection changed.", none, &publishedv1alpha1.ResourceProjection{ShortNames: []string{"x"}}, false},
+	} {
+		t.Run(label, func(t *testing.T) {
+			if got := name(tc.change, tc.to); (got == original) != tc.same {
+				t.Errorf("%s\nwant same %t: %s, %s", tc.reason, tc.same, original, got)
+			}
+		})
+	}
+}
+
+func TestSchemaParticulars(t *testing.T) {
+	project := func(crd *apiextensionsv1.CustomResourceDefinition, to *publishedv1alpha1.ResourceProjection) *apisv1alpha1.APIResourceSchema {
+		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := p.Schema("agent")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	in := func(group string) *apiextensionsv1.CustomResourceDefinition {
+		crd := widgets(t, "v1", "v1")
+		crd.Spec.Group = group
+		return crd
+	}
+	approved := in("x.k8s.io")
+	approved.Annotations = map[string]string{"api-approved.kubernetes.io": "https://example.com/1"}
+	for name, tc := range map[string]struct {
+		reason    string
+		got, want any
+	}{
+		"Conversion": {
+			"Several versions need a conversion, and kcp has none that does anything.",
+			project(widgets(t, "v1", "v1", "v2"), nil).Spec.Conversion, &apisv1alpha1.CustomResourceConversion{Strategy: "None"},
+		},
+		"CoreGroup": {
+			"The name for the core group ends in core: W16 of the agent.",
+			project(in(""), nil).GetName()[len("v12345678"):], ".widgets.core",
+		},
+		"Approved":    {"An approval goes along.", project(approved, nil).GetAnnotations()["api-approved.kubernetes.io"], "https://example.com/1"},
+		"Unapproved":  {"A protected group without approval says so.", project(in("x.k8s.io"), nil).GetAnnotations()["api-approved.kubernetes.io"], "unapproved, published from another cluster"},
+		"Unprotected": {"Other groups need no approval.", project(approved, &publishedv1alpha1.ResourceProjection{Group: "a.b"}).GetAnnotations()["api-approved.kubernetes.io"], ""},
+		"RBAC":        {"Roles may have colons in their names.", project(in("rbac.authorization.k8s.io"), nil).Spec.NameValidation, "PathSegmentName"},
+		"NotRBAC":     {"Others may not.", project(in("a.b"), nil).Spec.NameValidation, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
