@@ -13,6 +13,9 @@ import (
 // refPrefix precedes the name of a schema in a reference to it.
 const refPrefix = "#/components/schemas/"
 
+// zeroes are the values Go has where nothing is said, by type.
+var zeroes = map[string]string{"string": `""`, "integer": `0`, "boolean": `false`}
+
 // inline returns a schema with what it refers to in place of its references. Schemas that are being inlined are open: they are not entered
 // again, so that a type that contains itself comes to an end.
 func (d document) inline(s apiextensionsv1.JSONSchemaProps, open map[string]bool) apiextensionsv1.JSONSchemaProps {
@@ -28,7 +31,25 @@ func (d document) inline(s apiextensionsv1.JSONSchemaProps, open map[string]bool
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
 		s.AdditionalProperties.Schema = new(d.inline(*s.AdditionalProperties.Schema, open))
 	}
-	return adapt(s)
+	return adapt(keyed(s))
+}
+
+// keyed gives the keys of a list that is a map the default that Go has for them, if they may be absent: a definition wants them to be there.
+func keyed(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	if s.Items == nil || s.Items.Schema == nil {
+		return s
+	}
+	item := s.Items.Schema
+	for _, key := range s.XListMapKeys {
+		p, ok := item.Properties[key]
+		zero, scalar := zeroes[p.Type]
+		if !ok || !scalar || p.Default != nil || slices.Contains(item.Required, key) {
+			continue
+		}
+		p.Default = &apiextensionsv1.JSON{Raw: []byte(zero)}
+		item.Properties[key] = p
+	}
+	return s
 }
 
 // follow returns what a reference refers to, with what is said beside the reference.
@@ -93,7 +114,8 @@ func adapt(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 
 // zero says whether a default is only what Go has where nothing is said.
 func zero(value []byte) bool {
-	return slices.Contains([]string{`{}`, `""`, `0`, `false`, `null`}, string(bytes.TrimSpace(value)))
+	v := string(bytes.TrimSpace(value))
+	return v == "{}" || v == "null" || slices.Contains(slices.Collect(maps.Values(zeroes)), v)
 }
 
 // isIntOrString says whether a value is a text or a number.

@@ -37,11 +37,17 @@ components:
         any: {$ref: '#/components/schemas/io.example.JSON'}
         parts: {type: array, items: {$ref: '#/components/schemas/io.example.Tree'}}
         gone: {$ref: '#/components/schemas/io.example.Gone'}
+        secrets:
+          type: array
+          x-kubernetes-list-type: map
+          x-kubernetes-list-map-keys: [name, key]
+          items: {allOf: [{$ref: '#/components/schemas/io.example.Ref'}], default: {}}
     io.example.Tree:
       type: object
       properties:
         name: {type: string}
         inner: {type: array, items: {$ref: '#/components/schemas/io.example.Tree'}}
+    io.example.Ref: {type: object, required: [key], properties: {name: {type: string, default: ""}, key: {type: string, default: ""}}}
     io.example.Meta: {type: object, properties: {labels: {type: object, additionalProperties: {type: string}}}}
     io.example.Empty: {type: object}
     io.example.JSON: {description: Any value.}
@@ -82,6 +88,11 @@ spec:
               amounts: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}}
               any: {description: Any value., x-kubernetes-preserve-unknown-fields: true}
               gone: {x-kubernetes-preserve-unknown-fields: true}
+              secrets:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name, key]
+                items: {type: object, required: [key], properties: {name: {type: string, default: ""}, key: {type: string}}}
               parts:
                 type: array
                 items:

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"testing"
 
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/google/go-cmp/cmp"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -89,12 +89,18 @@ func TestSchemaName(t *testing.T) {
 		to     *publishedv1alpha1.ResourceProjection
 		same   bool
 	}{
-		"Same":       {"Nothing changed.", none, nil, true},
-		"Metadata":   {"Metadata says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Generation, c.Labels = 99, map[string]string{"a": "b"} }, nil, true},
-		"Status":     {"Status says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1"} }, nil, true},
-		"Conversion": {"kcp does not convert as the source does.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{} }, nil, true},
-		"Empty":      {"An empty projection is none.", none, &publishedv1alpha1.ResourceProjection{}, true},
-		"Schema":     {"The schema changed.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "new" }, nil, false},
+		"Same": {"Nothing changed.", none, nil, true},
+		"Metadata": {"Metadata says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Generation, c.Labels = 99, map[string]string{"a": "b"}
+		}, nil, true},
+		"Status": {"Status says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1"} }, nil, true},
+		"Conversion": {"kcp does not convert as the source does.", func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{}
+		}, nil, true},
+		"Empty": {"An empty projection is none.", none, &publishedv1alpha1.ResourceProjection{}, true},
+		"Schema": {"The schema changed.", func(c *apiextensionsv1.CustomResourceDefinition) {
+			c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "new"
+		}, nil, false},
 		"Projection": {"The projection changed.", none, &publishedv1alpha1.ResourceProjection{ShortNames: []string{"x"}}, false},
 	} {
 		t.Run(label, func(t *testing.T) {

@@ -1,0 +1,200 @@
+// Package served_test shows that a real kcp accepts and serves what is projected, of definitions and of types that a real service cluster
+// has built in.
+package served_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const soon = 60 * time.Second
+
+var (
+	service    kube.Server
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
+
+// newClient returns a client of a workspace.
+func newClient(t *testing.T, cfg *rest.Config) client.Client {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := apisv1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(cfg, client.Options{Scheme: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// definition returns the CustomResourceDefinition in a YAML.
+func definition(t *testing.T, content []byte) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(content, crd); err != nil {
+		t.Fatalf("%v:\n%s", err, content)
+	}
+	return crd
+}
+
+// parse returns the resource in a YAML.
+func parse(t *testing.T, content string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	b, err := yaml.YAMLToJSONStrict([]byte(content))
+	if err == nil {
+		err = u.UnmarshalJSON(b)
+	}
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, content)
+	}
+	return u
+}
+
+// builtIn returns the definition of a type that the service cluster has built in.
+func builtIn(t *testing.T, gk schema.GroupKind, versions ...string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	d, err := discovery.NewDiscoveryClientForConfig(service.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths, err := d.OpenAPIV3().Paths()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in []projection.BuiltIn
+	for _, v := range versions {
+		gv := schema.GroupVersion{Group: gk.Group, Version: v}
+		list, err := d.ServerResourcesForGroupVersion(gv.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "apis/" + gv.String()
+		if gk.Group == "" {
+			path = "api/" + v
+		}
+		document, err := paths[path].Schema(runtime.ContentTypeJSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in = append(in, projection.BuiltIn{Version: v, Resources: list.APIResources, Document: document})
+	}
+	crd, err := projection.FromOpenAPI(gk, versions[0], in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+// project projects all versions of a definition.
+func project(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, to *publishedv1alpha1.ResourceProjection) *projection.Projection {
+	t.Helper()
+	p, err := projection.Project(crd, &publishedv1alpha1.PublishedResourceSpec{Projection: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// publish makes schemas and one APIExport of them, binds that in another workspace, and returns clients of that.
+func publish(t *testing.T, projections ...*projection.Projection) (client.Client, discovery.DiscoveryInterface) {
+	t.Helper()
+	path, cfg := workspaces.Workspace(t)
+	provider := newClient(t, cfg)
+	var resources []any
+	for _, p := range projections {
+		s, err := p.Schema("agent")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := provider.Create(t.Context(), s); err != nil {
+			t.Fatalf("kcp refuses the schema: %v", err)
+		}
+		resources = append(resources, map[string]any{
+			"group": s.Spec.Group, "name": s.Spec.Names.Plural, "schema": s.GetName(), "storage": map[string]any{"crd": map[string]any{}},
+		})
+	}
+	export := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resources": resources}}}
+	export.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha2", Kind: "APIExport"})
+	export.SetName("things")
+	if err := provider.Create(t.Context(), export); err != nil {
+		t.Fatal(err)
+	}
+	_, cfg = workspaces.Workspace(t)
+	bind(t, newClient(t, cfg), path)
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newClient(t, cfg), d // Another one, that knows the new kinds.
+}
+
+// bind binds the APIExport of a workspace, and waits until it is bound.
+func bind(t *testing.T, c client.Client, path string) {
+	t.Helper()
+	b := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"reference": map[string]any{
+		"export": map[string]any{"path": path, "name": "things"},
+	}}}}
+	b.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha2", Kind: "APIBinding"})
+	b.SetName("things")
+	kube.Eventually(t, soon, "the binding to be made", func() (bool, string) {
+		err := c.Create(t.Context(), b.DeepCopy())
+		return err == nil, errorText(err)
+	})
+	kube.Eventually(t, soon, "the API to be bound", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			return false, err.Error()
+		}
+		phase, _, _ := unstructured.NestedString(b.Object, "status", "phase")
+		state, _ := yaml.Marshal(b.Object["status"])
+		return phase == "Bound", string(state)
+	})
+}
+
+// served returns what discovery says of the kind of a projection, of one of its versions.
+func served(t *testing.T, d discovery.DiscoveryInterface, p *projection.Projection, version string) metav1.APIResource {
+	t.Helper()
+	var out metav1.APIResource
+	gv := schema.GroupVersion{Group: p.Resource().Group, Version: version}
+	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
+		list, err := d.ServerResourcesForGroupVersion(gv.String())
+		if err != nil {
+			return false, err.Error()
+		}
+		for _, r := range list.APIResources {
+			if r.Name == p.Resource().Resource {
+				out = r
+				return true, ""
+			}
+		}
+		return false, "not in the list"
+	})
+	return out
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

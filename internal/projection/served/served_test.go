@@ -1,0 +1,282 @@
+package served_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+func certificates(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("..", "testdata", "certificates.cert-manager.io.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return definition(t, content)
+}
+
+// TestServed shows that consumers find what is projected, under the names it has been given, and can use it.
+func TestServed(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		crd    *apiextensionsv1.CustomResourceDefinition
+		to     *publishedv1alpha1.ResourceProjection
+		want   metav1.APIResource
+		object string
+	}{
+		"Certificate": {
+			reason: "A definition is published as it is.",
+			crd:    certificates(t),
+			want:   metav1.APIResource{Name: "certificates", SingularName: "certificate", Namespaced: true, Kind: "Certificate", ShortNames: []string{"cert", "certs"}, Categories: []string{"cert-manager"}},
+			object: "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, spec: {secretName: a, dnsNames: [example.com], issuerRef: {name: ca}}}",
+		},
+		"Sertifikat": {
+			reason: "A definition is published under another name.",
+			crd:    certificates(t),
+			to: &publishedv1alpha1.ResourceProjection{
+				Group: "certs.example.com", Version: "v1beta1", Kind: "Sertifikat", Plural: "Sertifikater", ShortNames: []string{"serts"}, Categories: []string{"management"},
+				Scope: publishedv1alpha1.ScopeCluster,
+			},
+			want:   metav1.APIResource{Name: "sertifikater", SingularName: "sertifikat", Kind: "Sertifikat", ShortNames: []string{"serts"}, Categories: []string{"management"}},
+			object: "{apiVersion: certs.example.com/v1beta1, kind: Sertifikat, metadata: {name: a}, spec: {secretName: a, issuerRef: {name: ca}}}",
+		},
+		"Deployment": {
+			reason: "A built-in type is published from what its API server says of it.",
+			crd:    builtIn(t, schema.GroupKind{Group: "apps", Kind: "Deployment"}, "v1"),
+			want:   metav1.APIResource{Name: "deployments", SingularName: "deployment", Namespaced: true, Kind: "Deployment", ShortNames: []string{"deploy"}, Categories: []string{"all"}},
+			object: `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {a: b}}
+  strategy: {rollingUpdate: {maxSurge: 25%, maxUnavailable: 1}}
+  template:
+    metadata: {labels: {a: b}, annotations: {c: d}}
+    spec:
+      containers:
+      - name: web
+        image: nginx
+        ports: [{containerPort: 80, protocol: UDP}]
+        resources: {limits: {cpu: 1, memory: 1Gi}}
+        livenessProbe: {httpGet: {path: /, port: http}}
+      volumes: [{name: v, emptyDir: {sizeLimit: 1Gi}}]
+`,
+		},
+		"Pod": {
+			reason: "A type of the core group is published: its schema ends in core. W16 of the agent.",
+			crd:    builtIn(t, schema.GroupKind{Kind: "Pod"}, "v1"),
+			want:   metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}},
+			object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: web, image: nginx}]}}",
+		},
+		"ClusterRole": {
+			reason: "Roles are published with the names they may have.",
+			crd:    builtIn(t, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, "v1"),
+			to:     &publishedv1alpha1.ResourceProjection{Group: "roles.example.com"},
+			want:   metav1.APIResource{Name: "clusterroles", SingularName: "clusterrole", Kind: "ClusterRole"},
+			object: "{apiVersion: roles.example.com/v1, kind: ClusterRole, metadata: {name: 'system:a'}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}",
+		},
+		"CustomResourceDefinition": {
+			reason: "A type that contains itself, and values of any type, is published.",
+			crd:    builtIn(t, schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "v1"),
+			to:     &publishedv1alpha1.ResourceProjection{Group: "definitions.example.com", Kind: "Definition"},
+			want:   metav1.APIResource{Name: "definitions", SingularName: "definition", Kind: "Definition", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}},
+			object: `
+apiVersion: definitions.example.com/v1
+kind: Definition
+metadata: {name: a}
+spec:
+  group: a.b
+  scope: Cluster
+  names: {plural: as, kind: A}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: object, properties: {b: {type: string, default: c}}}}}}}]
+`,
+		},
+	}
+	projections := map[string]*projection.Projection{}
+	for name, tc := range cases {
+		projections[name] = project(t, tc.crd, tc.to)
+	}
+	c, d := publish(t, slices.Collect(maps.Values(projections))...)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := projections[name]
+			if len(p.Repairs) > 0 {
+				t.Errorf("%s\nrepairs: %q", tc.reason, p.Repairs)
+			}
+			got := served(t, d, p, p.Kind().Version)
+			got.Verbs, got.StorageVersionHash = nil, ""
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			use(t, c, tc.object)
+		})
+	}
+}
+
+// use creates an object, and checks that it is kept as it is.
+func use(t *testing.T, c client.Client, content string) *unstructured.Unstructured {
+	t.Helper()
+	want := parse(t, content)
+	u := want.DeepCopy()
+	kube.Eventually(t, soon, "the object to be created", func() (bool, string) {
+		err := c.Create(t.Context(), u, client.FieldValidation(metav1.FieldValidationStrict))
+		return err == nil, errorText(err)
+	})
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+		t.Fatal(err)
+	}
+	got := u.DeepCopy()
+	delete(got.Object, "metadata")
+	delete(want.Object, "metadata")
+	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+		t.Errorf("-written, +read:\n%s", diff)
+	}
+	return u
+}
+
+// TestVersionsWithoutConversion shows that an object has the same content in each version.
+func TestVersionsWithoutConversion(t *testing.T) {
+	crd := definition(t, []byte(`
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: a, name: b}}}}
+  versions:
+  - {name: v1alpha1, served: false, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, old: {type: string}}}}}}}
+  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
+`))
+	p := project(t, crd, nil)
+	c, d := publish(t, p)
+	for _, v := range []string{"v1beta1", "v1"} {
+		served(t, d, p, v)
+	}
+	use(t, c, "{apiVersion: example.com/v1beta1, kind: Widget, metadata: {name: a, namespace: default}, spec: {size: 3}}")
+	u := parse(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: default}}")
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"size": int64(3)}, u.Object["spec"]); diff != "" {
+		t.Errorf("-written, +read:\n%s", diff)
+	}
+	if got := p.Kind().Version; got != "v1" {
+		t.Errorf("the highest version that is served stores, got %s", got)
+	}
+	if list, err := d.ServerResourcesForGroupVersion("example.com/v1alpha1"); err == nil && len(list.APIResources) > 0 {
+		t.Errorf("a version that is not served must not be published, got %v", list.APIResources)
+	}
+}
+
+// TestRepaired shows of definitions that kcp refuses that it serves what is made of them.
+func TestRepaired(t *testing.T) {
+	const lists = "properties: {a: {type: array, items: {type: array, items: {type: string}}, x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}"
+	cases := map[string]struct{ reason, schema, object string }{
+		"EmbeddedWithoutFields": {
+			"An embedded resource without fields, as issue 38 of the agent has it.",
+			"properties: {spec: {type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true}}}}",
+			"spec: {a: {apiVersion: v1, kind: X, data: {b: c}}}",
+		},
+		"NoTypes": {
+			"A schema without types, as they were before they had to be structural.",
+			"properties: {spec: {properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, d: {}}}}",
+			"spec: {a: {b: x}, c: [z], d: {e: 1}}",
+		},
+		"Choices": {
+			"Choices between types.",
+			"properties: {spec: {type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, anyOf: [{type: string}, {type: object}]}}}}",
+			"spec: {a: {b: c}}",
+		},
+		"MapWithoutKey": {
+			"A list whose keys may be absent.",
+			"properties: {spec: {type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, b: {type: integer}}}}}}}",
+			"spec: {a: [{b: 1}, {b: 2}]}",
+		},
+		"Metadata":      {"A schema that describes metadata.", "properties: {metadata: {type: object, properties: {labels: {type: object}}}}", ""},
+		"Default":       {"A default of another type.", "properties: {a: {type: integer, default: x}}", "a: 1"},
+		"UncompiledCEL": {"A rule that cannot be compiled.", "properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self >'}]}}", "a: 1"},
+		"CostlyCEL":     {"A rule that costs too much.", lists, "a: [[b], [c]]"},
+		"UniqueItems":   {"What Kubernetes does not check.", "properties: {a: {type: array, uniqueItems: true, items: {type: string}}}", "a: [x, x]"},
+	}
+	_, cfg := workspaces.Workspace(t)
+	refusing := newClient(t, cfg)
+	projections := map[string]*projection.Projection{}
+	for name, tc := range cases {
+		singular := strings.ToLower(name)
+		crd := definition(t, []byte(`
+metadata: {name: `+singular+`s.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: `+singular+`s, singular: `+singular+`, kind: `+name+`, listKind: `+name+`List}
+  versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, `+tc.schema+`}}}]
+`))
+		raw, err := apisv1alpha1.CRDToAPIResourceSchema(crd, "v1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := refusing.Create(t.Context(), raw); err == nil {
+			t.Errorf("%s\nkcp accepts the definition as it is", tc.reason)
+		}
+		projections[name] = project(t, crd, nil)
+		if len(projections[name].Repairs) == 0 {
+			t.Errorf("%s\nno repair is told", tc.reason)
+		}
+	}
+	c, d := publish(t, slices.Collect(maps.Values(projections))...)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			served(t, d, projections[name], "v1")
+			use(t, c, "apiVersion: example.com/v1\nkind: "+name+"\nmetadata: {name: a, namespace: default}\n"+tc.object)
+		})
+	}
+}
+
+// TestLargest shows that kcp stores the largest schema that is not cut, and that one which is cut is stored.
+func TestLargest(t *testing.T) {
+	for name, size := range map[string]int{"Whole": 1_499_000, "Cut": 2_500_000} {
+		t.Run(name, func(t *testing.T) {
+			crd := certificates(t)
+			description := make([]byte, size-len(mustJSON(t, crd.Spec)))
+			for i := range description {
+				description[i] = 'd'
+			}
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description += string(description)
+			p := project(t, crd, nil)
+			if cut := len(p.Repairs) > 0; cut != (name == "Cut") {
+				t.Errorf("cut: %t, repairs %q", cut, p.Repairs)
+			}
+			c, d := publish(t, p)
+			served(t, d, p, "v1")
+			use(t, c, "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, spec: {secretName: a, issuerRef: {name: ca}}}")
+		})
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
