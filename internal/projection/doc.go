@@ -18,7 +18,8 @@
 // PublishedResource.
 //
 // Types that are built in have no CustomResourceDefinition. FromOpenAPI makes one from the OpenAPI v3 document of their group and version,
-// with each reference inlined. There an object without fields means any fields, while in a schema of kcp it means none.
+// with each reference inlined. There an object without fields means any fields, while in a schema of kcp it means none. The agent takes
+// OpenAPI v2, which tells less; schemas of such types have other names than the agent's.
 //
 // Conversion between versions is None, whatever the source does: kcp cannot call the webhooks of a service cluster.
 package projection

@@ -1,7 +1,6 @@
 package projection
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,11 +135,7 @@ func TestFromOpenAPI(t *testing.T) {
 
 func TestFromOpenAPIVersions(t *testing.T) {
 	document := func(version string) string {
-		b, _ := json.Marshal(map[string]any{"components": map[string]any{"schemas": map[string]any{"a": map[string]any{
-			"type":                            "object",
-			"x-kubernetes-group-version-kind": []any{map[string]any{"group": "example.com", "version": version, "kind": "Thing"}},
-		}}}})
-		return string(b)
+		return "components: {schemas: {a: {type: object, x-kubernetes-group-version-kind: [{group: example.com, version: " + version + ", kind: Thing}]}}}"
 	}
 	thing := schema.GroupKind{Group: "example.com", Kind: "Thing"}
 	type want struct {
