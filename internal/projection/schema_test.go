@@ -155,3 +155,36 @@ func TestSchemaParticulars(t *testing.T) {
 		})
 	}
 }
+
+// TestGolden shows that names stay what they are when libraries change: a new name makes a new schema for each consumer.
+func TestGolden(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		spec   *publishedv1alpha1.PublishedResourceSpec
+		want   string
+	}{
+		"Certificate": {
+			"A real definition as it is.",
+			specOf(publishedv1alpha1.SourceResource{}, nil),
+			"v2230beeb.certificates.cert-manager.io",
+		},
+		"Sertifikat": {
+			"A real definition under other names.",
+			specOf(publishedv1alpha1.SourceResource{Version: "v1"}, &publishedv1alpha1.ResourceProjection{
+				Version: "v1beta1", Kind: "Sertifikat", Plural: "Sertifikater", ShortNames: []string{"serts"},
+			}),
+			"vbe384cc7.sertifikater.cert-manager.io",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Project(certificates(t), tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.SchemaName()
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("%s\n%v\n-want, +got:\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
