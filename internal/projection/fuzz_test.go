@@ -25,35 +25,39 @@ func FuzzSanitize(f *testing.F) {
 	} {
 		f.Add([]byte(seed), true, false)
 	}
-	f.Fuzz(func(t *testing.T, content []byte, status, preserve bool) {
-		s := &apiextensionsv1.JSONSchemaProps{}
-		if json.Unmarshal(content, s) != nil {
-			return
+	f.Fuzz(sanitizes)
+}
+
+// sanitizes checks one schema, if it is one.
+func sanitizes(t *testing.T, content []byte, status, preserve bool) {
+	t.Helper()
+	s := &apiextensionsv1.JSONSchemaProps{}
+	if json.Unmarshal(content, s) != nil {
+		return
+	}
+	crd := widgets(t, "v1", "v1")
+	crd.Spec.PreserveUnknownFields = preserve
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = s
+	if status {
+		crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+	}
+	before := crd.DeepCopy()
+	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
+	if diff := cmp.Diff(before, crd); diff != "" {
+		t.Fatalf("the source must stay as it is: -before, +after:\n%s", diff)
+	}
+	if err != nil {
+		if ReasonOf(err) == "" {
+			t.Fatalf("an error without a reason: %v", err)
 		}
-		crd := widgets(t, "v1", "v1")
-		crd.Spec.PreserveUnknownFields = preserve
-		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = s
-		if status {
-			crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
-		}
-		before := crd.DeepCopy()
-		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
-		if diff := cmp.Diff(before, crd); diff != "" {
-			t.Fatalf("the source must stay as it is: -before, +after:\n%s", diff)
-		}
-		if err != nil {
-			if ReasonOf(err) == "" {
-				t.Fatalf("an error without a reason: %v", err)
-			}
-			return
-		}
-		p.CRD.Spec.PreserveUnknownFields = false
-		again, err := Project(p.CRD, specOf(publishedv1alpha1.SourceResource{}, nil))
-		if err != nil {
-			t.Fatalf("what is repaired is accepted, got %v", err)
-		}
-		if diff := cmp.Diff(p.CRD, again.CRD); diff != "" {
-			t.Fatalf("a second repair changed something: -first, +second:\n%s", diff)
-		}
-	})
+		return
+	}
+	p.CRD.Spec.PreserveUnknownFields = false
+	again, err := Project(p.CRD, specOf(publishedv1alpha1.SourceResource{}, nil))
+	if err != nil {
+		t.Fatalf("what is repaired is accepted, got %v", err)
+	}
+	if diff := cmp.Diff(p.CRD, again.CRD); diff != "" {
+		t.Fatalf("a second repair changed something: -first, +second:\n%s", diff)
+	}
 }

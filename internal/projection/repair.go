@@ -72,7 +72,7 @@ func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 			s.Items = &apiextensionsv1.JSONSchemaPropsOrArray{Schema: anything()}
 			return true
 		}
-		if lacksKey(s, path) {
+		if misfits(s, path) {
 			s.XListType, s.XListMapKeys = nil, nil
 			return true
 		}
@@ -120,8 +120,12 @@ func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step
 	return done
 }
 
-// lacksKey says whether a complaint is that a key of the items of a list that is a map may be absent.
-func lacksKey(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
+// misfits says whether a complaint is that the items of a list are not what the kind of the list wants: items of a set that are not atomic,
+// or a key of a map that may be absent.
+func misfits(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
+	if s.XListType != nil && *s.XListType == "set" && len(path) == 2 {
+		return path[1].name == "x-kubernetes-map-type" || path[1].name == "x-kubernetes-list-type"
+	}
 	if s.XListMapKeys == nil || len(path) != 3 || path[1].name != "properties" || path[2].name != "default" {
 		return false
 	}

@@ -76,7 +76,7 @@ func (p *Projection) repairVersion(v *apiextensionsv1.CustomResourceDefinitionVe
 func refused(version string, complaints field.ErrorList) error {
 	var messages []string
 	for _, c := range complaints {
-		messages = append(messages, c.Error())
+		messages = append(messages, fmt.Sprintf("%s: %s: %s", c.Field, c.Type, c.Detail)) // Without the value, which may be the whole schema.
 	}
 	slices.Sort(messages)
 	if more := len(messages) - maxMessages; more > 0 {
@@ -86,7 +86,14 @@ func refused(version string, complaints field.ErrorList) error {
 }
 
 // complaints says what Kubernetes, and so kcp, would refuse of a version of a new CustomResourceDefinition. Names are not looked at.
-func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (field.ErrorList, error) {
+func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (out field.ErrorList, err error) {
+	version := v.Name
+	defer func() {
+		// Kubernetes panics on CEL rules in places that are not structural, such as those below a type that is none.
+		if r := recover(); r != nil {
+			err = failf(InvalidSchema, "kcp could not read the schema of version %s: %v", version, r)
+		}
+	}()
 	v.Name, v.Served, v.Storage, v.SelectableFields = "v1", true, true, nil
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "examples.example.com"},

@@ -108,6 +108,12 @@ func TestRepair(t *testing.T) {
 			want:    "{type: object, properties: {a: {type: array, items: {type: object, properties: {name: {type: string}}}}}}",
 			repairs: []string{"properties[a].items.properties[name].default"},
 		},
+		"SetOfObjects": {
+			reason:  "A list of objects that are merged is no set.",
+			schema:  "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, properties: {b: {type: string}}}}}}",
+			want:    "{type: object, properties: {a: {type: array, items: {type: object, properties: {b: {type: string}}}}}}",
+			repairs: []string{"properties[a].items.x-kubernetes-map-type"},
+		},
 		"Default": {
 			reason:  "A default that is no value of its type is none.",
 			schema:  "{type: object, properties: {a: {type: string, default: 5}, b: {type: string, default: x}}}",

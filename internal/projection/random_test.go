@@ -1,0 +1,88 @@
+package projection
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand"
+	"slices"
+	"testing"
+)
+
+// keywords are values of keywords that mostly fit nothing. Each is a choice of the schemas that randomSchema makes.
+var keywords = map[string][]any{
+	"type":                                 {"object", "object", "array", "string", "integer", "boolean", "number", "null", "any"},
+	"format":                               {"date-time", "int32", "moon"},
+	"default":                              {1, "a", map[string]any{}, []any{1}, nil},
+	"pattern":                              {"a+", "("},
+	"enum":                                 {[]any{1, "a"}, []any{}},
+	"required":                             {[]any{"a"}, []any{"b", "b"}},
+	"maximum":                              {1},
+	"minLength":                            {-1, 2},
+	"nullable":                             {true, false},
+	"uniqueItems":                          {true},
+	"description":                          {"d"},
+	"$ref":                                 {"#/a"},
+	"x-kubernetes-preserve-unknown-fields": {true, false},
+	"x-kubernetes-embedded-resource":       {true},
+	"x-kubernetes-int-or-string":           {true},
+	"x-kubernetes-list-type":               {"map", "set", "atomic", "moon"},
+	"x-kubernetes-list-map-keys":           {[]any{"a"}, []any{"a", "a"}, []any{}},
+	"x-kubernetes-map-type":                {"granular", "atomic", "moon"},
+	"x-kubernetes-validations":             {[]any{map[string]any{"rule": "true"}, map[string]any{"rule": "self >"}}, []any{map[string]any{"rule": ""}}},
+}
+
+// randomSchema returns a schema of a depth.
+func randomSchema(r *rand.Rand, depth int) map[string]any {
+	out := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(keywords)) {
+		values := keywords[name]
+		if r.Intn(8) == 0 {
+			out[name] = values[r.Intn(len(values))]
+		}
+	}
+	if r.Intn(3) > 0 {
+		out["type"] = "object"
+	}
+	if depth == 0 {
+		return out
+	}
+	inner := func() map[string]any { return randomSchema(r, depth-1) }
+	if r.Intn(2) == 0 {
+		out["properties"] = map[string]any{"a": inner(), "metadata": inner(), "x.y[z]": inner()}
+	}
+	if r.Intn(4) == 0 {
+		out["items"] = inner()
+	}
+	if r.Intn(8) == 0 {
+		out["items"] = []any{inner(), inner()}
+	}
+	if r.Intn(4) == 0 {
+		out["additionalProperties"] = inner()
+	}
+	if r.Intn(8) == 0 {
+		out["additionalProperties"] = r.Intn(2) == 0
+	}
+	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
+		if r.Intn(6) == 0 {
+			out[name] = []any{inner(), inner()}
+		}
+	}
+	if r.Intn(8) == 0 {
+		out["not"] = inner()
+	}
+	return out
+}
+
+// FuzzRandomSchema is FuzzSanitize for schemas that are made of known keywords, which random bytes seldom are.
+func FuzzRandomSchema(f *testing.F) {
+	for seed := range int64(500) {
+		f.Add(seed, seed%2 == 0, seed%10 == 0)
+	}
+	f.Fuzz(func(t *testing.T, seed int64, status, preserve bool) {
+		content, err := json.Marshal(randomSchema(rand.New(rand.NewSource(seed)), 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sanitizes(t, content, status, preserve)
+	})
+}
