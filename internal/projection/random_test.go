@@ -5,7 +5,10 @@ import (
 	"maps"
 	"math/rand"
 	"slices"
+	"strings"
 	"testing"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
 // keywords are values of keywords that mostly fit nothing. Each is a choice of the schemas that randomSchema makes.
@@ -85,4 +88,26 @@ func FuzzRandomSchema(f *testing.F) {
 		}
 		sanitizes(t, content, status, preserve)
 	})
+}
+
+// TestUnreadable shows that a schema on which Kubernetes panics is an Error as others are.
+func TestUnreadable(t *testing.T) {
+	for seed := range int64(2000) {
+		content, err := json.Marshal(randomSchema(rand.New(rand.NewSource(seed)), 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd := widgets(t, "v1", "v1")
+		if err := json.Unmarshal(content, crd.Spec.Versions[0].Schema.OpenAPIV3Schema); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
+		if err != nil && strings.Contains(err.Error(), "could not read the schema of version v1") {
+			if ReasonOf(err) != InvalidSchema {
+				t.Errorf("want reason %s, got %q", InvalidSchema, ReasonOf(err))
+			}
+			return
+		}
+	}
+	t.Error("no schema makes Kubernetes panic any more: the recovery may go")
 }
