@@ -33,6 +33,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.0
 )
 
+require github.com/kcp-dev/sdk v0.32.3 // indirect
+
 require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/felixge/httpsnoop v1.0.4 // indirect

@@ -40,10 +40,13 @@ func (r *Registry) access(c credentials) (access, error) {
 	if err := impersonate(a.config, c.as); err != nil {
 		return access{}, err
 	}
-	if c.workspace == "" {
-		return a, nil
+	switch {
+	case c.endpoint != "":
+		a.config.Host = c.endpoint
+	case c.workspace != "":
+		return a, inWorkspace(a.config, c.workspace)
 	}
-	return a, inWorkspace(a.config, c.workspace)
+	return a, nil
 }
 
 // impersonate makes a REST configuration act as somebody, unless that is nobody.

@@ -38,6 +38,7 @@ type document struct {
 type credentials struct {
 	kubeconfig   document
 	workspace    string
+	endpoint     string                // URL that is reached instead of the kubeconfig's server, empty if none
 	identityType commonv1.IdentityType // empty if there is no identity
 	identity     document
 	as           rest.ImpersonationConfig
@@ -59,7 +60,7 @@ func (c credentials) digest() string {
 		add([]byte(d.path))
 		add(d.content)
 	}
-	for _, part := range append([]string{c.workspace, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName}, c.as.Groups...) {
+	for _, part := range append([]string{c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName}, c.as.Groups...) {
 		add([]byte(part))
 	}
 	return hex.EncodeToString(h.Sum(nil))

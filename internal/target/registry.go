@@ -97,14 +97,7 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 // The owner is woken when the credentials change, when the cluster stops answering, and when it answers again. Errors satisfy
 // IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
-	creds, err := r.resolve(ctx, o, described)
-	if IsInvalidConnection(err) {
-		r.Release(o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.join(ctx, o, creds)
+	return r.ConnectTo(ctx, o, described, "")
 }
 
 // Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it was connected with
@@ -120,6 +113,20 @@ func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commo
 	if err != nil {
 		return nil, err
 	}
+	return r.join(ctx, o, creds)
+}
+
+// ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a virtual workspace
+// of kcp. It is reached with the same credentials.
+func (r *Registry) ConnectTo(ctx context.Context, o watch.Owner, described commonv1.Connection, url string) (*Cluster, error) {
+	creds, err := r.resolve(ctx, o, described)
+	if IsInvalidConnection(err) {
+		r.Release(o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	creds.endpoint = url
 	return r.join(ctx, o, creds)
 }
 

@@ -31,12 +31,13 @@ const (
 )
 
 // A feedKey identifies a stream: of one resource if it has a name, of the names of selected resources if selects is set, of the resources
-// that a selector selects if it has that, else of a kind's labelled resources.
+// that a selector selects if it has that, of all resources if wildcard is set, else of a kind's labelled resources.
 type feedKey struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string
 	selects   bool
+	wildcard  bool
 	selector  string
 }
 
@@ -50,6 +51,8 @@ func keyOf(i Interest) feedKey {
 		return feedKey{resource: i.Resource, namespace: i.Namespace, selector: i.Selector}
 	case ScopeSelection:
 		return feedKey{resource: i.Resource, namespace: i.Namespace, selects: true, selector: i.Selector}
+	case ScopeWildcard:
+		return feedKey{resource: i.Resource, wildcard: true}
 	case ScopeCluster:
 	}
 	return feedKey{resource: i.Resource}
@@ -86,6 +89,9 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill)
 		go f.run(ctx, nameReflector(o.Metadata, key, f.names))
 		return f
+	}
+	if key.wildcard {
+		f.store.name, o.Selector = nameInCluster, ""
 	}
 	r := cache.NewReflectorWithOptions(listerWatcher(c, key, o.Selector), &unstructured.Unstructured{}, f.store, reflectorOptions(key))
 	go f.run(ctx, r)
@@ -136,7 +142,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		switch {
 		case f.listed() > before || err == nil || ctx.Err() != nil:
 			failures = 0
-		case refused(err):
+		case refused(err) && !(f.key.wildcard && apierrors.IsNotFound(err)):
 			rest = retryDenied
 			f.deny(err)
 		case failures >= patientRounds:
@@ -210,7 +216,10 @@ func (f *feed) settle(all bool) map[Owner]struct{} {
 
 // changed wakes the owners of a resource but the one who has changed it. Before the first list all owners are about to look anyway.
 func (f *feed) changed(n types.NamespacedName, by Owner) {
-	if f.key.selector != "" {
+	switch {
+	case f.key.wildcard:
+		n = types.NamespacedName{}
+	case f.key.selector != "":
 		n.Name = "" // Whoever selects is interested in all that is selected.
 	}
 	f.mu.Lock()

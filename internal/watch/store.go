@@ -20,6 +20,8 @@ type store struct {
 	changed func(n types.NamespacedName, by Owner)
 	// filled is called, without the lock, after each list.
 	filled func()
+	// name returns the name that tells a resource from the others of the stream.
+	name func(*unstructured.Unstructured) types.NamespacedName
 
 	mu     sync.RWMutex
 	items  map[types.NamespacedName]*unstructured.Unstructured
@@ -38,7 +40,7 @@ var _ cache.ReflectorStore = &store{}
 
 func newStore(changed func(types.NamespacedName, Owner), filled func()) *store {
 	return &store{
-		changed: changed, filled: filled,
+		changed: changed, filled: filled, name: nameOf,
 		items:  map[types.NamespacedName]*unstructured.Unstructured{},
 		writes: map[types.NamespacedName]*write{},
 	}
@@ -46,6 +48,16 @@ func newStore(changed func(types.NamespacedName, Owner), filled func()) *store {
 
 func nameOf(u *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+// annotationCluster is the annotation by which kcp tells the logical cluster of a resource.
+const annotationCluster = "kcp.io/cluster"
+
+// nameInCluster returns a name that is unique among the logical clusters of a virtual workspace.
+func nameInCluster(u *unstructured.Unstructured) types.NamespacedName {
+	n := nameOf(u)
+	n.Namespace = u.GetAnnotations()[annotationCluster] + "/" + n.Namespace
+	return n
 }
 
 // newer says whether resource version a is known to be newer than b.
@@ -72,7 +84,7 @@ func (s *store) list() []*unstructured.Unstructured {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return slices.SortedFunc(maps.Values(s.items), func(a, b *unstructured.Unstructured) int {
-		return strings.Compare(nameOf(a).String(), nameOf(b).String())
+		return strings.Compare(s.name(a).String(), s.name(b).String())
 	})
 }
 
@@ -164,7 +176,7 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 func (s *store) Update(obj any) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if ok && s.record(u) {
-		s.changed(nameOf(u), Owner{})
+		s.changed(s.name(u), Owner{})
 	}
 	return nil
 }
@@ -172,7 +184,7 @@ func (s *store) Update(obj any) error {
 func (s *store) record(u *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := nameOf(u)
+	n := s.name(u)
 	s.pass(u.GetResourceVersion())
 	if held, ok := s.items[n]; ok && older(u.GetResourceVersion(), held.GetResourceVersion()) {
 		return false
@@ -185,7 +197,7 @@ func (s *store) record(u *unstructured.Unstructured) bool {
 func (s *store) Delete(obj any) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if ok && s.remove(u) {
-		s.changed(nameOf(u), Owner{})
+		s.changed(s.name(u), Owner{})
 	}
 	return nil
 }
@@ -193,7 +205,7 @@ func (s *store) Delete(obj any) error {
 func (s *store) remove(u *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := nameOf(u)
+	n := s.name(u)
 	s.pass(u.GetResourceVersion())
 	held, ok := s.items[n]
 	if !ok || newer(held.GetResourceVersion(), u.GetResourceVersion()) {
@@ -224,7 +236,7 @@ func (s *store) replace(list []any, rv string) []types.NamespacedName {
 		if !ok {
 			continue
 		}
-		n := nameOf(u)
+		n := s.name(u)
 		items[n] = u
 		held, ok := s.items[n]
 		if ok && newer(held.GetResourceVersion(), u.GetResourceVersion()) {

@@ -1,0 +1,130 @@
+package kcp
+
+import (
+	"cmp"
+	"slices"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Consumer is a workspace that binds an APIExport.
+type Consumer struct {
+	// Cluster is the name of the logical cluster, and Path the path of the workspace as it was when it bound.
+	Cluster, Path string
+	// Bound says whether the resource in question can be used in the workspace.
+	Bound bool
+	// Problem says why not, as kcp does. It may be empty.
+	Problem string
+	// Accepted and Open are the claims that the consumer has accepted with all their verbs, and those that it has not.
+	Accepted, Open []Claim
+}
+
+// Name returns the path of the workspace or, if that is not known, the name of the logical cluster.
+func (c Consumer) Name() string { return cmp.Or(c.Path, c.Cluster) }
+
+// ConsumersOf returns who binds an APIExport for a resource and what they have accepted of claims, sorted by name. The bindings are of
+// v1alpha2. A workspace that binds several times is one consumer, of whom the binding with the resource counts.
+func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, claims []Claim) ([]Consumer, error) {
+	of := map[string]Consumer{}
+	for _, u := range bindings {
+		if u.GetDeletionTimestamp() != nil {
+			continue
+		}
+		b := &apisv1alpha2.APIBinding{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, b); err != nil {
+			return nil, errors.Wrapf(err, "cannot read APIBinding %q", u.GetName())
+		}
+		c := consumerOf(b, r, claims)
+		if was, ok := of[c.Cluster]; !ok || !was.Bound {
+			of[c.Cluster] = c
+		}
+	}
+	consumers := make([]Consumer, 0, len(of))
+	for _, c := range of {
+		consumers = append(consumers, c)
+	}
+	slices.SortFunc(consumers, func(a, b Consumer) int {
+		return cmp.Or(cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.Cluster, b.Cluster))
+	})
+	return consumers, nil
+}
+
+func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Claim) Consumer {
+	c := Consumer{Cluster: b.Annotations[AnnotationCluster], Path: b.Annotations[AnnotationPath]}
+	c.Bound = slices.ContainsFunc(b.Status.BoundResources, func(x apisv1alpha2.BoundAPIResource) bool {
+		return x.Group == r.Group && x.Resource == r.Resource
+	})
+	if !c.Bound {
+		c.Problem = problemOf(b)
+	}
+	for _, claim := range claims {
+		if accepts(b, claim) {
+			c.Accepted = append(c.Accepted, claim)
+			continue
+		}
+		c.Open = append(c.Open, claim)
+	}
+	return c
+}
+
+// problemOf returns what kcp says of a binding that is not up to date, empty if it says nothing.
+func problemOf(b *apisv1alpha2.APIBinding) string {
+	for _, t := range []string{
+		string(apisv1alpha2.APIExportValid), string(apisv1alpha2.InitialBindingCompleted), string(apisv1alpha2.BindingUpToDate),
+	} {
+		for _, c := range b.Status.Conditions {
+			if string(c.Type) == t && c.Status == corev1.ConditionFalse {
+				return c.Message
+			}
+		}
+	}
+	return ""
+}
+
+// accepts says whether a binding has accepted a claim with all its verbs.
+func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
+	return slices.ContainsFunc(b.Spec.PermissionClaims, func(a apisv1alpha2.AcceptablePermissionClaim) bool {
+		return a.State == apisv1alpha2.ClaimAccepted && a.Group == c.Group && a.Resource == c.Resource && a.IdentityHash == c.IdentityHash &&
+			len(widened(a.Verbs, c.Verbs)) == len(a.Verbs)
+	})
+}
+
+// SchemasBound returns the names of the schemas that bindings of v1alpha2 use.
+func SchemasBound(bindings []*unstructured.Unstructured) map[string]bool {
+	bound := map[string]bool{}
+	for _, u := range bindings {
+		resources, _, _ := unstructured.NestedSlice(u.Object, "status", "boundResources")
+		for _, r := range resources {
+			if m, ok := r.(map[string]any); ok {
+				name, _, _ := unstructured.NestedString(m, "schema", "name")
+				bound[name] = true
+			}
+		}
+	}
+	return bound
+}
+
+// Endpoints returns the URLs of an APIExportEndpointSlice, sorted: one for each shard with a consumer.
+func Endpoints(slice *unstructured.Unstructured) []string {
+	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")
+	var urls []string
+	for _, e := range endpoints {
+		if m, ok := e.(map[string]any); ok {
+			url, _, _ := unstructured.NestedString(m, "url")
+			urls = append(urls, url)
+		}
+	}
+	slices.Sort(urls)
+	return urls
+}
+
+// IdentityHash returns that of an APIExport, empty as long as kcp has given it none: nobody can bind it until then.
+func IdentityHash(export *unstructured.Unstructured) string {
+	hash, _, _ := unstructured.NestedString(export.Object, "status", "identityHash")
+	return hash
+}

@@ -1,0 +1,226 @@
+package kcp
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// AnnotationAddedClaims is the annotation of an APIExport that lists the claims added by this package, separated by commas and sorted.
+const AnnotationAddedClaims = "syncagent.kcp.io/added-permission-claims"
+
+// verbAll is the verb of a claim to do anything.
+const verbAll = "*"
+
+// A Claim is a permission claim on resources in the workspaces of consumers.
+type Claim struct {
+	schema.GroupResource
+
+	// IdentityHash is that of the APIExport the resource comes from, empty if it is one of kcp's own.
+	IdentityHash string
+	// Verbs are what is to be allowed, never empty.
+	Verbs []string
+}
+
+// AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that claim was added here
+// and is not kept by anyone.
+func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
+	claims := d.list(fieldClaims)
+	i := indexOf(claims, "resource", c.GroupResource)
+	if i < 0 {
+		if err := d.setList(fieldClaims, append(claims, claimEntry(c))); err != nil {
+			return err
+		}
+		d.noteAdded(c.GroupResource)
+		return d.showV1Alpha1(c)
+	}
+	entry, _ := claims[i].(map[string]any)
+	has := claimOf(entry)
+	if has.IdentityHash != c.IdentityHash {
+		if !d.added(c.GroupResource) || kept(has) {
+			return errors.Errorf("APIExport claims %s with identity %q", c.GroupResource, has.IdentityHash)
+		}
+		entry["identityHash"] = c.IdentityHash
+	}
+	if verbs := widened(has.Verbs, c.Verbs); len(verbs) > len(has.Verbs) {
+		entry["verbs"] = anySlice(verbs)
+	}
+	if err := d.setList(fieldClaims, claims); err != nil {
+		return err
+	}
+	return d.showV1Alpha1(c)
+}
+
+// RemoveClaim takes back a claim that was added here. One of somebody else stays.
+func (d *Draft) RemoveClaim(r schema.GroupResource) error {
+	if !d.added(r) {
+		return nil
+	}
+	added := slices.DeleteFunc(d.addedClaims(), func(s string) bool { return s == r.String() })
+	d.setAdded(added)
+	claims := d.list(fieldClaims)
+	i := indexOf(claims, "resource", r)
+	if i < 0 {
+		return nil
+	}
+	if err := d.setList(fieldClaims, slices.Delete(claims, i, i+1)); err != nil {
+		return err
+	}
+	return d.hideV1Alpha1(r)
+}
+
+// AddedClaims returns the resources whose claims were added here, sorted.
+func (d *Draft) AddedClaims() []schema.GroupResource {
+	var added []schema.GroupResource
+	for _, s := range d.addedClaims() {
+		added = append(added, schema.ParseGroupResource(s))
+	}
+	return added
+}
+
+// Claims returns what an APIExport claims.
+func (d *Draft) Claims() []Claim {
+	var claims []Claim
+	for _, e := range d.list(fieldClaims) {
+		if m, ok := e.(map[string]any); ok {
+			claims = append(claims, claimOf(m))
+		}
+	}
+	return claims
+}
+
+func claimEntry(c Claim) map[string]any {
+	entry := map[string]any{"resource": c.Resource, "verbs": anySlice(c.Verbs)}
+	if c.Group != "" {
+		entry["group"] = c.Group
+	}
+	if c.IdentityHash != "" {
+		entry["identityHash"] = c.IdentityHash
+	}
+	return entry
+}
+
+func claimOf(entry map[string]any) Claim {
+	c := Claim{}
+	c.Group, _, _ = unstructured.NestedString(entry, "group")
+	c.Resource, _, _ = unstructured.NestedString(entry, "resource")
+	c.IdentityHash, _, _ = unstructured.NestedString(entry, "identityHash")
+	c.Verbs, _, _ = unstructured.NestedStringSlice(entry, "verbs")
+	return c
+}
+
+// widened returns the verbs of a claim with those that are wanted and not allowed yet.
+func widened(has, want []string) []string {
+	if slices.Contains(has, verbAll) {
+		return has
+	}
+	all := slices.Clone(has)
+	for _, v := range want {
+		if !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func anySlice(s []string) []any {
+	out := make([]any, 0, len(s))
+	for _, v := range s {
+		out = append(out, v)
+	}
+	return out
+}
+
+func (d *Draft) addedClaims() []string {
+	v := d.next.GetAnnotations()[AnnotationAddedClaims]
+	if v == "" {
+		return nil
+	}
+	return strings.Split(v, ",")
+}
+
+func (d *Draft) added(r schema.GroupResource) bool {
+	return slices.Contains(d.addedClaims(), r.String())
+}
+
+func (d *Draft) noteAdded(r schema.GroupResource) {
+	if !d.added(r) {
+		d.setAdded(append(d.addedClaims(), r.String()))
+	}
+}
+
+func (d *Draft) setAdded(added []string) {
+	if len(added) == 0 {
+		d.removeAnnotation(AnnotationAddedClaims)
+		return
+	}
+	slices.Sort(added)
+	d.SetAnnotation(AnnotationAddedClaims, strings.Join(added, ","))
+}
+
+func (d *Draft) removeAnnotation(key string) {
+	a := d.next.GetAnnotations()
+	delete(a, key)
+	d.next.SetAnnotations(a)
+}
+
+// showV1Alpha1 makes a claim visible to clients of v1alpha1, for whom a claim is to all resources, to some, or void. What such a client
+// has chosen stays.
+func (d *Draft) showV1Alpha1(c Claim) error {
+	shown, err := d.shown()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(shown, func(s apisv1alpha1.PermissionClaim) bool { return s.Group == c.Group && s.Resource == c.Resource })
+	if i < 0 {
+		shown = append(shown, apisv1alpha1.PermissionClaim{
+			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true, IdentityHash: c.IdentityHash,
+		})
+		return d.show(shown)
+	}
+	was := shown[i]
+	if (was.All || len(was.ResourceSelector) > 0) && was.IdentityHash == c.IdentityHash {
+		return nil
+	}
+	shown[i].All, shown[i].IdentityHash = len(was.ResourceSelector) == 0, c.IdentityHash
+	return d.show(shown)
+}
+
+func (d *Draft) hideV1Alpha1(r schema.GroupResource) error {
+	shown, err := d.shown()
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(shown, func(s apisv1alpha1.PermissionClaim) bool { return s.Group == r.Group && s.Resource == r.Resource })
+	return d.show(left)
+}
+
+// shown returns what clients of v1alpha1 see of claims beside their verbs.
+func (d *Draft) shown() ([]apisv1alpha1.PermissionClaim, error) {
+	var shown []apisv1alpha1.PermissionClaim
+	v, ok := d.next.GetAnnotations()[apisv1alpha2.PermissionClaimsV1Alpha1Annotation]
+	if !ok {
+		return nil, nil
+	}
+	err := json.Unmarshal([]byte(v), &shown)
+	return shown, errors.Wrapf(err, "cannot read annotation %s of APIExport", apisv1alpha2.PermissionClaimsV1Alpha1Annotation)
+}
+
+func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) error {
+	if len(shown) == 0 {
+		d.removeAnnotation(apisv1alpha2.PermissionClaimsV1Alpha1Annotation)
+		return nil
+	}
+	b, err := json.Marshal(shown)
+	if err != nil {
+		return errors.Wrap(err, "cannot encode claims")
+	}
+	d.SetAnnotation(apisv1alpha2.PermissionClaimsV1Alpha1Annotation, string(b))
+	return nil
+}
