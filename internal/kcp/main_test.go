@@ -1,0 +1,30 @@
+package kcp_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	testkcp "github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+)
+
+// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+const soon = 30 * time.Second
+
+var server testkcp.Server
+
+func TestMain(m *testing.M) { os.Exit(testkcp.Run(m, &server)) }
+
+// exports returns a client of the APIExports of a workspace.
+func exports(t *testing.T, cfg *rest.Config) dynamic.ResourceInterface {
+	t.Helper()
+	d, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Resource(kcp.Exports)
+}

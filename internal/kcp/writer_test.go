@@ -1,0 +1,313 @@
+package kcp_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	testkcp "github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+)
+
+// group is that of the resources these tests export.
+const group = "shop.example.com"
+
+// around brackets no write.
+func around() func(*unstructured.Unstructured) { return func(*unstructured.Unstructured) {} }
+
+// publish returns a Change that exports a resource by a schema and claims events.
+func publish(plural, schemaName string) kcp.Change {
+	return func(d *kcp.Draft) error {
+		if err := d.SetSchema(schema.GroupResource{Group: group, Resource: plural}, schemaName); err != nil {
+			return err
+		}
+		return d.AddClaim(events(), func(kcp.Claim) bool { return false })
+	}
+}
+
+func events() kcp.Claim {
+	return kcp.Claim{GroupResource: schema.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
+}
+
+// workspace returns a workspace with schemas for resources, and how the APIExport of a name in it is written.
+func workspace(t *testing.T, export string, plurals ...string) (string, *rest.Config, kcp.Place) {
+	t.Helper()
+	path, cfg := server.Workspace(t)
+	c := testkcp.Client(t, cfg)
+	for _, p := range plurals {
+		s := testkcp.Schema("v1."+p+"."+group, group, p, strings.ToUpper(p[:1])+p[1:len(p)-1])
+		if err := c.Create(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path, cfg, kcp.Place{Key: cfg, Client: exports(t, cfg), Name: export, MayCreate: true}
+}
+
+func getExport(t *testing.T, cfg *rest.Config, name string) *apisv1alpha2.APIExport {
+	t.Helper()
+	e := &apisv1alpha2.APIExport{}
+	if err := testkcp.Client(t, cfg).Get(t.Context(), types.NamespacedName{Name: name}, e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// resourcesOf returns group resources and their schemas, sorted.
+func resourcesOf(e *apisv1alpha2.APIExport) []string {
+	var all []string
+	for _, r := range e.Spec.Resources {
+		all = append(all, r.Name+"="+r.Schema)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestConcurrentWriters shows that publishers in one process, publishers in another and twenty strangers write one APIExport at a time
+// and that nothing of anybody is lost. Strangers read, change and update, as kubectl edit does.
+func TestConcurrentWriters(t *testing.T) {
+	const each, strangers = 20, 20
+	var plurals []string
+	for i := range 3 * each {
+		plurals = append(plurals, fmt.Sprintf("things%ds", i))
+	}
+	_, cfg, place := workspace(t, "shop", plurals...)
+	var want []string
+	for _, p := range plurals {
+		want = append(want, p+"=v1."+p+"."+group)
+	}
+	slices.Sort(want)
+
+	var all sync.WaitGroup
+	for n, w := range []*kcp.Writer{kcp.NewWriter(), kcp.NewWriter()} {
+		for _, p := range plurals[n*each : (n+1)*each] {
+			all.Go(func() {
+				if _, err := w.Write(t.Context(), place, nil, publish(p, "v1."+p+"."+group), around); err != nil {
+					t.Errorf("Write(%s): %v", p, err)
+				}
+			})
+		}
+	}
+	for n := range strangers {
+		all.Go(func() {
+			p := plurals[2*each+n]
+			if err := edit(t.Context(), place.Client, func(u *unstructured.Unstructured) {
+				r, _, _ := unstructured.NestedSlice(u.Object, "spec", "resources")
+				r = append(r, map[string]any{"name": p, "group": group, "schema": "v1." + p + "." + group, "storage": map[string]any{"crd": map[string]any{}}})
+				_ = unstructured.SetNestedSlice(u.Object, r, "spec", "resources")
+				u.SetAnnotations(merged(u.GetAnnotations(), map[string]string{"stranger-" + p: "was here"}))
+			}); err != nil {
+				t.Errorf("edit(%s): %v", p, err)
+			}
+		})
+	}
+	all.Wait()
+	e := getExport(t, cfg, "shop")
+	if diff := cmp.Diff(want, resourcesOf(e)); diff != "" {
+		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
+	}
+	for _, p := range plurals[2*each:] {
+		if e.Annotations["stranger-"+p] == "" {
+			t.Errorf("annotation of stranger %s is lost", p)
+		}
+	}
+	if diff := cmp.Diff([]apisv1alpha2.PermissionClaim{{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}}},
+		e.Spec.PermissionClaims); diff != "" {
+		t.Errorf("claims of APIExport: -want, +got:\n%s", diff)
+	}
+}
+
+// edit changes an APIExport as a stranger does, once there is one.
+func edit(ctx context.Context, c dynamic.ResourceInterface, change func(*unstructured.Unstructured)) error {
+	for ctx.Err() == nil {
+		u, err := c.Get(ctx, "shop", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		change(u)
+		if _, err = c.Update(ctx, u, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func merged(a, b map[string]string) map[string]string {
+	if a == nil {
+		a = map[string]string{}
+	}
+	for k, v := range b {
+		a[k] = v
+	}
+	return a
+}
+
+// TestClaimsInBothVersions shows that a claim of ours means the same to clients of both versions, that one written by a stranger in either
+// version stays what it is to both, and that making the Change again changes nothing. Weakness W17.
+func TestClaimsInBothVersions(t *testing.T) {
+	_, cfg, place := workspace(t, "shop", "hats")
+	c := testkcp.Client(t, cfg)
+	stranger := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+	stranger.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get", "list"}},
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"create"}},
+	}
+	if err := c.Create(t.Context(), stranger); err != nil {
+		t.Fatal(err)
+	}
+	w := kcp.NewWriter()
+	change := func(d *kcp.Draft) error {
+		maps := kcp.Claim{GroupResource: schema.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}}
+		if err := d.AddClaim(maps, func(kcp.Claim) bool { return false }); err != nil {
+			return err
+		}
+		return publish("hats", "v1.hats."+group)(d)
+	}
+	u, err := w.Write(t.Context(), place, nil, change, around)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := kcp.NewDraft("shop", u)
+	if err := again.Make(change); err != nil || again.Changed() {
+		t.Errorf("Make a Change that is made already: changed %t, %v", again.Changed(), err)
+	}
+	wantNew := []apisv1alpha2.PermissionClaim{
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get", "list"}},
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"create", "*"}},
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}},
+	}
+	if diff := cmp.Diff(wantNew, getExport(t, cfg, "shop").Spec.PermissionClaims); diff != "" {
+		t.Errorf("claims in v1alpha2: -want, +got:\n%s", diff)
+	}
+	old := &apisv1alpha1.APIExport{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "shop"}, old); err != nil {
+		t.Fatal(err)
+	}
+	wantOld := []apisv1alpha1.PermissionClaim{
+		{GroupResource: apisv1alpha1.GroupResource{Resource: "secrets"}},
+		{GroupResource: apisv1alpha1.GroupResource{Resource: "events"}, All: true},
+		{GroupResource: apisv1alpha1.GroupResource{Resource: "configmaps"}, All: true},
+	}
+	if diff := cmp.Diff(wantOld, old.Spec.PermissionClaims); diff != "" {
+		t.Errorf("claims in v1alpha1: -want, +got:\n%s", diff)
+	}
+
+	// A client of v1alpha1 that adds a claim of its own leaves ours as they are.
+	old.Spec.PermissionClaims[0].All = true
+	old.Spec.PermissionClaims = append(old.Spec.PermissionClaims, apisv1alpha1.PermissionClaim{
+		GroupResource: apisv1alpha1.GroupResource{Resource: "namespaces"}, All: true,
+	})
+	if err := c.Update(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	wantNew = append(wantNew, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "namespaces"}, Verbs: []string{"*"}})
+	if diff := cmp.Diff(wantNew, getExport(t, cfg, "shop").Spec.PermissionClaims); diff != "" {
+		t.Errorf("claims in v1alpha2 after a write in v1alpha1: -want, +got:\n%s", diff)
+	}
+	rv := getExport(t, cfg, "shop").ResourceVersion
+	if _, err := w.Write(t.Context(), place, u, change, around); err != nil {
+		t.Fatal(err)
+	}
+	if got := getExport(t, cfg, "shop").ResourceVersion; got != rv {
+		t.Errorf("nothing is written that is so already: resource version %s became %s", rv, got)
+	}
+
+	// Withdrawn is what was added here, and nothing else.
+	if _, err := w.Write(t.Context(), place, u, func(d *kcp.Draft) error {
+		for _, r := range []string{"configmaps", "events", "namespaces", "secrets"} {
+			if err := d.RemoveClaim(schema.GroupResource{Resource: r}); err != nil {
+				return err
+			}
+		}
+		return d.RemoveResource(schema.GroupResource{Group: group, Resource: "hats"})
+	}, around); err != nil {
+		t.Fatal(err)
+	}
+	e := getExport(t, cfg, "shop")
+	if diff := cmp.Diff(slices.Delete(wantNew, 2, 3), e.Spec.PermissionClaims); diff != "" {
+		t.Errorf("claims after withdrawal: -want, +got:\n%s", diff)
+	}
+	if len(e.Spec.Resources) != 0 || e.Annotations[commonv1AddedClaims] != "" {
+		t.Errorf("after withdrawal: resources %v, annotations %v", e.Spec.Resources, e.Annotations)
+	}
+}
+
+const commonv1AddedClaims = kcp.AnnotationAddedClaims
+
+// TestWriteFails shows that who asks for what cannot be does not spoil what others ask for at the same time, and that an APIExport is
+// only made by who may.
+func TestWriteFails(t *testing.T) {
+	_, cfg, place := workspace(t, "shop", "hats", "coats")
+	errBoom := errors.New("boom")
+	w := kcp.NewWriter()
+	visitor := place
+	visitor.MayCreate = false
+	if _, err := w.Write(t.Context(), visitor, nil, publish("hats", "v1.hats."+group), around); !errors.Is(err, kcp.ErrNoExport) {
+		t.Errorf("Write to an APIExport that does not exist and must not be made: %v", err)
+	}
+	cases := map[string]struct {
+		reason string
+		change kcp.Change
+		want   error
+	}{
+		"OfItself":     {reason: "A Change that fails is not made.", change: func(*kcp.Draft) error { return errBoom }, want: errBoom},
+		"ByTheServer":  {reason: "The server refuses a schema of another resource.", change: publish("coats", "v1.hats."+group), want: cmpopts.AnyError},
+		"NotAtAll":     {reason: "What others get wrong is not ours.", change: publish("hats", "v1.hats."+group)},
+		"NotAtAllElse": {reason: "What others get wrong is not ours.", change: publish("coats", "v1.coats."+group)},
+	}
+	var all sync.WaitGroup
+	for name, tc := range cases {
+		all.Go(func() {
+			_, err := w.Write(t.Context(), place, nil, tc.change, around)
+			if diff := cmp.Diff(tc.want, err, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s: %s\nWrite: -want error, +got error:\n%s", name, tc.reason, diff)
+			}
+		})
+	}
+	all.Wait()
+	if diff := cmp.Diff([]string{"coats=v1.coats." + group, "hats=v1.hats." + group}, resourcesOf(getExport(t, cfg, "shop"))); diff != "" {
+		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
+	}
+}
+
+// TestExportGoesMeanwhile shows that an APIExport which somebody deletes before a write is made again, and kcp gives it its identity.
+func TestExportGoesMeanwhile(t *testing.T) {
+	_, cfg, place := workspace(t, "shop", "hats")
+	w := kcp.NewWriter()
+	u, err := w.Write(t.Context(), place, nil, publish("hats", "v1.hats."+group), around)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Client.Delete(t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if u, err = w.Write(t.Context(), place, u, func(d *kcp.Draft) error {
+		d.SetAnnotation("made", "again")
+		return publish("hats", "v1.hats."+group)(d)
+	}, around); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"hats=v1.hats." + group}, resourcesOf(getExport(t, cfg, "shop"))); diff != "" {
+		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
+	}
+	_ = u
+}
