@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
@@ -43,7 +44,11 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 	if err := collection.Setup(mgr, co, scope.ClusterCollection(local)); err != nil {
 		return errors.Wrap(err, "cannot set up cluster-scoped collections")
 	}
-	return errors.Wrap(collection.Setup(mgr, co, scope.NamespacedCollection(local)), "cannot set up namespaced collections")
+	if err := collection.Setup(mgr, co, scope.NamespacedCollection(local)); err != nil {
+		return errors.Wrap(err, "cannot set up namespaced collections")
+	}
+	po := publishedresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+	return errors.Wrap(publishedresource.Setup(mgr, po), "cannot set up PublishedResources")
 }
 
 // setupObjects adds the controllers of Objects of one scope.

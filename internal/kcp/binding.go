@@ -89,8 +89,8 @@ func problemOf(b *apisv1alpha2.APIBinding) string {
 // accepts says whether a binding has accepted a claim with all its verbs.
 func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
 	return slices.ContainsFunc(b.Spec.PermissionClaims, func(a apisv1alpha2.AcceptablePermissionClaim) bool {
-		return a.State == apisv1alpha2.ClaimAccepted && a.Group == c.Group && a.Resource == c.Resource && a.IdentityHash == c.IdentityHash &&
-			len(widened(a.Verbs, c.Verbs)) == len(a.Verbs)
+		accepted := Claim{GroupResource: schema.GroupResource{Group: a.Group, Resource: a.Resource}, IdentityHash: a.IdentityHash, Verbs: a.Verbs}
+		return a.State == apisv1alpha2.ClaimAccepted && accepted.Covers(c)
 	})
 }
 

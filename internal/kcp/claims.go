@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// AnnotationAddedClaims is the annotation of an APIExport that lists the claims added by this package, separated by commas and sorted.
+// AnnotationAddedClaims is the annotation of an APIExport that lists the claims which were added here, so that they can be taken back: sorted,
+// as resource.group, separated by commas.
 const AnnotationAddedClaims = "syncagent.kcp.io/added-permission-claims"
 
 // verbAll is the verb of a claim to do anything.
@@ -26,6 +27,11 @@ type Claim struct {
 	IdentityHash string
 	// Verbs are what is to be allowed, never empty.
 	Verbs []string
+}
+
+// Covers says whether whoever accepts the Claim accepts all of another.
+func (c Claim) Covers(other Claim) bool {
+	return c.GroupResource == other.GroupResource && c.IdentityHash == other.IdentityHash && len(widened(c.Verbs, other.Verbs)) == len(c.Verbs)
 }
 
 // AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that claim was added here
@@ -197,7 +203,10 @@ func (d *Draft) hideV1Alpha1(r schema.GroupResource) error {
 	if err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(shown, func(s apisv1alpha1.PermissionClaim) bool { return s.Group == r.Group && s.Resource == r.Resource })
+	left := slices.DeleteFunc(slices.Clone(shown), func(s apisv1alpha1.PermissionClaim) bool { return s.Group == r.Group && s.Resource == r.Resource })
+	if len(left) == len(shown) {
+		return nil
+	}
 	return d.show(left)
 }
 

@@ -103,6 +103,13 @@ func (d *Draft) SetAnnotation(key, value string) {
 	d.next.SetAnnotations(a)
 }
 
+// SetDefaultAnnotation sets an annotation unless the APIExport has it.
+func (d *Draft) SetDefaultAnnotation(key, value string) {
+	if _, ok := d.next.GetAnnotations()[key]; !ok {
+		d.SetAnnotation(key, value)
+	}
+}
+
 // SetLocalPolicy makes RBAC in the workspace of the APIExport the upper bound of what consumers may do.
 func (d *Draft) SetLocalPolicy() error {
 	if _, ok, _ := unstructured.NestedMap(d.next.Object, "spec", fieldPolicy, "local"); ok {
@@ -120,6 +127,18 @@ func (d *Draft) Schema(r schema.GroupResource) string {
 		return name
 	}
 	return ""
+}
+
+// Schemas returns the names of all schemas by which resources are exported.
+func (d *Draft) Schemas() []string {
+	var names []string
+	for _, e := range d.list(fieldResources) {
+		if m, ok := e.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(m, "schema")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // SetSchema exports a resource by a schema. It fails if the resource is exported otherwise than by a schema that describes what is

@@ -246,12 +246,10 @@ func TestClaimsInBothVersions(t *testing.T) {
 	if diff := cmp.Diff(slices.Delete(wantNew, 2, 3), e.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims after withdrawal: -want, +got:\n%s", diff)
 	}
-	if len(e.Spec.Resources) != 0 || e.Annotations[commonv1AddedClaims] != "" {
+	if len(e.Spec.Resources) != 0 || e.Annotations[kcp.AnnotationAddedClaims] != "" {
 		t.Errorf("after withdrawal: resources %v, annotations %v", e.Spec.Resources, e.Annotations)
 	}
 }
-
-const commonv1AddedClaims = kcp.AnnotationAddedClaims
 
 // TestWriteFails shows that who asks for what cannot be does not spoil what others ask for at the same time, and that an APIExport is
 // only made by who may.

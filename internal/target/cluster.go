@@ -26,13 +26,14 @@ type Cluster struct {
 
 	credentials *credentials // what it was connected with, which its users share
 
-	dynamic dynamic.Interface
-	watches *watch.Set
-	kinds   *kinds
-	breaker *breaker
-	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
-	retries *rate.Limiter
-	cancel  context.CancelFunc
+	dynamic   dynamic.Interface
+	discovery discovery.DiscoveryInterface
+	watches   *watch.Set
+	kinds     *kinds
+	breaker   *breaker
+	tokens    *identity.Keeper // nil if the configuration is enough to authenticate
+	retries   *rate.Limiter
+	cancel    context.CancelFunc
 }
 
 const (
@@ -87,6 +88,7 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	}
 	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake})
 	// The stream of a kind that has gone and come back rests until it is told.
+	c.discovery = d
 	c.kinds = newKinds(ctx, d, func(o watch.Owner) { c.watches.Kick(); wake(o) })
 	return nil
 }
@@ -115,6 +117,9 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 	}
 	return c.dynamic.Resource(r).Namespace(namespace)
 }
+
+// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell.
+func (c *Cluster) Discovery() discovery.DiscoveryInterface { return c.discovery }
 
 // Server returns the URL of the cluster, or of the workspace if it is one.
 func (c *Cluster) Server() string { return c.server }

@@ -18,8 +18,13 @@ import (
 // Targets is the source of events from targets and credentials: those who watch them add requests to the queue of a controller directly.
 // Events of one object that come within the time to gather are one; zero takes each as it comes.
 func Targets(r *target.Registry, controller string, gather time.Duration) source.Source {
+	return TargetsOf(r, controller, gather, func(n types.NamespacedName) types.NamespacedName { return n })
+}
+
+// TargetsOf is Targets for owners that are named otherwise than the objects they stand for.
+func TargetsOf(r *target.Registry, controller string, gather time.Duration, object func(types.NamespacedName) types.NamespacedName) source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.OnChange(controller, func(n types.NamespacedName) { q.AddAfter(reconcile.Request{NamespacedName: n}, gather) })
+		r.OnChange(controller, func(n types.NamespacedName) { q.AddAfter(reconcile.Request{NamespacedName: object(n)}, gather) })
 		return nil
 	})
 }

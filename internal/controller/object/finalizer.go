@@ -9,6 +9,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 )
 
 // A finalizer keeps our finalizer on an Object, and writes its external name along with it.
@@ -20,13 +22,12 @@ type finalizer struct {
 	forget     func(client.Object)                        // called when an Object is done with
 }
 
-// AddFinalizer adds the finalizer and, if it has none, the external name, in one write. The status of the Object is left as it is in
-// memory, which the answer to the write would overwrite.
+// AddFinalizer adds the finalizer and, if it has none, the external name, in one write.
 func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error {
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
 		return f.references.hold(ctx, obj)
 	}
-	err := f.update(ctx, obj, func(o client.Object) {
+	err := quiet.PatchMetadata(ctx, f.local, obj, func(o client.Object) {
 		meta.AddFinalizer(o, managed.FinalizerName)
 		if meta.GetExternalName(o) == "" {
 			meta.SetExternalName(o, o.GetName())
@@ -49,7 +50,7 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) err
 	if err := f.references.release(ctx, obj); err != nil {
 		return err
 	}
-	err := f.update(ctx, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	err := quiet.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {
 		return errors.Wrap(err, "cannot remove finalizer")
 	}
@@ -59,29 +60,3 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) err
 	}
 	return nil
 }
-
-func (f finalizer) update(ctx context.Context, obj resource.Object, change func(client.Object)) error {
-	o, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
-		return errors.Errorf("%T is not an API object", obj)
-	}
-	change(o)
-	// A patch of the metadata: an update would also write what our types make of the spec.
-	before, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
-		return errors.Errorf("%T is not an API object", obj)
-	}
-	if err := f.local.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return errors.Wrap(err, "cannot patch Object")
-	}
-	obj.SetResourceVersion(o.GetResourceVersion())
-	obj.SetFinalizers(o.GetFinalizers())
-	obj.SetAnnotations(o.GetAnnotations())
-	return nil
-}
-
-// annotations does not write the annotations by which crossplane-runtime finds interrupted creations. See package quiet.
-type annotations struct{}
-
-// UpdateCriticalAnnotations does nothing.
-func (annotations) UpdateCriticalAnnotations(context.Context, client.Object) error { return nil }

@@ -111,7 +111,7 @@ func newManaged[T Object](m quiet.Manager, o Options, c *connector[T], forget fu
 			local: m.GetClient(), events: c.events, references: refs, release: c.release,
 			forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) },
 		}),
-		managed.WithCriticalAnnotationUpdater(annotations{}),
+		managed.WithCriticalAnnotationUpdater(quiet.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}
 	if o.MetricOptions != nil {

@@ -29,10 +29,16 @@ func Run(m *testing.M, servers ...local.Starter) int {
 	return local.Main(m, servers...)
 }
 
-// A Server is one kcp. Use it after Run.
+// A Server is one kcp. Set its fields, if any, before Run; use it after.
 type Server struct {
+	// Audited logs all requests.
+	Audited bool
+
 	kcp *local.KCP
 }
+
+// AuditLog returns the path of the log of all requests, for kube.AuditOf.
+func (s *Server) AuditLog() string { return s.kcp.AuditLog() }
 
 // Start is for Run.
 func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
@@ -40,7 +46,7 @@ func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make folder of kcp")
 	}
-	s.kcp, err = local.StartKCP(ctx, local.KCPOptions{Dir: dir})
+	s.kcp, err = local.StartKCP(ctx, local.KCPOptions{Dir: dir, Audit: s.Audited})
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err

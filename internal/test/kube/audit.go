@@ -33,7 +33,13 @@ type Requests []local.AuditEvent
 // Audit returns the server's audit.
 func (s *Server) Audit(tb testing.TB) Audit {
 	tb.Helper()
-	return Audit{tb: tb, path: s.cluster.AuditLog()}
+	return AuditOf(tb, s.cluster.AuditLog())
+}
+
+// AuditOf returns the audit of a server that logs to a file.
+func AuditOf(tb testing.TB, path string) Audit {
+	tb.Helper()
+	return Audit{tb: tb, path: path}
 }
 
 // Mark returns the point behind all requests that have been answered.

@@ -1,0 +1,153 @@
+package publishedresource
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// What a PublishedResource uses beside its workspace, it uses as owners of other controllers, so that each connection wakes it.
+const (
+	controllerSource   = "/source"   // of the service cluster
+	controllerEndpoint = "/endpoint" // of an endpoint, whose URL follows the name
+)
+
+// A connector connects PublishedResources to the workspaces of their APIExports, and keeps what they share.
+type connector struct {
+	controller string
+	local      client.Client
+	registry   *target.Registry
+	publisher  scope.Publisher
+	events     event.Recorder
+
+	writer      *kcp.Writer
+	sources     *sources
+	projections *projections
+	guard       *guard
+	keptSchemas *keptSchemas
+
+	mu        sync.Mutex
+	endpoints map[string][]string // which each is connected to
+}
+
+// Connect returns the client of a PublishedResource's APIExport.
+func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
+	p := passOf(ctx)
+	o, ok := mg.(*v1alpha1.PublishedResource)
+	if !ok {
+		return nil, p.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
+	}
+	e, err := c.open(ctx, o)
+	return e, p.fail(err)
+}
+
+func (c *connector) open(ctx context.Context, o *v1alpha1.PublishedResource) (*external, error) {
+	if !meta.WasDeleted(o) {
+		if err := c.publisher.Track(ctx, o); err != nil {
+			return nil, errors.Wrap(errControlPlane, err.Error())
+		}
+	}
+	if o.Spec.ProviderConfigReference == nil {
+		return nil, errors.Wrap(errInvalidSpec, "spec.providerConfigRef is not set")
+	}
+	e := &external{connector: c, name: o.GetName(), owner: c.owner(o.GetName(), ""), pass: passOf(ctx)}
+	var err error
+	if e.connection, e.cluster, err = c.connect(ctx, e.owner, *o.Spec.ProviderConfigReference); err != nil {
+		return nil, err
+	}
+	e.pass.cluster = e.cluster
+	e.plan, err = planOf(&o.Spec, e.connection.Spec.KCP)
+	return e, err
+}
+
+// connect returns the cluster of a ProviderConfig, and what that says.
+func (c *connector) connect(ctx context.Context, owner watch.Owner, ref xpv2.Reference) (commonv1.Connection, *target.Cluster, error) {
+	c.registry.Bind(owner, c.publisher.Key(ref))
+	connection, err := c.publisher.Config(ctx, ref)
+	if errors.Is(err, scope.ErrNoConfig) {
+		c.registry.Release(owner)
+	}
+	if err != nil {
+		return connection, nil, errors.Wrap(err, "cannot use ProviderConfig")
+	}
+	cluster, err := c.registry.Connect(ctx, owner, connection)
+	return connection, cluster, errors.Wrapf(err, "cannot connect through ProviderConfig %q", ref.Name)
+}
+
+// service returns the service cluster of a PublishedResource.
+func (c *connector) service(ctx context.Context, o *v1alpha1.PublishedResource) (*target.Cluster, watch.Owner, error) {
+	owner := c.owner(o.GetName(), controllerSource)
+	ref := o.Spec.ServiceClusterConfigReference
+	if ref == nil {
+		c.registry.Release(owner)
+		return c.registry.Local(), owner, nil
+	}
+	c.registry.Local().Watches().Track(owner, purposeSource)
+	_, cluster, err := c.connect(ctx, owner, *ref)
+	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
+}
+
+// endpoint returns the virtual workspace of an endpoint, with all logical clusters.
+func (c *connector) endpoint(ctx context.Context, e *external, url string) (*target.Cluster, watch.Owner, error) {
+	owner := c.endpointOwner(e.name, url)
+	cluster, err := c.registry.ConnectTo(ctx, owner, e.connection, url+"/clusters/*")
+	return cluster, owner, err
+}
+
+// keepEndpoints ends the connections of a PublishedResource to endpoints that are none any more.
+func (c *connector) keepEndpoints(name string, urls []string) {
+	c.mu.Lock()
+	was := c.endpoints[name]
+	c.endpoints[name] = urls
+	if len(urls) == 0 {
+		delete(c.endpoints, name)
+	}
+	c.mu.Unlock()
+	for _, url := range was {
+		if !slices.Contains(urls, url) {
+			c.registry.Forget(c.endpointOwner(name, url))
+		}
+	}
+}
+
+// forget gives up all that is kept for a PublishedResource.
+func (c *connector) forget(n types.NamespacedName) {
+	c.keepEndpoints(n.Name, nil)
+	c.registry.Forget(c.owner(n.Name, ""))
+	c.registry.Forget(c.owner(n.Name, controllerSource))
+	c.projections.forget(n.Name)
+	c.keptSchemas.forget(n.Name)
+	c.guard.release(n.Name)
+}
+
+func (c *connector) owner(name, suffix string) watch.Owner {
+	return watch.Owner{Controller: c.controller + suffix, NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// endpointOwner returns as whom a PublishedResource uses an endpoint. No name contains a space.
+func (c *connector) endpointOwner(name, url string) watch.Owner {
+	return c.owner(name+" "+url, controllerEndpoint)
+}
+
+// ofOwner returns the name of the PublishedResource of an owner.
+func ofOwner(n types.NamespacedName) types.NamespacedName {
+	name, _, _ := strings.Cut(n.Name, " ")
+	return types.NamespacedName{Name: name}
+}

@@ -1,0 +1,130 @@
+package publishedresource
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// What is watched through the endpoints.
+const (
+	purposeBindings watch.Purpose = "bindings"
+	purposeObjects  watch.Purpose = "objects"
+)
+
+// A view is what the endpoints of an APIExport show of its consumers.
+type view struct {
+	endpoints []string
+	bindings  []*unstructured.Unstructured // shared with the watch
+	problems  []string                     // of endpoints that do not show all
+	early     bool                         // some of it is not known yet
+}
+
+// complete says whether all bindings are in view.
+func (v *view) complete() bool { return !v.early && len(v.problems) == 0 }
+
+// observeConsumers looks at who uses the API, and records it in the status. What is not known yet stays as it was.
+func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedResource) error {
+	v := e.view(ctx)
+	r, served := e.published(o)
+	if served && e.wanted != nil {
+		e.checkServed(ctx, v)
+	}
+	if v.early {
+		e.judge(o)
+		return nil
+	}
+	consumers, err := kcp.ConsumersOf(v.bindings, r, e.claimed())
+	if err != nil {
+		return err
+	}
+	e.describeConsumers(o, v, consumers)
+	e.judge(o)
+	return nil
+}
+
+// published returns the resource that consumers see, and whether the APIExport offers it.
+func (e *external) published(o *v1alpha1.PublishedResource) (schema.GroupResource, bool) {
+	if e.wanted != nil {
+		return e.wanted.resource, e.state.offers(e.wanted.resource)
+	}
+	r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName)
+	return r, ok && e.state.offers(r)
+}
+
+// claimed returns the claims that consumers are asked to accept for the API.
+func (e *external) claimed() []kcp.Claim {
+	if e.wanted == nil || e.state.export == nil {
+		return nil
+	}
+	return claimsIn(kcp.NewDraft("", e.state.export), e.wanted.claims)
+}
+
+// view looks through all endpoints.
+func (e *external) view(ctx context.Context) *view {
+	v := &view{}
+	if e.state.slice != nil {
+		v.endpoints = kcp.Endpoints(e.state.slice)
+	}
+	e.keepEndpoints(e.name, v.endpoints)
+	for _, url := range v.endpoints {
+		bindings, err := e.bindings(ctx, url)
+		v.note(url, err)
+		v.bindings = append(v.bindings, bindings...)
+	}
+	return v
+}
+
+// note records what is wrong with an endpoint. Conflicts mean that it is too early to tell.
+func (v *view) note(url string, err error) {
+	switch {
+	case apierrors.IsConflict(err):
+		v.early = true
+	case err != nil:
+		v.problems = append(v.problems, url+": "+err.Error())
+	}
+}
+
+// bindings returns the bindings that an endpoint shows.
+func (e *external) bindings(ctx context.Context, url string) ([]*unstructured.Unstructured, error) {
+	return e.listAt(ctx, url, purposeBindings, kcp.Bindings)
+}
+
+// listAt returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.
+func (e *external) listAt(ctx context.Context, url string, p watch.Purpose, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+	cluster, owner, err := e.endpoint(ctx, e, url)
+	if err != nil {
+		return nil, err
+	}
+	i := watch.Interest{Resource: r, Scope: watch.ScopeWildcard}
+	cluster.Watches().Track(owner, p, i)
+	list, err := cluster.Watches().List(ctx, owner, i)
+	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
+}
+
+// checkServed notes which endpoints do not serve the API.
+func (e *external) checkServed(ctx context.Context, v *view) {
+	for _, url := range v.endpoints {
+		cluster, owner, err := e.endpoint(ctx, e, url)
+		if err != nil {
+			continue // It is noted already.
+		}
+		if _, err := cluster.Mapping(owner, e.wanted.kind); err != nil {
+			v.note(url, err)
+		}
+	}
+}
+
+// count returns how many consumers can use the API.
+func count(consumers []kcp.Consumer) int64 {
+	bound := slices.DeleteFunc(slices.Clone(consumers), func(c kcp.Consumer) bool { return !c.Bound })
+	return int64(len(bound))
+}

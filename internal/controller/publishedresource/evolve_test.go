@@ -1,0 +1,182 @@
+package publishedresource_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// promptly is how long a change of a CustomResourceDefinition may take to reach the APIExport.
+const promptly = time.Second
+
+// redefine changes a CustomResourceDefinition.
+func redefine(t *testing.T, c client.Client, name string, change func(*apiextensionsv1.CustomResourceDefinition)) {
+	t.Helper()
+	kube.Eventually(t, soon, "change of "+name, func() (bool, string) {
+		d := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, d); err != nil {
+			return false, err.Error()
+		}
+		change(d)
+		if err := c.Update(t.Context(), d); err != nil {
+			return false, err.Error()
+		}
+		return true, ""
+	})
+}
+
+// setField adds a field to the spec of a kind, or takes it away.
+func setField(d *apiextensionsv1.CustomResourceDefinition, field string, there bool) {
+	spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	delete(spec.Properties, field)
+	if there {
+		spec.Properties[field] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	}
+	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
+}
+
+// TestEvolve shows that each change of a published CustomResourceDefinition makes a new schema and is offered to consumers within a second,
+// that a change which is undone uses the old schema again, and that what others have added to the APIExport stays.
+func TestEvolve(t *testing.T) {
+	s := openShop(t)
+	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
+	e := s.export(t)
+	e.Spec.Resources = append(e.Spec.Resources, apisv1alpha2.ResourceSchema{
+		Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	})
+	if err := kcp.Client(t, s.admin).Update(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	first := s.awaitSchema(t, "hats", "")
+	_, consumer := workspaces.Workspace(t)
+	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+
+	quickest := time.Hour
+	last := first
+	for _, field := range []string{"brim", "feather", "band"} {
+		begin := time.Now()
+		redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { setField(d, field, true) })
+		last = s.awaitSchema(t, "hats", last)
+		quickest = min(quickest, time.Since(begin))
+	}
+	if quickest > promptly {
+		t.Errorf("want a change of the source in the APIExport within %s, got %s at best", promptly, quickest)
+	}
+	hat := s.object("Hat", "bowler")
+	hat.Object["spec"].(map[string]any)["feather"] = "blue"
+	kube.Eventually(t, soon, "a consumer can use the new field", func() (bool, string) {
+		u := hat.DeepCopy()
+		err := client.IgnoreAlreadyExists(kcp.Client(t, consumer).Create(t.Context(), u))
+		if err == nil {
+			u.Object["spec"] = hat.Object["spec"]
+			err = kcp.Client(t, consumer).Update(t.Context(), u)
+		}
+		spec, _ := u.Object["spec"].(map[string]any)
+		return err == nil && spec["feather"] == "blue", "not yet"
+	})
+
+	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
+		for _, field := range []string{"brim", "feather", "band"} {
+			setField(d, field, false)
+		}
+	})
+	if undone := s.awaitSchema(t, "hats", last); undone != first {
+		t.Errorf("a change that is undone must use the old schema %s again, got %s", first, undone)
+	}
+	if got := schemaOf(s.export(t), "boats"); got != "v1.boats.other.example.com" {
+		t.Errorf("the resource of a stranger in the APIExport: got schema %q", got)
+	}
+	schemas := &apisv1alpha1.APIResourceSchemaList{}
+	if err := kcp.Client(t, s.admin).List(t.Context(), schemas); err != nil {
+		t.Fatal(err)
+	}
+	if len(schemas.Items) != 5 {
+		t.Errorf("want four schemas of hats, which are kept, and one of boats, got %d schemas", len(schemas.Items))
+	}
+}
+
+// TestProjectionChanges shows that a change of the PublishedResource has the effect of one of the source.
+func TestProjectionChanges(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	first := s.awaitSchema(t, "hats", "")
+	update(t, s.c, o, func() { o.Spec.Projection = &v1alpha1.ResourceProjection{ShortNames: []string{"ht"}} })
+	second := s.awaitSchema(t, "hats", first)
+	ars := &apisv1alpha1.APIResourceSchema{}
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: second}, ars); err != nil {
+		t.Fatal(err)
+	}
+	if len(ars.Spec.Names.ShortNames) != 1 || ars.Spec.Names.ShortNames[0] != "ht" {
+		t.Errorf("short names: got %v", ars.Spec.Names.ShortNames)
+	}
+	update(t, s.c, o, func() { o.Spec.Projection = nil })
+	if again := s.awaitSchema(t, "hats", second); again != first {
+		t.Errorf("an undone projection must use schema %s again, got %s", first, again)
+	}
+}
+
+// update changes a PublishedResource.
+func update(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, change func()) {
+	t.Helper()
+	kube.Eventually(t, soon, "update of "+o.GetName(), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		change()
+		err := c.Update(t.Context(), o)
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatal(err)
+		}
+		return err == nil, "conflict"
+	})
+}
+
+// TestSourceGoes shows that a deleted CustomResourceDefinition is reported and nothing is withdrawn, and that one which comes later, or
+// comes back, is published.
+func TestSourceGoes(t *testing.T) {
+	s := openShop(t)
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	message := await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing))
+	if !strings.Contains(message, "Hat."+s.group) {
+		t.Errorf("want it said which API is missing, got %q", message)
+	}
+	define(t, s.c, definition(s.group, "hats"))
+	awaitPublished(t, s.c, o)
+	before := s.export(t)
+
+	if err := s.c.Delete(t.Context(), definition(s.group, "hats")); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeReady, ""), is(v1alpha1.TypeExportUpdated, ""))
+	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("APIExport must stay as it is while the source is missing")
+	}
+	kube.Eventually(t, soon, "definition is gone", func() (bool, string) {
+		err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, &apiextensionsv1.CustomResourceDefinition{})
+		return apierrors.IsNotFound(err), "it is there"
+	})
+	create(t, s.c, definition(s.group, "hats", "brim"))
+	s.awaitSchema(t, "hats", schemaOf(before, "hats"))
+	awaitPublished(t, s.c, o)
+}

@@ -1,0 +1,150 @@
+package publishedresource
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// An external is the published form of one PublishedResource in kcp, for one pass.
+type external struct {
+	*connector
+
+	name       string
+	owner      watch.Owner
+	pass       *pass
+	connection commonv1.Connection // of the workspace
+	cluster    *target.Cluster     // the workspace
+	plan       plan
+
+	wanted *wanted    // what is to be published; nil if the source tells nothing
+	state  *workspace // what the workspace has, as last seen
+}
+
+// Observe compares what is published with what should be, and records in the status what it sees.
+func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
+	o, ok := mg.(*v1alpha1.PublishedResource)
+	if !ok {
+		return managed.ExternalObservation{}, e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
+	}
+	if meta.WasDeleted(o) {
+		exists, err := e.observeDeleted(ctx, o)
+		return managed.ExternalObservation{ResourceExists: exists, ResourceUpToDate: true}, e.pass.fail(err)
+	}
+	obs, err := e.observe(ctx, o)
+	return obs, e.pass.fail(err)
+}
+
+func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
+	if err := e.look(ctx); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	var err error
+	e.wanted, err = e.want(ctx, o)
+	if published := o.Status.ResourceSchemaName != ""; err != nil && !(published && errors.Is(err, errSourceMissing)) {
+		e.describe(o, err)
+		return managed.ExternalObservation{}, err
+	}
+	if err != nil {
+		// What is published stays as it is: consumers still have objects of it.
+		e.describe(o, err)
+		e.pass.report(v1alpha1.ReasonSourceMissing, err)
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, e.observeConsumers(ctx, o)
+	}
+	return e.compare(ctx, o)
+}
+
+// compare compares what is published with what is wanted.
+func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (managed.ExternalObservation, error) {
+	settled, err := e.settled(ctx, o)
+	e.describe(o, err)
+	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if err := e.observeConsumers(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.wanted.resource), ResourceUpToDate: settled}
+	if !obs.ResourceExists && !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
+		e.pass.report(commonv1.ReasonResourceMissing, errors.New("the API is not published, and management policies do not allow to publish it"))
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+	}
+	if obs.ResourceExists && settled {
+		return obs, e.prune(ctx, o)
+	}
+	return obs, nil
+}
+
+// Create publishes the API.
+func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
+	return managed.ExternalCreation{}, e.pass.fail(e.publish(ctx, mg))
+}
+
+// Update publishes what the API is now.
+func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
+	return managed.ExternalUpdate{}, e.pass.fail(e.publish(ctx, mg))
+}
+
+// publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an APIExport that refers
+// to what does not exist.
+func (e *external) publish(ctx context.Context, mg resource.Managed) error {
+	o, ok := mg.(*v1alpha1.PublishedResource)
+	if !ok || e.wanted == nil {
+		return errors.Errorf("resource is a %T that was not observed", mg)
+	}
+	if !e.state.hasSchema(e.wanted.schema) {
+		if err := e.createSchema(ctx, o); err != nil {
+			return err
+		}
+	}
+	export, err := e.writer.Write(ctx, e.exportPlace(), e.state.export, e.change(ctx, o), e.writing)
+	if err != nil {
+		return err
+	}
+	was := e.state.schemaOf(e.wanted.resource)
+	e.state.export = export
+	e.describe(o, nil)
+	if was != e.wanted.schema {
+		e.events.Event(o, event.Normal(reasonExportUpdated, "APIExport "+e.plan.export+" offers "+e.wanted.resource.String()+" by schema "+e.wanted.schema))
+	}
+	return e.observeConsumers(ctx, o)
+}
+
+// createSchema makes the schema, unless somebody else just has.
+func (e *external) createSchema(ctx context.Context, o *v1alpha1.PublishedResource) error {
+	s, err := e.wanted.build()
+	if err != nil {
+		return err
+	}
+	_, err = e.cluster.Resource(kcp.Schemas, "").Create(ctx, s, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsAlreadyExists(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		err = errors.Wrapf(errInvalidProjection, "kcp refuses schema %q: %v", e.wanted.schema, err)
+		e.describe(o, err)
+		return err
+	case err != nil:
+		return errors.Wrapf(err, "cannot create APIResourceSchema %q", e.wanted.schema)
+	default:
+		e.events.Event(o, event.Normal(reasonSchemaPublished, "Created APIResourceSchema "+e.wanted.schema))
+	}
+	e.state.made = e.wanted.schema
+	return nil
+}
+
+// Disconnect does nothing: connections are shared, and released with the finalizer.
+func (e *external) Disconnect(context.Context) error { return nil }

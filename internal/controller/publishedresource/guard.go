@@ -1,0 +1,91 @@
+package publishedresource
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A place is one resource of one APIExport.
+type place struct {
+	server, export string
+	resource       schema.GroupResource
+}
+
+// A guard lets only one PublishedResource publish to a place. Whoever comes first has it until it goes or moves.
+type guard struct {
+	wake func(name string)
+
+	mu      sync.Mutex
+	holders map[place]string
+	held    map[string]place
+	waiting map[place]map[string]struct{}
+}
+
+func newGuard(wake func(name string)) *guard {
+	return &guard{wake: wake, holders: map[place]string{}, held: map[string]place{}, waiting: map[place]map[string]struct{}{}}
+}
+
+// claim gives a place to a PublishedResource, which loses the one it had, and returns who has it.
+func (g *guard) claim(p place, name string) string {
+	g.mu.Lock()
+	if holder, taken := g.holders[p]; taken && holder != name {
+		g.await(p, name)
+		g.mu.Unlock()
+		return holder
+	}
+	var free map[string]struct{}
+	if g.held[name] != p {
+		free = g.drop(name)
+	}
+	g.holders[p], g.held[name] = name, p
+	delete(g.waiting[p], name)
+	g.mu.Unlock()
+	g.wakeAll(free)
+	return name
+}
+
+// yield makes a PublishedResource wait for a place that another has from before.
+func (g *guard) yield(p place, name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.await(p, name)
+}
+
+// release takes a PublishedResource off its place.
+func (g *guard) release(name string) {
+	g.mu.Lock()
+	free := g.drop(name)
+	for p := range g.waiting {
+		delete(g.waiting[p], name)
+	}
+	g.mu.Unlock()
+	g.wakeAll(free)
+}
+
+// await makes a PublishedResource wait for a place. The caller holds the lock.
+func (g *guard) await(p place, name string) {
+	if g.waiting[p] == nil {
+		g.waiting[p] = map[string]struct{}{}
+	}
+	g.waiting[p][name] = struct{}{}
+}
+
+// drop frees the place of a PublishedResource and returns who waits for it. The caller holds the lock.
+func (g *guard) drop(name string) map[string]struct{} {
+	p, ok := g.held[name]
+	if !ok {
+		return nil
+	}
+	delete(g.held, name)
+	delete(g.holders, p)
+	free := g.waiting[p]
+	delete(g.waiting, p)
+	return free
+}
+
+func (g *guard) wakeAll(names map[string]struct{}) {
+	for n := range names {
+		g.wake(n)
+	}
+}

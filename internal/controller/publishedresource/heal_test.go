@@ -1,0 +1,197 @@
+package publishedresource_test
+
+import (
+	"slices"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestStrangerEdits shows that what a stranger takes from an APIExport comes back, and what a stranger adds stays.
+func TestStrangerEdits(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	name := s.awaitSchema(t, "hats", "")
+	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
+	foreign := apisv1alpha2.ResourceSchema{
+		Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	}
+	claim := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"}}
+	s.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.Resources = []apisv1alpha2.ResourceSchema{foreign}
+		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{claim}
+		e.Annotations["stranger"] = "was here"
+	})
+	if got := s.awaitSchema(t, "hats", ""); got != name {
+		t.Errorf("schema of hats: want %s, got %s", name, got)
+	}
+	awaitPublished(t, s.c, o)
+	e := s.export(t)
+	if schemaOf(e, "boats") != foreign.Schema || e.Annotations["stranger"] != "was here" {
+		t.Errorf("what a stranger has added is lost: resources %v, annotations %v", e.Spec.Resources, e.Annotations)
+	}
+	verbs := map[string][]string{}
+	for _, c := range e.Spec.PermissionClaims {
+		verbs[c.Resource] = c.Verbs
+	}
+	if !slices.Equal(verbs["secrets"], []string{"get"}) || !slices.Equal(verbs["events"], []string{"*"}) {
+		t.Errorf("claims: got verbs %v", verbs)
+	}
+}
+
+// edit changes the APIExport as a stranger does.
+func (s *shop) edit(t *testing.T, change func(*apisv1alpha2.APIExport)) {
+	t.Helper()
+	kube.Eventually(t, soon, "edit of the APIExport", func() (bool, string) {
+		e := s.export(t)
+		change(e)
+		if err := kcp.Client(t, s.admin).Update(t.Context(), e); err != nil {
+			return false, err.Error()
+		}
+		return true, ""
+	})
+}
+
+// TestSchemaIsDeleted shows that a schema which somebody deletes comes back.
+func TestSchemaIsDeleted(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	was := &apisv1alpha1.APIResourceSchema{}
+	in := kcp.Client(t, s.admin)
+	if err := in.Get(t.Context(), types.NamespacedName{Name: s.awaitSchema(t, "hats", "")}, was); err != nil {
+		t.Fatal(err)
+	}
+	if got := was.Labels[v1alpha1.LabelKeyAgentName]; got != exportName+"-syncagent" {
+		t.Errorf("agent of schema: got %q", got)
+	}
+	if err := in.Delete(t.Context(), was); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the schema to be there again", func() (bool, string) {
+		is := &apisv1alpha1.APIResourceSchema{}
+		err := in.Get(t.Context(), types.NamespacedName{Name: was.GetName()}, is)
+		return err == nil && is.GetUID() != was.GetUID(), "it is not"
+	})
+	awaitPublished(t, s.c, o)
+}
+
+// TestExportGoes shows that an APIExport which is missing is reported and waited for, and made by who may: with its identity left to kcp, and
+// a policy if that is asked for.
+func TestExportGoes(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	in := kcp.Client(t, s.admin)
+	if err := in.Delete(t.Context(), s.export(t)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.c, o, isNot(v1alpha1.TypeExportUpdated, v1alpha1.ReasonExportMissing), isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing))
+	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	awaitPublished(t, s.c, o)
+
+	// The right to create comes with the policy to create.
+	ns := local.Namespace(t)
+	create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
+	pc := &commonv1.KCPConnection{APIExport: &commonv1.APIExport{
+		Name: exportName, Create: new(true), MaximalPermissionPolicy: &commonv1.MaximalPermissionPolicy{},
+	}}
+	setConfig(t, s.c, s.config, ns, pc)
+	awaitPublished(t, s.c, o)
+	if err := in.Delete(t.Context(), s.export(t)); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the APIExport to be there again", func() (bool, string) {
+		e := &apisv1alpha2.APIExport{}
+		err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, e)
+		return err == nil && schemaOf(e, "hats") != "" && e.Status.IdentityHash != "" && e.Spec.MaximalPermissionPolicy != nil, "it is not"
+	})
+	awaitPublished(t, s.c, o)
+}
+
+// secretOf returns a Secret with a kubeconfig.
+func secretOf(t *testing.T, ns string, kubeconfig []byte) *corev1.Secret {
+	t.Helper()
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kcp"}, Data: map[string][]byte{"kubeconfig": kubeconfig}}
+}
+
+// TestCredentials shows that credentials which stop to work are reported, and that those which replace them are used.
+func TestCredentials(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	first := s.awaitSchema(t, "hats", "")
+
+	good := &corev1.Secret{}
+	if err := s.c.Get(t.Context(), types.NamespacedName{Namespace: s.config, Name: "kcp"}, good); err != nil {
+		t.Fatal(err)
+	}
+	bad := kcp.ServiceAccount(t, s.admin, "agent")
+	bad.BearerToken = "void"
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, bad))
+	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonForbidden))
+
+	redefine(t, s.c, "hats."+s.group, addBrim)
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, kcp.ServiceAccount(t, s.admin, "agent")))
+	s.awaitSchema(t, "hats", first)
+	awaitPublished(t, s.c, o)
+}
+
+func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
+	t.Helper()
+	if err := c.Update(t.Context(), secretOf(t, ns, kubeconfig)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKCPIsDown shows that a kcp which does not answer is reported, and that what has changed meanwhile is published when it does again.
+func TestKCPIsDown(t *testing.T) {
+	s := shop{c: provide(t)}
+	s.path, s.admin = workspaces.Workspace(t)
+	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	proxy, cfg := kube.NewProxy(t, kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...))
+	s.connect(t, cfg)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	first := s.awaitSchema(t, "hats", "")
+
+	proxy.Cut(1 << 20)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
+	redefine(t, s.c, "hats."+s.group, addBrim)
+	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
+	s.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.Resources = []apisv1alpha2.ResourceSchema{{
+			Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
+			Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+		}}
+	})
+	proxy.Cut(0)
+	s.awaitSchema(t, "hats", first)
+	awaitPublished(t, s.c, o)
+	if schemaOf(s.export(t), "boats") == "" {
+		t.Errorf("what a stranger has added meanwhile is lost")
+	}
+}

@@ -1,0 +1,213 @@
+package publishedresource_test
+
+import (
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// exportName is that of the APIExport of most tests, each of which has it in a workspace of its own.
+const exportName = "shop.example.com"
+
+// A shop is a workspace with an APIExport, and a ProviderConfig by which a publisher with no more than the rights it needs reaches it.
+type shop struct {
+	c      client.Client // of the control plane
+	config string        // name of the ProviderConfig
+	path   string
+	admin  *rest.Config
+	group  string // of the APIs of the test, on the service cluster and in kcp
+}
+
+// openShop makes a workspace with an APIExport that offers nothing.
+func openShop(t *testing.T) shop {
+	t.Helper()
+	s := shop{c: provide(t)}
+	s.path, s.admin = workspaces.Workspace(t)
+	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...))
+	return s
+}
+
+// connect makes the ProviderConfig of a shop.
+func (s *shop) connect(t *testing.T, cfg *rest.Config) {
+	t.Helper()
+	ns := local.Namespace(t)
+	s.config, s.group = ns, ns+".example.com"
+	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)}})
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
+	create(t, s.c, build.Cluster().Config("", ns, spec))
+}
+
+// create creates resources in the workspace of the shop.
+func (s *shop) create(t *testing.T, objs ...client.Object) {
+	t.Helper()
+	create(t, kcp.Client(t, s.admin), objs...)
+}
+
+// export reads the APIExport.
+func (s *shop) export(t *testing.T) *apisv1alpha2.APIExport {
+	t.Helper()
+	e := &apisv1alpha2.APIExport{}
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, e); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// awaitSchema waits until the APIExport offers a resource by a schema other than the one given, and returns its name.
+func (s *shop) awaitSchema(t *testing.T, plural, other string) string {
+	t.Helper()
+	var name string
+	kube.Eventually(t, soon, plural+" in the APIExport by another schema than "+other, func() (bool, string) {
+		e := &apisv1alpha2.APIExport{}
+		if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, e); err != nil {
+			return false, err.Error()
+		}
+		name = schemaOf(e, plural)
+		return name != "" && name != other, "it has " + name
+	})
+	return name
+}
+
+// schemaOf returns the schema by which an APIExport offers a resource, empty if it does not.
+func schemaOf(e *apisv1alpha2.APIExport, plural string) string {
+	for _, r := range e.Spec.Resources {
+		if r.Name == plural {
+			return r.Schema
+		}
+	}
+	return ""
+}
+
+// definition returns a CustomResourceDefinition of a namespaced kind with a field and a status, of version v1.
+func definition(group, plural string, fields ...string) *apiextensionsv1.CustomResourceDefinition {
+	properties := map[string]apiextensionsv1.JSONSchemaProps{}
+	for _, f := range append(fields, "size") {
+		properties[f] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+	}
+	kind := strings.ToUpper(plural[:1]) + plural[1:len(plural)-1]
+	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
+	d.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: group, Scope: apiextensionsv1.NamespaceScoped,
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+			Name: "v1", Served: true, Storage: true,
+			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+				Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+					"spec":   {Type: "object", Properties: properties},
+					"status": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"phase": {Type: "string"}}},
+				},
+			}},
+		}},
+	}
+	return d
+}
+
+// define creates a CustomResourceDefinition on the control plane.
+func define(t *testing.T, c client.Client, d *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	create(t, c, d)
+}
+
+// published returns a PublishedResource of a kind of the shop's group.
+func (s *shop) published(name, kind string) *v1alpha1.PublishedResource {
+	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: s.config + "-" + name}}
+	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: s.config}
+	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: kind}
+	return o
+}
+
+// create creates resources.
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// A wantCondition is what a condition must be. An empty reason is any.
+type wantCondition struct {
+	Type   xpv2.ConditionType
+	Status corev1.ConditionStatus
+	Reason xpv2.ConditionReason
+}
+
+func is(t xpv2.ConditionType, r xpv2.ConditionReason) wantCondition {
+	return wantCondition{Type: t, Status: corev1.ConditionTrue, Reason: r}
+}
+
+func isNot(t xpv2.ConditionType, r xpv2.ConditionReason) wantCondition {
+	return wantCondition{Type: t, Status: corev1.ConditionFalse, Reason: r}
+}
+
+// await waits until conditions of a PublishedResource are as wanted, and returns the message of the last.
+func await(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want ...wantCondition) string {
+	t.Helper()
+	var message string
+	for _, w := range want {
+		kube.Eventually(t, soon, o.GetName()+": "+string(w.Type)+" "+string(w.Status)+" "+string(w.Reason), func() (bool, string) {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				return false, err.Error()
+			}
+			got := o.GetCondition(w.Type)
+			message = got.Message
+			return got.Status == w.Status && (w.Reason == "" || got.Reason == w.Reason), describe(o)
+		})
+	}
+	return message
+}
+
+// awaitPublished waits until a PublishedResource is published and ready.
+func awaitPublished(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
+	t.Helper()
+	await(t, c, o, is(v1alpha1.TypeSchemaPublished, ""), is(v1alpha1.TypeExportUpdated, ""), is(xpv2.TypeSynced, ""), is(xpv2.TypeReady, ""))
+}
+
+// describe returns the conditions of a PublishedResource as text.
+func describe(o *v1alpha1.PublishedResource) string {
+	var b strings.Builder
+	for _, c := range o.Status.Conditions {
+		b.WriteString(string(c.Type) + " " + string(c.Status) + " " + string(c.Reason) + " " + c.Message + "; ")
+	}
+	return b.String()
+}
+
+// addBrim adds a field to the spec of a kind.
+func addBrim(d *apiextensionsv1.CustomResourceDefinition) { setField(d, "brim", true) }
+
+// setConfig makes a ProviderConfig take its kubeconfig from Secret kcp of a namespace, and sets what it says of kcp.
+func setConfig(t *testing.T, c client.Client, name, ns string, k *commonv1.KCPConnection) {
+	t.Helper()
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = k
+	kube.Eventually(t, soon, "update of ProviderConfig "+name, func() (bool, string) {
+		pc := &pcv1alpha1.ProviderConfig{}
+		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, pc); err != nil {
+			return false, err.Error()
+		}
+		pc.Spec = spec
+		if err := c.Update(t.Context(), pc); err != nil {
+			return false, err.Error()
+		}
+		return true, ""
+	})
+}

@@ -1,0 +1,100 @@
+package publishedresource_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestPublish follows an API from its publication over the first consumer to the acceptance of its claims, with no rights in kcp but the
+// least. Weakness W26; https://github.com/kcp-dev/api-syncagent/issues/112.
+func TestPublish(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	o.Spec.EnableWorkspacePaths = true
+	o.Spec.AgentName = "hatter"
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	message := await(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound))
+	if !strings.Contains(message, exportName) || !strings.Contains(message, "No workspace has bound") {
+		t.Errorf("EndpointsReady: want it said that nobody has bound APIExport %s, got %q", exportName, message)
+	}
+	e := s.export(t)
+	name := schemaOf(e, "hats")
+	if name == "" || name != o.Status.ResourceSchemaName || o.Status.APIExport != exportName {
+		t.Errorf("status has schema %q of APIExport %q, the APIExport has %q", o.Status.ResourceSchemaName, o.Status.APIExport, name)
+	}
+	wantClaims := []apisv1alpha2.PermissionClaim{
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}},
+		{GroupResource: apisv1alpha2.GroupResource{Group: "core.kcp.io", Resource: "logicalclusters"}, Verbs: []string{"*"}},
+	}
+	if diff := cmp.Diff(wantClaims, e.Spec.PermissionClaims); diff != "" {
+		t.Errorf("claims: -want, +got:\n%s", diff)
+	}
+	if got := e.GetAnnotations()[v1alpha1.AnnotationKeyAgentName]; got != "hatter" {
+		t.Errorf("agent of APIExport: want hatter, got %q", got)
+	}
+
+	// The first consumer accepts one claim, the second both.
+	first, one := workspaces.Workspace(t)
+	_, two := workspaces.Workspace(t)
+	b := kcp.Bind(t, one, s.path, exportName, wantClaims[0])
+	kcp.AwaitBound(t, two, kcp.Bind(t, two, s.path, exportName, wantClaims...))
+	message = await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing), isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending))
+	if want := first + " has not accepted logicalclusters.core.kcp.io"; !strings.Contains(message, want) {
+		t.Errorf("ClaimsAccepted: want %q, got %q", want, message)
+	}
+	kube.Eventually(t, soon, "two workspaces and three claims", func() (bool, string) {
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		want := v1alpha1.ClaimCounts{
+			Accepted: 3, Total: 4, Pending: []v1alpha1.PendingClaims{{Workspace: first, Claims: []string{"logicalclusters.core.kcp.io"}}},
+		}
+		diff := cmp.Diff(want, *o.Status.Claims)
+		return diff == "" && o.Status.Workspaces.Bound == 2 && len(o.Status.Endpoints) == 1, diff
+	})
+	create(t, kcp.Client(t, two), s.object("Hat", "top"))
+
+	kube.Eventually(t, soon, "acceptance", func() (bool, string) {
+		in := kcp.Client(t, one)
+		if err := in.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+			return false, err.Error()
+		}
+		b.Spec.PermissionClaims = append(b.Spec.PermissionClaims, kcp.Accepted(wantClaims[1])...)
+		err := in.Update(t.Context(), b)
+		return err == nil, "refused"
+	})
+	await(t, s.c, o, is(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonAccepted))
+
+	// Who unbinds is not counted any more.
+	if err := kcp.Client(t, one).Delete(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "one workspace", func() (bool, string) {
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		return o.Status.Workspaces.Bound == 1 && o.Status.Claims.Total == 2, describe(o)
+	})
+}
+
+// object returns an object of a kind of the shop.
+func (s *shop) object(kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "L"}}}
+	u.SetAPIVersion(s.group + "/v1")
+	u.SetKind(kind)
+	u.SetNamespace(metav1.NamespaceDefault)
+	u.SetName(name)
+	return u
+}

@@ -1,0 +1,44 @@
+package publishedresource_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+// user is whom the provider is on the control plane, which is the service cluster of most tests.
+const user = "provider"
+
+// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+const soon = 30 * time.Second
+
+var (
+	local      kube.Server
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
+
+var startProvider sync.Once
+
+// provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
+func provide(t *testing.T) client.Client {
+	t.Helper()
+	startProvider.Do(func() {
+		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
+		local.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
+		provider.Start(t, local.User(t, user, "system:masters"))
+	})
+	return local.Client(t, apis.AddToScheme)
+}

@@ -1,0 +1,148 @@
+package publishedresource
+
+import (
+	"context"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
+type pass struct {
+	quiet   quiet.Pass
+	err     error           // why the pass failed
+	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
+	ready   *xpv2.Condition // nil if it is not known
+	woken   bool            // the PublishedResource is woken when the cause of the failure goes
+	cluster *target.Cluster // the workspace, once connected
+}
+
+type passKey struct{}
+
+func withPass(ctx context.Context, p *pass) context.Context {
+	p.quiet.Amend = p.amend
+	return quiet.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
+}
+
+func passOf(ctx context.Context) *pass {
+	p, ok := ctx.Value(passKey{}).(*pass)
+	if !ok {
+		return &pass{}
+	}
+	return p
+}
+
+// fail remembers why the pass fails.
+func (p *pass) fail(err error) error {
+	p.err = err
+	p.woken = isWoken(err)
+	return err
+}
+
+// report makes condition Synced False although the pass goes well.
+func (p *pass) report(r xpv2.ConditionReason, err error) {
+	c := xpv2.ReconcileError(err)
+	c.Reason = r
+	p.synced = &c
+}
+
+// amend sets the conditions that crossplane-runtime cannot know: whether the API is ready, and the reason of a failure.
+func (p *pass) amend(obj client.Object) {
+	mg, ok := obj.(*v1alpha1.PublishedResource)
+	if !ok {
+		return
+	}
+	if p.synced != nil && p.err == nil {
+		p.set(mg, *p.synced)
+	}
+	synced := mg.GetCondition(xpv2.TypeSynced)
+	if r := reason(p.err); r != "" && synced.Reason == xpv2.ReasonReconcileError {
+		synced.Reason = r
+		p.set(mg, synced)
+	}
+	if mg.GetDeletionTimestamp() != nil {
+		return
+	}
+	switch {
+	case p.ready != nil:
+		p.set(mg, *p.ready)
+	case p.err != nil && mg.GetCondition(xpv2.TypeReady).Reason == xpv2.ReasonCreating:
+		p.set(mg, xpv2.Unavailable())
+	}
+}
+
+// set sets a condition. One that says what it said before the pass keeps the time of its last transition, although crossplane-runtime has
+// meanwhile set it to something else.
+func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
+	c = c.WithObservedGeneration(mg.GetGeneration())
+	if last, ok := p.quiet.Last().(*v1alpha1.PublishedResource); ok {
+		if was := last.GetCondition(c.Type); was.Equal(c) {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+	}
+	mg.SetConditions(c)
+}
+
+// errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.
+var errConsumersLeft = errors.New("waiting for consumers to delete their objects")
+
+// errTaken is the cause of the error if another PublishedResource has the place of this one.
+var errTaken = errors.New("another PublishedResource publishes the resource")
+
+// errInvalidProjection is the cause of errors that only a change of the source or of the projection can cure.
+var errInvalidProjection = errors.New("cannot project the API")
+
+// reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
+func reason(err error) xpv2.ConditionReason {
+	for _, r := range []struct {
+		is     func(error) bool
+		reason xpv2.ConditionReason
+	}{
+		{causedBy(errControlPlane), ""},
+		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec},
+		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft},
+		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished},
+		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing},
+		{causedBy(errInvalidProjection), v1alpha1.ReasonInvalidProjection},
+		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing},
+		{target.IsUnreachable, commonv1.ReasonTargetUnreachable},
+		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection},
+		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection},
+		{apierrors.IsForbidden, commonv1.ReasonForbidden},
+		{apierrors.IsUnauthorized, commonv1.ReasonForbidden},
+	} {
+		if err != nil && r.is(err) {
+			return r.reason
+		}
+	}
+	return ""
+}
+
+func causedBy(cause error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, cause) }
+}
+
+// errControlPlane is the cause of errors of the control plane, which tell nothing about kcp or a service cluster.
+var errControlPlane = errors.New("control plane cannot do it")
+
+// isWoken says whether the cause of an error is watched, so that nothing has to be tried before it goes.
+func isWoken(err error) bool {
+	if err == nil || apierrors.IsForbidden(err) {
+		return false
+	}
+	for _, cause := range []error{errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errInvalidProjection, kcp.ErrNoExport, scope.ErrNoConfig} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return target.IsUnreachable(err) || target.IsInvalidConnection(err)
+}

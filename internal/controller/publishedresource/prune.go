@@ -1,0 +1,102 @@
+package publishedresource
+
+import (
+	"context"
+	"sync"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+)
+
+// keptSchemas remembers which schemas are not to be deleted, by PublishedResource: those of others, and those of other APIExports. It is
+// asked of kcp once.
+type keptSchemas struct {
+	mu sync.Mutex
+	of map[string]map[string]bool
+}
+
+func newKeptSchemas() *keptSchemas { return &keptSchemas{of: map[string]map[string]bool{}} }
+
+func (k *keptSchemas) has(name, schema string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.of[name][schema]
+}
+
+func (k *keptSchemas) add(name, schema string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of[name] == nil {
+		k.of[name] = map[string]bool{}
+	}
+	k.of[name][schema] = true
+}
+
+func (k *keptSchemas) forget(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.of, name)
+}
+
+// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to them.
+func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) error {
+	if o.Spec.SchemasRetained() {
+		return nil
+	}
+	v := e.view(ctx)
+	if !v.complete() {
+		return nil // Somebody out of view may use them.
+	}
+	bound := kcp.SchemasBound(v.bindings)
+	var old []string
+	for _, n := range e.state.schemas {
+		r, ok := kcp.ResourceOf(n.Name)
+		if ok && r == e.wanted.resource && n.Name != e.wanted.schema && !bound[n.Name] && !e.keptSchemas.has(e.name, n.Name) {
+			old = append(old, n.Name)
+		}
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	exported, err := e.exported(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range old {
+		if err := e.pruneSchema(ctx, o, name, exported[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exported returns the names of the schemas that any APIExport of the workspace refers to.
+func (e *external) exported(ctx context.Context) (map[string]int, error) {
+	exports, err := e.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, which retainSchemas: true would not do")
+	}
+	uses := map[string]int{}
+	for i := range exports.Items {
+		for _, name := range kcp.NewDraft("", &exports.Items[i]).Schemas() {
+			uses[name]++
+		}
+	}
+	return uses, nil
+}
+
+// pruneSchema deletes a schema if it is of our owner and has no use.
+func (e *external) pruneSchema(ctx context.Context, o *v1alpha1.PublishedResource, name string, uses int) error {
+	s, err := e.cluster.Read(ctx, schemaNamed(name))
+	if err != nil || s == nil {
+		return err
+	}
+	if uses > 0 || s.GetLabels()[v1alpha1.LabelKeyAgentName] != e.plan.agent {
+		e.keptSchemas.add(e.name, name)
+		return nil
+	}
+	return e.deleteSchema(ctx, o, name)
+}

@@ -1,0 +1,48 @@
+package publishedresource
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// wokenPoll is how soon a PublishedResource is looked at again that is woken when the cause of its failure goes.
+const wokenPoll = 30 * time.Second
+
+// A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
+type reconciler struct {
+	managed reconcile.Reconciler
+	forget  func(types.NamespacedName)
+}
+
+// Reconcile reconciles one PublishedResource.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	p := &pass{}
+	res, err := r.managed.Reconcile(withPass(ctx, p), req)
+	if p.quiet.Gone {
+		r.forget(req.NamespacedName)
+	}
+	switch {
+	case err != nil || p.quiet.Unsaved:
+		return res, err
+	case p.woken:
+		return reconcile.Result{RequeueAfter: wokenPoll}, nil
+	case p.err != nil && p.cluster != nil:
+		if delay := p.cluster.RetryDelay(); delay > retryMax {
+			return reconcile.Result{RequeueAfter: delay}, nil
+		}
+	}
+	return res, nil
+}
+
+// pollHook returns how long until a PublishedResource is looked at again without a reason. jitter is a fraction of the interval.
+func pollHook(jitter float64) managed.PollIntervalHook {
+	return func(_ resource.Managed, interval time.Duration) time.Duration {
+		return interval + time.Duration((rand.Float64()*2-1)*jitter*float64(interval)) //nolint:gosec // Jitter needs no secrecy.
+	}
+}

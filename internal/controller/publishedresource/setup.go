@@ -1,0 +1,107 @@
+package publishedresource
+
+import (
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	"github.com/pkg/errors"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/wake"
+)
+
+const (
+	// retryFirst and retryMax bound the pause before a failed PublishedResource is tried again, which doubles each time.
+	retryFirst = 250 * time.Millisecond
+	retryMax   = 2 * time.Second
+	// gather is how long events from kcp and service clusters are gathered for one look. An APIExport of many tells each of them of each
+	// change.
+	gather = 50 * time.Millisecond
+)
+
+// Options of the controller, beside those all controllers have.
+type Options struct {
+	controller.Options
+
+	// Registry connects to workspaces and service clusters.
+	Registry *target.Registry
+	// PollJitter is the fraction of the poll interval by which it varies.
+	PollJitter float64
+}
+
+// Setup adds the controller of PublishedResources to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
+	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
+	m := quiet.NewManager(mgr)
+	c := &connector{
+		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
+		events: quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		writer: kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
+		endpoints: map[string][]string{},
+	}
+	c.guard = newGuard(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
+	opts := o.ForControllerRuntime()
+	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(opts).
+		For(&v1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		WatchesRawSource(wake.Targets(o.Registry, name, gather)).
+		WatchesRawSource(wake.Targets(o.Registry, name+controllerSource, gather)).
+		WatchesRawSource(wake.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner))
+	for _, config := range c.publisher.Configs {
+		b = b.Watches(config.New(), wake.Users(o.Registry, config))
+	}
+	if err := b.Complete(&reconciler{managed: newManaged(m, o, c), forget: c.forget}); err != nil {
+		return errors.Wrapf(err, "cannot set up controller %s", name)
+	}
+	return addStateMetrics(mgr, o)
+}
+
+func newManaged(m quiet.Manager, o Options, c *connector) *managed.Reconciler {
+	opts := []managed.ReconcilerOption{
+		managed.WithExternalConnector(c),
+		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
+		managed.WithRecorder(c.events),
+		managed.WithPollInterval(o.PollInterval),
+		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
+		managed.WithInitializers(),
+		managed.WithFinalizer(finalizer{local: m.GetClient(), forget: c.forget}),
+		managed.WithCriticalAnnotationUpdater(quiet.CriticalAnnotations{}),
+		managed.WithDeterministicExternalName(true),
+	}
+	if o.MetricOptions != nil {
+		opts = append(opts, managed.WithMetricRecorder(o.MetricOptions.MRMetrics))
+	}
+	if o.ChangeLogOptions != nil {
+		opts = append(opts, managed.WithChangeLogger(o.ChangeLogOptions.ChangeLogger))
+	}
+	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
+		opts = append(opts, managed.WithManagementPolicies())
+	}
+	return managed.NewReconciler(m, resource.ManagedKind(v1alpha1.PublishedResourceGroupVersionKind), opts...)
+}
+
+// addStateMetrics makes a manager count the PublishedResources that exist, are ready and are synced.
+func addStateMetrics(mgr ctrl.Manager, o Options) error {
+	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
+		return nil
+	}
+	r := statemetrics.NewMRStateRecorder(mgr.GetClient(), o.Logger, o.MetricOptions.MRStateMetrics, &v1alpha1.PublishedResourceList{},
+		o.MetricOptions.PollStateMetricInterval)
+	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
+}

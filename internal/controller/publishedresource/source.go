@@ -1,0 +1,190 @@
+package publishedresource
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// purposeSource is the CustomResourceDefinition of what is published.
+const purposeSource watch.Purpose = "source"
+
+// builtInAge is how long the schema of a built-in API counts as known. It changes when a server is upgraded.
+const builtInAge = time.Hour
+
+var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// errSourceMissing is the cause of the error if a service cluster does not have an API.
+var errSourceMissing = errors.New("service cluster does not have the API")
+
+// A source is an API of a service cluster.
+type source struct {
+	definition *apiextensionsv1.CustomResourceDefinition
+	state      string // differs when the definition does
+}
+
+// sources finds the APIs of service clusters, and remembers which CustomResourceDefinition holds which.
+type sources struct {
+	mu      sync.Mutex
+	servers map[string]*catalogue
+}
+
+// A catalogue is what is known of one service cluster.
+type catalogue struct {
+	mu       sync.Mutex
+	kinds    map[string]schema.GroupKind   // of CustomResourceDefinitions, by their names
+	defined  map[schema.GroupKind]struct{} // kinds that have, or once had, a CustomResourceDefinition
+	builtIns map[schema.GroupKind]builtIn
+}
+
+type builtIn struct {
+	source source
+	at     time.Time
+}
+
+func newSources() *sources { return &sources{servers: map[string]*catalogue{}} }
+
+func (s *sources) of(c *target.Cluster) *catalogue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.servers[c.Server()]
+	if !ok {
+		k = &catalogue{
+			kinds: map[string]schema.GroupKind{}, defined: map[schema.GroupKind]struct{}{}, builtIns: map[schema.GroupKind]builtIn{},
+		}
+		s.servers[c.Server()] = k
+	}
+	return k
+}
+
+// find returns an API of a service cluster. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the
+// error is errSourceMissing if there is no such API.
+func (s *sources) find(ctx context.Context, c *target.Cluster, o watch.Owner, gk schema.GroupKind) (source, error) {
+	known := s.of(c)
+	if name, ok := known.nameOf(gk); ok {
+		src, err := follow(ctx, c, o, name, gk)
+		if err != nil || src.definition != nil {
+			return src, err
+		}
+		known.forget(name)
+	}
+	return s.search(ctx, c, o, gk)
+}
+
+// follow looks at the CustomResourceDefinition of a name. Nothing is returned if it is not there or describes another kind.
+func follow(ctx context.Context, c *target.Cluster, o watch.Owner, name string, gk schema.GroupKind) (source, error) {
+	i := watch.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Scope: watch.ScopeName}
+	c.Watches().Track(o, purposeSource, i)
+	u, err := c.See(ctx, o, i)
+	if err != nil || u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
+		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", name)
+	}
+	d, err := decode(u)
+	return source{definition: d, state: string(u.GetUID()) + "/" + u.GetResourceVersion()}, err
+}
+
+// search looks for an API among all CustomResourceDefinitions of its group, and then among what is built in.
+func (s *sources) search(ctx context.Context, c *target.Cluster, o watch.Owner, gk schema.GroupKind) (source, error) {
+	all := watch.Interest{Resource: definitions, Scope: watch.ScopeSelection}
+	c.Watches().Track(o, purposeSource, all)
+	names, err := c.Watches().Names(ctx, o, all)
+	if err != nil {
+		return source{}, errors.Wrap(err, "cannot list CustomResourceDefinitions of the service cluster")
+	}
+	known := s.of(c)
+	if err := known.learn(ctx, c, names, gk.Group); err != nil {
+		return source{}, err
+	}
+	if name, ok := known.nameOf(gk); ok {
+		src, err := follow(ctx, c, o, name, gk)
+		if err != nil || src.definition != nil {
+			return src, err
+		}
+		c.Watches().Track(o, purposeSource, all)
+	}
+	if known.isDefined(gk) {
+		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk) // Discovery may still name it.
+	}
+	return known.builtIn(ctx, c, gk)
+}
+
+func (k *catalogue) nameOf(gk schema.GroupKind) (string, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for name, is := range k.kinds {
+		if is == gk {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// forget forgets a CustomResourceDefinition that is not what it was.
+func (k *catalogue) forget(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.kinds, name)
+}
+
+// isDefined says whether a kind has, or once had, a CustomResourceDefinition.
+func (k *catalogue) isDefined(gk schema.GroupKind) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.defined[gk]
+	return ok
+}
+
+// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known, and forgets those that have gone.
+func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.NamespacedName, group string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for name := range k.kinds {
+		if !slices.Contains(names, types.NamespacedName{Name: name}) {
+			delete(k.kinds, name)
+		}
+	}
+	for _, n := range names {
+		if _, known := k.kinds[n.Name]; known || group == "" || !strings.HasSuffix(n.Name, "."+group) {
+			continue
+		}
+		u, err := c.Read(ctx, watch.Interest{Resource: definitions, NamespacedName: n})
+		if err != nil {
+			return err
+		}
+		if u != nil {
+			k.kinds[n.Name] = kindOf(u)
+			k.defined[kindOf(u)] = struct{}{}
+		}
+	}
+	return nil
+}
+
+func kindOf(u *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, errors.Wrapf(err, "cannot encode CustomResourceDefinition %q", u.GetName())
+	}
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	return d, errors.Wrapf(json.Unmarshal(raw, d), "cannot read CustomResourceDefinition %q", u.GetName())
+}
+func (k *catalogue) builtIn(_ context.Context, _ *target.Cluster, gk schema.GroupKind) (source, error) {
+	return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk)
+}

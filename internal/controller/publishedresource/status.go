@@ -1,0 +1,229 @@
+package publishedresource
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+)
+
+// Reasons of events beside those of conditions.
+const (
+	reasonSchemaPublished event.Reason = "CreatedSchema"
+	reasonSchemaDeleted   event.Reason = "DeletedSchema"
+	reasonExportUpdated   event.Reason = "UpdatedAPIExport"
+	reasonWithdrawn       event.Reason = "WithdrewAPI"
+)
+
+// namedMost is how many consumers the status names.
+const namedMost = 20
+
+// describe records in the status what has been published, and why no more if there is an error.
+func (e *external) describe(o *v1alpha1.PublishedResource, err error) {
+	o.Status.APIExport = e.plan.export
+	if c, ok := e.schemaCondition(err); ok {
+		e.set(o, c)
+	}
+	c, ok := e.exportCondition(o, err)
+	if ok {
+		e.set(o, c)
+	}
+	if ok && err == nil && e.wanted != nil && e.state.schemaOf(e.wanted.resource) == e.wanted.schema {
+		o.Status.ResourceSchemaName = e.wanted.schema
+	}
+}
+
+// schemaCondition returns condition SchemaPublished, and whether there is something to say.
+func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
+	r := reason(err)
+	switch {
+	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonInvalidProjection, r == v1alpha1.ReasonAlreadyPublished:
+		return condition(v1alpha1.TypeSchemaPublished, r, err.Error()), true
+	case e.wanted == nil:
+		return xpv2.Condition{}, false
+	case e.state.hasSchema(e.wanted.schema):
+		return holds(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished), true
+	}
+	return condition(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished, fmt.Sprintf("APIResourceSchema %q does not exist", e.wanted.schema)), true
+}
+
+// exportCondition returns condition ExportUpdated, and whether there is something to say.
+func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xpv2.Condition, bool) {
+	const t = v1alpha1.TypeExportUpdated
+	switch {
+	case e.state.export == nil:
+		return condition(t, v1alpha1.ReasonExportMissing, fmt.Sprintf("APIExport %q does not exist", e.plan.export)), true
+	case e.wanted == nil:
+		if r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok && e.state.schemaOf(r) == o.Status.ResourceSchemaName {
+			return xpv2.Condition{}, false
+		}
+		return condition(t, v1alpha1.ReasonNotUpdated, fmt.Sprintf("APIExport %q does not offer the API", e.plan.export)), true
+	case err != nil:
+		return condition(t, v1alpha1.ReasonNotUpdated, err.Error()), true
+	case e.state.schemaOf(e.wanted.resource) != e.wanted.schema, len(e.unclaimed()) > 0:
+		return condition(t, v1alpha1.ReasonNotUpdated, fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.wanted.schema)), true
+	case kcp.IdentityHash(e.state.export) == "":
+		return condition(t, v1alpha1.ReasonNoIdentity, fmt.Sprintf("kcp has not given APIExport %q an identity", e.plan.export)), true
+	}
+	return holds(t, v1alpha1.ReasonUpdated), true
+}
+
+// unclaimed returns the claims that the APIExport lacks.
+func (e *external) unclaimed() []kcp.Claim {
+	d := kcp.NewDraft("", e.state.export)
+	made := d.Claims()
+	return slices.DeleteFunc(claimsIn(d, e.wanted.claims), func(c kcp.Claim) bool {
+		return slices.ContainsFunc(made, func(has kcp.Claim) bool { return has.Covers(c) })
+	})
+}
+
+// describeConsumers records in the status who uses the API.
+func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *view, consumers []kcp.Consumer) {
+	o.Status.Endpoints = nil
+	for _, url := range v.endpoints {
+		o.Status.Endpoints = append(o.Status.Endpoints, v1alpha1.Endpoint{URL: url})
+	}
+	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(consumers)}
+	o.Status.Claims = claimCounts(consumers)
+	e.set(o, e.endpointsCondition(v))
+	e.set(o, claimsCondition(v, consumers))
+}
+
+// claimCounts counts claims over all consumers, and names those who have not accepted all.
+func claimCounts(consumers []kcp.Consumer) *v1alpha1.ClaimCounts {
+	counts := &v1alpha1.ClaimCounts{}
+	for _, c := range consumers {
+		counts.Accepted += int64(len(c.Accepted))
+		counts.Total += int64(len(c.Accepted) + len(c.Open))
+		if len(c.Open) == 0 || len(counts.Pending) == namedMost {
+			continue
+		}
+		counts.Pending = append(counts.Pending, v1alpha1.PendingClaims{Workspace: c.Name(), Claims: resources(c.Open)})
+	}
+	return counts
+}
+
+func resources(claims []kcp.Claim) []string {
+	var names []string
+	for _, c := range claims {
+		names = append(names, c.GroupResource.String())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// endpointsCondition returns condition EndpointsReady.
+func (e *external) endpointsCondition(v *view) xpv2.Condition {
+	const t = v1alpha1.TypeEndpointsReady
+	switch {
+	case e.state.slice == nil:
+		return condition(t, v1alpha1.ReasonEndpointSliceMissing, fmt.Sprintf("APIExportEndpointSlice %q does not exist", e.plan.slice))
+	case len(v.endpoints) == 0:
+		return condition(t, v1alpha1.ReasonNotBound, fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding", e.plan.export))
+	case len(v.problems) > 0:
+		return condition(t, v1alpha1.ReasonNotServing, strings.Join(v.problems, "; "))
+	}
+	return holds(t, v1alpha1.ReasonServing)
+}
+
+// claimsCondition returns condition ClaimsAccepted. Whoever has bound the APIExport and cannot use the API yet is named, too.
+func claimsCondition(v *view, consumers []kcp.Consumer) xpv2.Condition {
+	const t = v1alpha1.TypeClaimsAccepted
+	var open []string
+	for _, c := range consumers {
+		switch {
+		case len(c.Open) > 0:
+			open = append(open, "workspace "+c.Name()+" has not accepted "+strings.Join(resources(c.Open), ", "))
+		case c.Problem != "":
+			open = append(open, "workspace "+c.Name()+" cannot use the API: "+c.Problem)
+		}
+	}
+	if more := len(open) - namedMost; more > 0 {
+		open = append(open[:namedMost], fmt.Sprintf("and %d more", more))
+	}
+	switch {
+	case len(open) > 0:
+		return condition(t, v1alpha1.ReasonPending, strings.Join(open, "; "))
+	case len(v.problems) > 0:
+		return undecided(t, v1alpha1.ReasonUnknown, "An endpoint does not show the bindings")
+	case len(consumers) == 0:
+		return undecided(t, v1alpha1.ReasonNotBound, "No workspace has bound the APIExport")
+	}
+	return holds(t, v1alpha1.ReasonAccepted)
+}
+
+// judge says whether the API is ready: whether it can be bound, and is served to those who have.
+func (e *external) judge(o *v1alpha1.PublishedResource) {
+	for _, t := range []xpv2.ConditionType{v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated, v1alpha1.TypeEndpointsReady} {
+		c := o.GetCondition(t)
+		if c.Status == corev1.ConditionTrue {
+			continue
+		}
+		ready := xpv2.Unavailable().WithMessage(c.Message)
+		if c.Reason == v1alpha1.ReasonNotBound {
+			ready = xpv2.Available().WithMessage(c.Message)
+		}
+		e.pass.ready = &ready
+		return
+	}
+	ready := xpv2.Available()
+	e.pass.ready = &ready
+}
+
+// set sets a condition, and records an event if it says something else than before.
+func (e *external) set(o *v1alpha1.PublishedResource, c xpv2.Condition) {
+	was := o.GetCondition(c.Type)
+	e.pass.set(o, c)
+	if was.Status == c.Status && was.Reason == c.Reason && (c.Reason != v1alpha1.ReasonPending || was.Message == c.Message) {
+		return
+	}
+	switch {
+	case c.Status == corev1.ConditionTrue:
+		if m, ok := good[c.Type]; ok {
+			e.events.Event(o, event.Normal(event.Reason(c.Type), m))
+		}
+	case !expected(c.Reason):
+		e.events.Event(o, event.Warning(event.Reason(string(c.Type)+string(c.Reason)), errors.New(c.Message)))
+	}
+}
+
+// good says what has happened when a condition begins to hold, if no other event does.
+var good = map[xpv2.ConditionType]string{
+	v1alpha1.TypeEndpointsReady: "All endpoints serve the API",
+	v1alpha1.TypeClaimsAccepted: "All workspaces that have bound the API have accepted its permission claims",
+}
+
+// expected says whether a reason is one of a condition that is about to hold, or that waits for others, of which no event has to tell.
+func expected(r xpv2.ConditionReason) bool {
+	return slices.Contains([]xpv2.ConditionReason{
+		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonNotBound, v1alpha1.ReasonUnknown,
+	}, r)
+}
+
+func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {
+	return xpv2.Condition{Type: t, Status: corev1.ConditionTrue, Reason: r, LastTransitionTime: metav1.Now()}
+}
+
+// condition returns one that does not hold. Messages begin with a capital.
+func condition(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
+	return xpv2.Condition{Type: t, Status: corev1.ConditionFalse, Reason: r, Message: capital(message), LastTransitionTime: metav1.Now()}
+}
+
+func undecided(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
+	return xpv2.Condition{Type: t, Status: corev1.ConditionUnknown, Reason: r, Message: message, LastTransitionTime: metav1.Now()}
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

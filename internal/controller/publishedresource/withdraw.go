@@ -1,0 +1,218 @@
+package publishedresource
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// observeDeleted says whether there is something left to withdraw. It goes by what the PublishedResource has last published: what the
+// source is by now does not matter.
+func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
+	if err := e.look(ctx); err != nil {
+		if errors.Is(err, kcp.ErrNoExport) {
+			return false, nil
+		}
+		return false, err
+	}
+	if e.state.export == nil {
+		return false, nil
+	}
+	change, err := e.withdrawal(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	d := kcp.NewDraft(e.plan.export, e.state.export)
+	err = d.Make(change)
+	return d.Changed(), err
+}
+
+// withdrawal returns the Change by which an APIExport loses what the PublishedResource has added to it, and nobody else needs.
+func (e *external) withdrawal(ctx context.Context, o *v1alpha1.PublishedResource) (kcp.Change, error) {
+	r, ours, err := e.offered(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return func(d *kcp.Draft) error {
+		if ours {
+			if err := d.RemoveResource(r); err != nil {
+				return err
+			}
+		}
+		for _, c := range d.Claims() {
+			if !e.keptBySiblings(ctx, o, c) {
+				if err := d.RemoveClaim(c.GroupResource); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}, nil
+}
+
+// offered returns the resource that the APIExport offers for the PublishedResource, and whether it does: by the schema that is recorded, or
+// by one of the same owner if the PublishedResource was interrupted before it could record that.
+func (e *external) offered(ctx context.Context, o *v1alpha1.PublishedResource) (schema.GroupResource, bool, error) {
+	r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName)
+	name := e.state.schemaOf(r)
+	if !ok || name == "" || name == o.Status.ResourceSchemaName {
+		return r, ok && name != "", nil
+	}
+	s, err := e.cluster.Read(ctx, schemaNamed(name))
+	if err != nil || s == nil {
+		return r, false, err
+	}
+	return r, s.GetLabels()[v1alpha1.LabelKeyAgentName] == e.plan.agent, nil
+}
+
+// Delete withdraws the API from the APIExport once consumers have no objects of it.
+func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
+	o, ok := mg.(*v1alpha1.PublishedResource)
+	if !ok {
+		return managed.ExternalDelete{}, e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
+	}
+	return managed.ExternalDelete{}, e.pass.fail(e.withdraw(ctx, o))
+}
+
+func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) error {
+	r, ours, err := e.offered(ctx, o)
+	if err != nil {
+		return err
+	}
+	if ours {
+		if err := e.awaitConsumers(ctx, o, r); err != nil {
+			return err
+		}
+	}
+	change, err := e.withdrawal(ctx, o)
+	if err != nil {
+		return err
+	}
+	if e.state.export, err = e.writer.Write(ctx, e.exportPlace(), e.state.export, change, e.writing); err != nil {
+		return resourceGone(err)
+	}
+	if !ours {
+		return nil
+	}
+	e.events.Event(o, event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s offers %s no more", e.plan.export, r)))
+	if o.Spec.SchemasRetained() {
+		return nil
+	}
+	return e.deleteSchema(ctx, o, o.Status.ResourceSchemaName)
+}
+
+// resourceGone ignores that there is nothing to withdraw from.
+func resourceGone(err error) error {
+	if errors.Is(err, kcp.ErrNoExport) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The PublishedResource is
+// woken when one goes.
+func (e *external) awaitConsumers(ctx context.Context, o *v1alpha1.PublishedResource, r schema.GroupResource) error {
+	v := e.view(ctx)
+	if len(v.endpoints) == 0 {
+		return nil
+	}
+	version, err := e.storedVersion(ctx, e.state.schemaOf(r))
+	if err != nil {
+		return err
+	}
+	paths, objects := pathsOf(v.bindings), map[string]int{}
+	for _, url := range v.endpoints {
+		list, err := e.listAt(ctx, url, purposeObjects, r.WithVersion(version))
+		if err != nil {
+			return errors.Wrapf(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask")
+		}
+		for _, u := range list {
+			objects[u.GetAnnotations()[kcp.AnnotationCluster]]++
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s", e.plan.export, r, enumerate(objects, paths))
+}
+
+// enumerate says how many objects there are in which workspaces.
+func enumerate(objects map[string]int, paths map[string]string) string {
+	total, where := 0, make([]string, 0, len(objects))
+	for cluster, n := range objects {
+		total += n
+		name := cluster
+		if p, ok := paths[cluster]; ok {
+			name = p
+		}
+		where = append(where, fmt.Sprintf("%d in %s", n, name))
+	}
+	slices.Sort(where)
+	if more := len(where) - namedMost; more > 0 {
+		where = append(where[:namedMost], fmt.Sprintf("and more in %d other workspaces", more))
+	}
+	return fmt.Sprintf("%d: %s", total, strings.Join(where, ", "))
+}
+
+// pathsOf returns the paths of the workspaces of bindings, by the names of their logical clusters.
+func pathsOf(bindings []*unstructured.Unstructured) map[string]string {
+	paths := map[string]string{}
+	for _, b := range bindings {
+		if p := b.GetAnnotations()[kcp.AnnotationPath]; p != "" {
+			paths[b.GetAnnotations()[kcp.AnnotationCluster]] = p
+		}
+	}
+	return paths
+}
+
+// storedVersion returns the version in which objects of a schema are stored.
+func (e *external) storedVersion(ctx context.Context, name string) (string, error) {
+	s, err := e.cluster.Read(ctx, schemaNamed(name))
+	if err != nil {
+		return "", err
+	}
+	if s == nil {
+		return "", errors.Errorf("cannot tell whether consumers have objects left: APIResourceSchema %q does not exist", name)
+	}
+	versions, _, _ := unstructured.NestedSlice(s.Object, "spec", "versions")
+	for _, v := range versions {
+		if m, ok := v.(map[string]any); ok && m["storage"] == true {
+			version, _ := m["name"].(string)
+			return version, nil
+		}
+	}
+	return "", errors.Errorf("APIResourceSchema %q stores no version", name)
+}
+
+func schemaNamed(name string) watch.Interest {
+	i := watch.Interest{Resource: kcp.Schemas}
+	i.Name = name
+	return i
+}
+
+// deleteSchema deletes a schema that is not used any more.
+func (e *external) deleteSchema(ctx context.Context, o *v1alpha1.PublishedResource, name string) error {
+	err := e.cluster.Resource(kcp.Schemas, "").Delete(ctx, name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return errors.Wrapf(err, "cannot delete APIResourceSchema %q, which retainSchemas: true would keep", name)
+	}
+	e.events.Event(o, event.Normal(reasonSchemaDeleted, "Deleted APIResourceSchema "+name))
+	return nil
+}

@@ -1,0 +1,78 @@
+package scope
+
+import (
+	"context"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// A Publisher is how PublishedResources, of which there is one scope, use ProviderConfigs, of which they may use two.
+type Publisher struct {
+	client client.Client
+	// Configs are the kinds of ProviderConfig they may reference.
+	Configs []Config
+}
+
+// PublishedResources returns how PublishedResources use ProviderConfigs.
+func PublishedResources(c client.Client) Publisher {
+	return Publisher{client: c, Configs: []Config{ClusterScopeConfig()}}
+}
+
+// Key returns the name of the ProviderConfig of a reference, as Config.Key makes it.
+func (Publisher) Key(ref xpv2.Reference) string {
+	return configKey(pcv1alpha1.ProviderConfigGroupVersionKind, "", ref.Name)
+}
+
+// Config returns what the ProviderConfig of a reference says. The cause of its error is ErrNoConfig if there is none.
+func (p Publisher) Config(ctx context.Context, ref xpv2.Reference) (commonv1.Connection, error) {
+	pc := &pcv1alpha1.ProviderConfig{}
+	err := get(ctx, p.client, types.NamespacedName{Name: ref.Name}, pc)
+	return commonv1.Connection{Spec: &pc.Spec}, err
+}
+
+// serviceUse is appended to the name of the record of use of a service cluster's ProviderConfig.
+const serviceUse = "-service-cluster"
+
+// Track records that a PublishedResource uses its ProviderConfigs.
+func (p Publisher) Track(ctx context.Context, mg *publishedv1alpha1.PublishedResource) error {
+	if r := mg.Spec.ProviderConfigReference; r != nil {
+		if err := p.record(ctx, mg, *r, ""); err != nil {
+			return err
+		}
+	}
+	if r := mg.Spec.ServiceClusterConfigReference; r != nil {
+		return p.record(ctx, mg, *r, serviceUse)
+	}
+	return p.unrecord(ctx, mg)
+}
+
+func (p Publisher) record(ctx context.Context, mg *publishedv1alpha1.PublishedResource, ref xpv2.Reference, suffix string) error {
+	u := &pcv1alpha1.ProviderConfigUsage{}
+	u.SetLabels(map[string]string{xpv2.LabelKeyProviderName: ref.Name})
+	u.ProviderConfigReference = ref
+	u.ResourceReference = describe(u, mg, publishedv1alpha1.PublishedResourceGroupVersionKind)
+	u.SetName(u.GetName() + suffix)
+	return trackUse(ctx, p.client, u, func(current runtime.Object) bool {
+		was, ok := current.(*pcv1alpha1.ProviderConfigUsage)
+		return ok && was.ProviderConfigReference.Name != ref.Name
+	})
+}
+
+// unrecord removes the record of use of a service cluster's ProviderConfig, if there is one.
+func (p Publisher) unrecord(ctx context.Context, mg *publishedv1alpha1.PublishedResource) error {
+	u := &pcv1alpha1.ProviderConfigUsage{}
+	err := p.client.Get(ctx, types.NamespacedName{Name: string(mg.GetUID()) + serviceUse}, u)
+	if err == nil && metav1.IsControlledBy(u, mg) {
+		err = p.client.Delete(ctx, u)
+	}
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot remove the record of use of the service cluster's ProviderConfig")
+}
