@@ -83,11 +83,9 @@ func TestEvolve(t *testing.T) {
 	hat.Object["spec"].(map[string]any)["feather"] = "blue"
 	kube.Eventually(t, soon, "a consumer can use the new field", func() (bool, string) {
 		u := hat.DeepCopy()
-		err := client.IgnoreAlreadyExists(kcp.Client(t, consumer).Create(t.Context(), u))
-		if err == nil {
-			u.Object["spec"] = hat.Object["spec"]
-			err = kcp.Client(t, consumer).Update(t.Context(), u)
-		}
+		u.SetGenerateName("bowler-")
+		u.SetName("")
+		err := kcp.Client(t, consumer).Create(t.Context(), u)
 		spec, _ := u.Object["spec"].(map[string]any)
 		return err == nil && spec["feather"] == "blue", "not yet"
 	})

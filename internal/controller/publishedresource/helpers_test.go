@@ -101,7 +101,7 @@ func definition(group, plural string, fields ...string) *apiextensionsv1.CustomR
 	for _, f := range append(fields, "size") {
 		properties[f] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	}
-	kind := strings.ToUpper(plural[:1]) + plural[1:len(plural)-1]
+	kind := kindOf(plural)
 	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
 	d.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: group, Scope: apiextensionsv1.NamespaceScoped,
@@ -211,3 +211,6 @@ func setConfig(t *testing.T, c client.Client, name, ns string, k *commonv1.KCPCo
 		return true, ""
 	})
 }
+
+// kindOf returns the kind of a plural that ends in s.
+func kindOf(plural string) string { return strings.ToUpper(plural[:1]) + plural[1:len(plural)-1] }

@@ -25,7 +25,7 @@ const soon = 30 * time.Second
 
 var (
 	local      kube.Server
-	workspaces kcp.Server
+	workspaces = kcp.Server{Audited: true}
 )
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }

@@ -185,6 +185,3 @@ func decode(u *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefini
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	return d, errors.Wrapf(json.Unmarshal(raw, d), "cannot read CustomResourceDefinition %q", u.GetName())
 }
-func (k *catalogue) builtIn(_ context.Context, _ *target.Cluster, gk schema.GroupKind) (source, error) {
-	return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk)
-}

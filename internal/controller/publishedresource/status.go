@@ -50,7 +50,9 @@ func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
 	case e.wanted == nil:
 		return xpv2.Condition{}, false
 	case e.state.hasSchema(e.wanted.schema):
-		return holds(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished), true
+		c := holds(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished)
+		c.Message = e.wanted.notes
+		return c, true
 	}
 	return condition(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished, fmt.Sprintf("APIResourceSchema %q does not exist", e.wanted.schema)), true
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +32,7 @@ type projected struct {
 	schema   string // name of the schema
 	resource schema.GroupResource
 	kind     schema.GroupVersionKind // in the version that is stored
+	notes    string                  // what of the source is not published as it is, empty if all is
 }
 
 // projections remembers what specs make of sources: to project a large API takes longer than all else.
@@ -62,15 +63,13 @@ func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, e
 	if ok && known.of == of {
 		return known.got, nil
 	}
-	ars, err := project(o, s)
+	full, err := project(o, s)
 	if err != nil {
 		return projected{}, err
 	}
-	got := projected{schema: ars.GetName(), resource: schema.GroupResource{Group: ars.Spec.Group, Resource: ars.Spec.Names.Plural}}
-	for _, v := range ars.Spec.Versions {
-		if v.Storage {
-			got.kind = schema.GroupVersionKind{Group: ars.Spec.Group, Version: v.Name, Kind: ars.Spec.Names.Kind}
-		}
+	got := projected{resource: full.Resource(), kind: full.Kind(), notes: notesOf(full)}
+	if got.schema, err = full.SchemaName(); err != nil {
+		return projected{}, err
 	}
 	p.mu.Lock()
 	p.of[o.GetName()] = projectionOf{of: of, got: got}
@@ -78,12 +77,30 @@ func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, e
 	return got, nil
 }
 
-func project(o *v1alpha1.PublishedResource, s source) (*apisv1alpha1.APIResourceSchema, error) {
-	ars, err := projection.Project(s.definition, &o.Spec)
-	if err != nil {
+func project(o *v1alpha1.PublishedResource, s source) (*projection.Projection, error) {
+	p, err := projection.Project(s.definition, &o.Spec)
+	if err != nil && projection.ReasonOf(err) != "" {
 		return nil, errors.Wrap(errInvalidProjection, err.Error())
 	}
-	return ars, nil
+	return p, errors.Wrap(err, "cannot project the API")
+}
+
+// notesMost is how long notes may be in a condition.
+const notesMost = 1024
+
+func notesOf(p *projection.Projection) string {
+	var notes []string
+	if len(p.Skipped) > 0 {
+		notes = append(notes, "Not published: "+strings.Join(p.Skipped, "; "))
+	}
+	if len(p.Repairs) > 0 {
+		notes = append(notes, "Changed so that kcp accepts it: "+strings.Join(p.Repairs, "; "))
+	}
+	all := strings.Join(notes, ". ")
+	if len(all) > notesMost {
+		all = strings.ToValidUTF8(all[:notesMost], "") + " …"
+	}
+	return all
 }
 
 // want finds out what is to be published.
@@ -151,29 +168,20 @@ func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) 
 
 // buildSchema returns the schema as it is created.
 func (e *external) buildSchema(o *v1alpha1.PublishedResource, src source) (*unstructured.Unstructured, error) {
-	ars, err := project(o, src)
+	p, err := project(o, src)
 	if err != nil {
 		return nil, err
 	}
-	ars.SetLabels(with(ars.GetLabels(), v1alpha1.LabelKeyAgentName, e.plan.agent))
-	ars.SetAnnotations(with(with(ars.GetAnnotations(), v1alpha1.AnnotationKeyAgentName, e.plan.agent),
-		v1alpha1.AnnotationKeySourceGeneration, strconv.FormatInt(src.definition.GetGeneration(), 10)))
+	ars, err := p.Schema(e.plan.agent)
+	if err != nil {
+		return nil, err
+	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ars)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode APIResourceSchema")
 	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(apisv1alpha1.SchemeGroupVersion.WithKind("APIResourceSchema"))
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
-	return u, nil
-}
-
-func with(m map[string]string, key, value string) map[string]string {
-	if m == nil {
-		m = map[string]string{}
-	}
-	m[key] = value
-	return m
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: content}, nil
 }
 
 // change returns what the PublishedResource wants of the APIExport.

@@ -35,6 +35,12 @@ const (
 // of the controllers can be changed.
 func Start(t testing.TB, cfg *rest.Config, change ...func(*object.Options)) {
 	t.Helper()
+	StartUntil(t, context.Background(), cfg, change...)
+}
+
+// StartUntil is Start until a context ends. The function it returns waits for that.
+func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...func(*object.Options)) (wait func()) { //nolint:revive // Like Start.
+	t.Helper()
 	cfg.QPS = -1
 	mgr, err := newManager(cfg)
 	if err != nil {
@@ -58,11 +64,15 @@ func Start(t testing.TB, cfg *rest.Config, change ...func(*object.Options)) {
 	if err := controller.Setup(mgr, o); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
 	go func() {
-		if err := mgr.Start(context.Background()); err != nil {
+		defer close(ended)
+		defer registry.Close()
+		if err := mgr.Start(ctx); err != nil && ctx.Err() == nil {
 			panic(err) // The test that started it may be over.
 		}
 	}()
+	return func() { <-ended }
 }
 
 func newManager(cfg *rest.Config) (ctrl.Manager, error) {

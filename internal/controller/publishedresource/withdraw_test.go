@@ -1,0 +1,188 @@
+package publishedresource_test
+
+import (
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// awaitGone waits until a PublishedResource is gone.
+func awaitGone(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), describe(o)
+	})
+}
+
+// TestOrphan shows that a deleted PublishedResource leaves everything in kcp as it is, unless something else is asked for.
+func TestOrphan(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	before := s.export(t)
+	if err := s.c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, s.c, o)
+	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("APIExport must stay as it is: %v became %v", before.Spec, after.Spec)
+	}
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: schemaOf(before, "hats")}, &apisv1alpha1.APIResourceSchema{}); err != nil {
+		t.Errorf("schema must stay: %v", err)
+	}
+}
+
+// TestWithdraw shows that a PublishedResource with deletionPolicy Delete waits until consumers have no objects left, says how many there are
+// and where, and then takes from the APIExport what it has added and nobody else needs.
+func TestWithdraw(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	define(t, s.c, definition(s.group, "coats"))
+	s.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"}}}
+	})
+	hats, coats := s.published("hats", "Hat"), s.published("coats", "Coat")
+	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
+		o.Spec.DeletionPolicy = xpv2.DeletionDelete
+		create(t, s.c, o)
+		awaitPublished(t, s.c, o)
+	}
+	update(t, s.c, hats, func() { hats.Spec.EnableWorkspacePaths = true })
+	await(t, s.c, hats, is(v1alpha1.TypeExportUpdated, ""))
+	path, consumer := workspaces.Workspace(t)
+	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	await(t, s.c, hats, is(v1alpha1.TypeEndpointsReady, ""))
+	kube.Eventually(t, soon, "hats in the workspace", func() (bool, string) {
+		err := kcp.Client(t, consumer).Create(t.Context(), s.object("Hat", "bowler"))
+		return err == nil, "not served yet"
+	})
+	create(t, kcp.Client(t, consumer), s.object("Hat", "top"))
+
+	if err := s.c.Delete(t.Context(), hats); err != nil {
+		t.Fatal(err)
+	}
+	message := await(t, s.c, hats, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft))
+	if want := "2: 2 in " + path; !strings.Contains(message, want) {
+		t.Errorf("want it said that there are %q, got %q", want, message)
+	}
+	if schemaOf(s.export(t), "hats") == "" {
+		t.Fatal("the API must not be withdrawn while consumers have objects")
+	}
+	for _, name := range []string{"bowler", "top"} {
+		if err := kcp.Client(t, consumer).Delete(t.Context(), s.object("Hat", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitGone(t, s.c, hats)
+	e := s.export(t)
+	var claims []string
+	for _, c := range e.Spec.PermissionClaims {
+		claims = append(claims, c.Resource)
+	}
+	if schemaOf(e, "hats") != "" || schemaOf(e, "coats") == "" || strings.Join(claims, " ") != "secrets events" {
+		t.Errorf("want hats withdrawn and coats left, with the claims of a stranger and of coats, got resources %v and claims %v", e.Spec.Resources, claims)
+	}
+	if err := s.c.Delete(t.Context(), coats); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, s.c, coats)
+	if e := s.export(t); len(e.Spec.Resources) != 0 || len(e.Spec.PermissionClaims) != 1 {
+		t.Errorf("want nothing left but what a stranger has added, got %v", e.Spec)
+	}
+}
+
+// TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and those of others are not.
+func TestSchemasGo(t *testing.T) {
+	s := openShop(t)
+	agent := kcp.ServiceAccount(t, s.admin, "gardener", append(kcp.AgentRules(exportName),
+		rbacv1.PolicyRule{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"delete"}},
+		rbacv1.PolicyRule{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"list"}})...)
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	o.Spec.RetainSchemas = new(false)
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	first := s.awaitSchema(t, "hats", "")
+	foreign, used := "v1.hats."+s.group, "v2.hats."+s.group
+	s.create(t, kcp.Schema(foreign, s.group, "hats", "Hat"), kcp.Schema(used, s.group, "hats", "Hat"))
+	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: "other.example.com"}}
+	other.Spec.Resources = []apisv1alpha2.ResourceSchema{{
+		Group: s.group, Name: "hats", Schema: used, Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	}}
+	s.create(t, other)
+	_, consumer := workspaces.Workspace(t)
+	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+
+	redefine(t, s.c, "hats."+s.group, addBrim)
+	second := s.awaitSchema(t, "hats", first)
+	in := kcp.Client(t, s.admin)
+	kube.Eventually(t, soon, "the first schema to be gone", func() (bool, string) {
+		err := in.Get(t.Context(), types.NamespacedName{Name: first}, &apisv1alpha1.APIResourceSchema{})
+		return apierrors.IsNotFound(err), describe(o)
+	})
+	for _, name := range []string{second, foreign, used} {
+		if err := in.Get(t.Context(), types.NamespacedName{Name: name}, &apisv1alpha1.APIResourceSchema{}); err != nil {
+			t.Errorf("schema %s must stay: %v", name, err)
+		}
+	}
+}
+
+// TestTwoOfOnePlace shows that of two PublishedResources that offer the same resource in one APIExport only the first does, that the other
+// says so, and that it takes over when the first has gone.
+func TestTwoOfOnePlace(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	define(t, s.c, definition(s.group, "caps", "peak"))
+	first := s.published("hats", "Hat")
+	create(t, s.c, first)
+	awaitPublished(t, s.c, first)
+	name := s.awaitSchema(t, "hats", "")
+	second := s.published("caps", "Cap")
+	second.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Hat"}
+	create(t, s.c, second)
+	message := await(t, s.c, second, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonAlreadyPublished), isNot(xpv2.TypeSynced, v1alpha1.ReasonAlreadyPublished))
+	if !strings.Contains(message, first.GetName()) {
+		t.Errorf("want it said who has the resource, got %q", message)
+	}
+	if got := schemaOf(s.export(t), "hats"); got != name {
+		t.Errorf("schema of hats: want %s, got %s", name, got)
+	}
+	if err := s.c.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitSchema(t, "hats", name)
+	awaitPublished(t, s.c, second)
+}
+
+// TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, and that it is published once it can be.
+func TestInvalidSource(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	o.Spec.Resource.Versions = []string{"v7"}
+	create(t, s.c, o)
+	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonInvalidProjection), isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidProjection))
+	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
+		v := d.Spec.Versions[0]
+		v.Name, v.Storage = "v7", false
+		d.Spec.Versions = append(d.Spec.Versions, v)
+	})
+	awaitPublished(t, s.c, o)
+}
