@@ -24,11 +24,11 @@ const user = "provider"
 const soon = 30 * time.Second
 
 var (
-	local      kube.Server
-	workspaces = kcp.Server{Audited: true}
+	local, service kube.Server
+	workspaces     = kcp.Server{Audited: true}
 )
 
-func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &service, &workspaces)) }
 
 var startProvider sync.Once
 

@@ -181,7 +181,9 @@ func TestKilled(t *testing.T) {
 		{
 			name:    "Publish",
 			prepare: func(*testing.T, *stage) {},
-			done:    func(s *stage) func() (bool, string) { return func() (bool, string) { return s.published(t.Context(), 1) } },
+			done: func(s *stage) func() (bool, string) {
+				return func() (bool, string) { return s.published(t.Context(), 1) }
+			},
 		},
 		{
 			name: "Change",
@@ -196,7 +198,9 @@ func TestKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			done: func(s *stage) func() (bool, string) { return func() (bool, string) { return s.published(t.Context(), 2) } },
+			done: func(s *stage) func() (bool, string) {
+				return func() (bool, string) { return s.published(t.Context(), 2) }
+			},
 		},
 		{
 			name: "Withdraw",

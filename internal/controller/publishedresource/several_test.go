@@ -1,0 +1,224 @@
+package publishedresource_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSeveral shows that one provider publishes from several service clusters to several APIExports in several workspaces, each with what the
+// cluster it names has, and that the ProviderConfig of a service cluster stays as long as it is used. Weakness W27.
+func TestSeveral(t *testing.T) {
+	one, two := openShop(t), openShop(t)
+	two.group = one.group
+	define(t, one.c, definition(one.group, "hats", "brim"))
+	define(t, service.Client(t), definition(one.group, "hats", "feather"))
+	elsewhere := local.Namespace(t)
+	create(t, one.c, secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
+		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+
+	here, there, second := one.published("hats", "Hat"), two.published("hats", "Hat"), one.published("more", "Hat")
+	there.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+	second.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+	second.Spec.APIExport = &commonv1.APIExport{Name: "second.example.com", Create: new(true)}
+	// The least rights do not reach a second APIExport.
+	setSecret(t, one.c, one.config, kube.Kubeconfig(t, one.admin))
+	create(t, one.c, here, there, second)
+	for _, o := range []*v1alpha1.PublishedResource{here, there, second} {
+		awaitPublished(t, one.c, o)
+	}
+	for _, tc := range []struct {
+		s     shop
+		o     *v1alpha1.PublishedResource
+		field string
+	}{{one, here, "brim"}, {two, there, "feather"}, {one, second, "feather"}} {
+		ars := &apisv1alpha1.APIResourceSchema{}
+		if err := kcp.Client(t, tc.s.admin).Get(t.Context(), types.NamespacedName{Name: tc.o.Status.ResourceSchemaName}, ars); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(ars.Spec.Versions[0].Schema.Raw), tc.field) {
+			t.Errorf("%s: want a schema with field %s, got %s", tc.o.GetName(), tc.field, ars.Spec.Versions[0].Schema.Raw)
+		}
+	}
+
+	// A change of the other cluster is followed, and its ProviderConfig is in use.
+	redefine(t, service.Client(t), "hats."+one.group, addBrim)
+	two.awaitSchema(t, "hats", there.Status.ResourceSchemaName)
+	pc := &pcv1alpha1.ProviderConfig{}
+	kube.Eventually(t, soon, "two users", func() (bool, string) {
+		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
+		return err == nil && pc.Status.Users == 2, describe(there)
+	})
+	if err := one.c.Delete(t.Context(), pc); err != nil {
+		t.Fatal(err)
+	}
+	update(t, one.c, second, func() { second.Spec.ServiceClusterConfigReference = nil })
+	kube.Eventually(t, soon, "one user", func() (bool, string) {
+		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
+		return err == nil && pc.Status.Users == 1, "more"
+	})
+	update(t, one.c, there, func() { there.Spec.ServiceClusterConfigReference = nil })
+	kube.Eventually(t, soon, "the ProviderConfig to be gone", func() (bool, string) {
+		return apierrors.IsNotFound(one.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)), "it is there"
+	})
+}
+
+// TestUnreachableServiceCluster shows that a service cluster which does not answer is reported as such, and that nothing is withdrawn.
+func TestUnreachableServiceCluster(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	before := s.export(t)
+	cfg := service.Config()
+	cfg.Host = "https://" + kube.Refused(t)
+	elsewhere := local.Namespace(t)
+	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)), build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	update(t, s.c, o, func() { o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere} })
+	message := await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
+	if !strings.Contains(message, elsewhere) {
+		t.Errorf("want it said which cluster does not answer, got %q", message)
+	}
+	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
+		t.Error("APIExport must stay as it is")
+	}
+}
+
+// TestObserveOnly shows that a PublishedResource that may only look changes nothing, and says what is missing.
+func TestObserveOnly(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
+	create(t, s.c, o)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonResourceMissing), isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished))
+	if e := s.export(t); len(e.Spec.Resources) != 0 {
+		t.Errorf("want nothing published, got %v", e.Spec.Resources)
+	}
+	update(t, s.c, o, func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll} })
+	awaitPublished(t, s.c, o)
+}
+
+// TestBuiltIn shows that an API without a CustomResourceDefinition can be published, under another group as kcp wants it.
+func TestBuiltIn(t *testing.T) {
+	s := openShop(t)
+	o := s.published("deployments", "Deployment")
+	o.Spec.Resource.APIGroup = "apps"
+	o.Spec.Projection = &v1alpha1.ResourceProjection{Group: s.group, Kind: "Workload"}
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	_, consumer := workspaces.Workspace(t)
+	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	w := s.object("Workload", "web")
+	if err := unstructured.SetNestedField(w.Object, int64(3), "spec", "replicas"); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "a Workload in the workspace", func() (bool, string) {
+		u := w.DeepCopy()
+		delete(u.Object["spec"].(map[string]any), "size")
+		_ = unstructured.SetNestedMap(u.Object, map[string]any{"app": "web"}, "spec", "selector", "matchLabels")
+		_ = unstructured.SetNestedField(u.Object, "web", "spec", "template", "metadata", "name")
+		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "web", "image": "web"}}, "spec", "template", "spec", "containers")
+		err := kcp.Client(t, consumer).Create(t.Context(), u)
+		if err != nil {
+			return false, err.Error()
+		}
+		return true, ""
+	})
+}
+
+// TestNarrowClaims shows that claims can ask for no more than is needed, beside claims that were written in v1alpha2 by others.
+func TestNarrowClaims(t *testing.T) {
+	s := openShop(t)
+	setConfig(t, s.c, s.config, s.config, &commonv1.KCPConnection{
+		AgentName: "hatter", APIExport: &commonv1.APIExport{Name: exportName, ClaimVerbs: commonv1.ClaimVerbsNeeded},
+	})
+	s.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{
+			{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"get"}},
+		}
+	})
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	o.Spec.Related = []v1alpha1.RelatedResource{{
+		Identifier: "settings", Origin: v1alpha1.OriginKCP, Kind: "ConfigMap",
+		Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+			Reference: &v1alpha1.FieldReference{Path: "spec.size"},
+		}},
+	}}
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	got := map[string][]string{}
+	for _, c := range s.export(t).Spec.PermissionClaims {
+		slices.Sort(c.Verbs)
+		got[c.Resource] = c.Verbs
+	}
+	want := map[string][]string{
+		"configmaps": {"get", "list", "patch", "update", "watch"},
+		"events":     {"create", "patch", "update"},
+		"namespaces": {"create", "get", "list", "watch"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("verbs of claims: -want, +got:\n%s", diff)
+	}
+	old := &apisv1alpha1.APIExport{}
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, old); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range old.Spec.PermissionClaims {
+		if !c.All {
+			t.Errorf("claim to %s is void to clients of v1alpha1", c.Resource)
+		}
+	}
+}
+
+// TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one, and that the consumers
+// who must accept it are named with it.
+func TestIdentity(t *testing.T) {
+	s, other := openShop(t), openShop(t)
+	other.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
+	other.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.Resources = []apisv1alpha2.ResourceSchema{{
+			Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
+			Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+		}}
+	})
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	o.Spec.Related = []v1alpha1.RelatedResource{{
+		Identifier: "boat", Origin: v1alpha1.OriginKCP, Group: "other.example.com", Version: "v1", Resource: "boats",
+		Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+			Reference: &v1alpha1.FieldReference{Path: "spec.size"},
+		}},
+	}}
+	create(t, s.c, o)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, ""))
+	kube.Eventually(t, soon, "the identity of the other APIExport", func() (bool, string) {
+		return other.export(t).Status.IdentityHash != "", "none"
+	})
+	hash := other.export(t).Status.IdentityHash
+	update(t, s.c, o, func() { o.Spec.Related[0].IdentityHash = hash })
+	awaitPublished(t, s.c, o)
+	claims := s.export(t).Spec.PermissionClaims
+	i := slices.IndexFunc(claims, func(c apisv1alpha2.PermissionClaim) bool { return c.Resource == "boats" })
+	if i < 0 || claims[i].IdentityHash != hash {
+		t.Errorf("claims: want one to boats with identity %s, got %v", hash, claims)
+	}
+}
