@@ -4,6 +4,7 @@ package workspace_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,11 +32,21 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
 
+var startProvider sync.Once
+
+// provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
+func provide(t *testing.T) client.Client {
+	t.Helper()
+	startProvider.Do(func() {
+		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+		provider.Start(t, local.User(t, "provider", "system:masters"))
+	})
+	return local.Client(t, apis.AddToScheme)
+}
+
 // TestWorkspacePath shows that one kubeconfig and a workspace path each reach different workspaces, in both scopes.
 func TestWorkspacePath(t *testing.T) {
-	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-	provider.Start(t, local.User(t, "provider", "system:masters"))
-	c := local.Client(t, apis.AddToScheme)
+	c := provide(t)
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			ns := local.Namespace(t)
