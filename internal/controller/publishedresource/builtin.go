@@ -57,7 +57,7 @@ func readBuiltIn(ctx context.Context, d discovery.DiscoveryInterface, gk schema.
 		return source{}, errors.Wrapf(errSourceMissing, "cannot find %s", gk)
 	}
 	if err != nil {
-		return source{}, errors.Wrap(errInvalidProjection, err.Error())
+		return source{}, errors.Wrapf(err, "cannot read the definition of %s", gk)
 	}
 	return source{definition: crd, state: "built in, as of " + metav1.Now().String()}, nil
 }

@@ -42,7 +42,11 @@ func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedRe
 		e.judge(o)
 		return nil
 	}
-	consumers, err := kcp.ConsumersOf(v.bindings, r, e.claimed())
+	claims, err := e.claimed(o)
+	if err != nil {
+		return err
+	}
+	consumers, err := kcp.ConsumersOf(v.bindings, r, claims)
 	if err != nil {
 		return err
 	}
@@ -61,11 +65,12 @@ func (e *external) published(o *v1alpha1.PublishedResource) (schema.GroupResourc
 }
 
 // claimed returns the claims that consumers are asked to accept for the API.
-func (e *external) claimed() []kcp.Claim {
-	if e.wanted == nil || e.state.export == nil {
-		return nil
+func (e *external) claimed(o *v1alpha1.PublishedResource) ([]kcp.Claim, error) {
+	if e.state.export == nil {
+		return nil, nil
 	}
-	return claimsIn(kcp.NewDraft("", e.state.export), e.wanted.claims)
+	all, err := claimsOf(&o.Spec, e.plan.verbs)
+	return claimsIn(kcp.NewDraft("", e.state.export), all), err
 }
 
 // view looks through all endpoints.

@@ -134,7 +134,7 @@ func (e *external) createSchema(ctx context.Context, o *v1alpha1.PublishedResour
 	switch {
 	case apierrors.IsAlreadyExists(err):
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		err = errors.Wrapf(errInvalidProjection, "kcp refuses schema %q: %v", e.wanted.schema, err)
+		err = errors.Wrapf(errRefusedSchema, "cannot create APIResourceSchema %q: %v", e.wanted.schema, err)
 		e.describe(o, err)
 		return err
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -98,11 +99,14 @@ var errConsumersLeft = errors.New("waiting for consumers to delete their objects
 // errTaken is the cause of the error if another PublishedResource has the place of this one.
 var errTaken = errors.New("another PublishedResource publishes the resource")
 
-// errInvalidProjection is the cause of errors that only a change of the source or of the projection can cure.
-var errInvalidProjection = errors.New("cannot project the API")
+// errRefusedSchema is the cause of the error if kcp refuses a schema, which only a change of the source or of the projection can cure.
+var errRefusedSchema = errors.New("kcp refuses the schema")
 
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
 func reason(err error) xpv2.ConditionReason {
+	if r := projection.ReasonOf(err); r != "" {
+		return xpv2.ConditionReason(r)
+	}
 	for _, r := range []struct {
 		is     func(error) bool
 		reason xpv2.ConditionReason
@@ -112,7 +116,7 @@ func reason(err error) xpv2.ConditionReason {
 		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft},
 		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished},
 		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing},
-		{causedBy(errInvalidProjection), v1alpha1.ReasonInvalidProjection},
+		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema)},
 		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing},
 		{target.IsUnreachable, commonv1.ReasonTargetUnreachable},
 		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection},
@@ -139,7 +143,10 @@ func isWoken(err error) bool {
 	if err == nil || apierrors.IsForbidden(err) {
 		return false
 	}
-	for _, cause := range []error{errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errInvalidProjection, kcp.ErrNoExport, scope.ErrNoConfig} {
+	if projection.ReasonOf(err) != "" {
+		return true
+	}
+	for _, cause := range []error{errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, kcp.ErrNoExport, scope.ErrNoConfig} {
 		if errors.Is(err, cause) {
 			return true
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
 // Reasons of events beside those of conditions.
@@ -45,7 +46,7 @@ func (e *external) describe(o *v1alpha1.PublishedResource, err error) {
 func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
 	r := reason(err)
 	switch {
-	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonInvalidProjection, r == v1alpha1.ReasonAlreadyPublished:
+	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(err, errRefusedSchema), projection.ReasonOf(err) != "":
 		return condition(v1alpha1.TypeSchemaPublished, r, err.Error()), true
 	case e.wanted == nil:
 		return xpv2.Condition{}, false

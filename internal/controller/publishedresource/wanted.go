@@ -79,9 +79,6 @@ func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, e
 
 func project(o *v1alpha1.PublishedResource, s source) (*projection.Projection, error) {
 	p, err := projection.Project(s.definition, &o.Spec)
-	if err != nil && projection.ReasonOf(err) != "" {
-		return nil, errors.Wrap(errInvalidProjection, err.Error())
-	}
 	return p, errors.Wrap(err, "cannot project the API")
 }
 

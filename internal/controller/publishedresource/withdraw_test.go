@@ -178,7 +178,7 @@ func TestInvalidSource(t *testing.T) {
 	o := s.published("hats", "Hat")
 	o.Spec.Resource.Versions = []string{"v7"}
 	create(t, s.c, o)
-	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonInvalidProjection), isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidProjection))
+	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, "NotServed"), isNot(xpv2.TypeSynced, "NotServed"))
 	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
 		v := d.Spec.Versions[0]
 		v.Name, v.Storage = "v7", false

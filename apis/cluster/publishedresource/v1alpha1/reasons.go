@@ -4,7 +4,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
-// Reasons of condition SchemaPublished.
+// Reasons of condition SchemaPublished, beside those for which an API cannot be projected: see package projection.
 const (
 	// ReasonPublished means that kcp has the schema of the API as it is now.
 	ReasonPublished xpv2.ConditionReason = "Published"
@@ -12,8 +12,6 @@ const (
 	ReasonNotPublished xpv2.ConditionReason = "NotPublished"
 	// ReasonSourceMissing means that the service cluster does not have the API. What is published stays as it is.
 	ReasonSourceMissing xpv2.ConditionReason = "SourceMissing"
-	// ReasonInvalidProjection means that kcp cannot have the API as it is to be projected.
-	ReasonInvalidProjection xpv2.ConditionReason = "InvalidProjection"
 	// ReasonAlreadyPublished means that another PublishedResource offers the same resource in the same APIExport.
 	ReasonAlreadyPublished xpv2.ConditionReason = "AlreadyPublished"
 )

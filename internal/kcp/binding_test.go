@@ -1,0 +1,108 @@
+package kcp_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+)
+
+// bindingOf returns an APIBinding in a logical cluster, which has bound the resources and accepted the claims that are given.
+func bindingOf(cluster, path string, bound, claims []any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"permissionClaims": claims}, "status": map[string]any{"boundResources": bound},
+	}}
+	u.SetName("shop")
+	u.SetAnnotations(map[string]string{kcp.AnnotationCluster: cluster, kcp.AnnotationPath: path})
+	return u
+}
+
+func boundBy(schemaName string) map[string]any {
+	return map[string]any{"group": group, "resource": "hats", "schema": map[string]any{"name": schemaName, "UID": "1", "identityHash": "2"}}
+}
+
+func decided(state, resource string, verbs ...any) map[string]any {
+	return map[string]any{"resource": resource, "verbs": verbs, "state": state, "selector": map[string]any{"matchAll": true}}
+}
+
+func TestConsumersOf(t *testing.T) {
+	hats := schema.GroupResource{Group: group, Resource: "hats"}
+	all := kcp.Claim{GroupResource: schema.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
+	some := kcp.Claim{GroupResource: schema.GroupResource{Resource: "events"}, Verbs: []string{"get", "list"}}
+	foreign := all
+	foreign.IdentityHash = "abc"
+	conflict := bindingOf("c1", "root:a", nil, nil)
+	conflict.Object["status"] = map[string]any{"conditions": []any{
+		map[string]any{"type": "APIExportValid", "status": "True"},
+		map[string]any{"type": "BindingUpToDate", "status": "False", "reason": "NamingConflicts", "message": "naming conflict"},
+	}}
+	type args struct {
+		bindings []*unstructured.Unstructured
+		claims   []kcp.Claim
+	}
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   []kcp.Consumer
+	}{
+		"None": {reason: "Without bindings there are no consumers."},
+		"Bound": {
+			reason: "Consumers are sorted by their paths, and known by their logical clusters if these are not there.",
+			args: args{bindings: []*unstructured.Unstructured{
+				bindingOf("c2", "root:b", []any{boundBy("v1")}, nil), bindingOf("c3", "", []any{boundBy("v1")}, nil), bindingOf("c1", "root:a", nil, nil),
+			}},
+			want: []kcp.Consumer{{Cluster: "c3", Bound: true}, {Cluster: "c1", Path: "root:a"}, {Cluster: "c2", Path: "root:b", Bound: true}},
+		},
+		"Twice": {
+			reason: "A workspace that binds twice is one consumer, and what it can use counts.",
+			args: args{bindings: []*unstructured.Unstructured{
+				bindingOf("c1", "root:a", nil, nil), bindingOf("c1", "root:a", []any{boundBy("v1")}, nil), bindingOf("c1", "root:a", nil, nil),
+			}},
+			want: []kcp.Consumer{{Cluster: "c1", Path: "root:a", Bound: true}},
+		},
+		"Conflict": {
+			reason: "Why a consumer cannot use a resource is what kcp says.",
+			args:   args{bindings: []*unstructured.Unstructured{conflict}},
+			want:   []kcp.Consumer{{Cluster: "c1", Path: "root:a", Problem: "naming conflict"}},
+		},
+		"Accepted": {
+			reason: "A claim is accepted with all its verbs, or with any.",
+			args: args{claims: []kcp.Claim{some}, bindings: []*unstructured.Unstructured{
+				bindingOf("c1", "root:a", []any{boundBy("v1")}, []any{decided("Accepted", "events", "list", "get")}),
+				bindingOf("c2", "root:b", []any{boundBy("v1")}, []any{decided("Accepted", "events", "*")}),
+			}},
+			want: []kcp.Consumer{
+				{Cluster: "c1", Path: "root:a", Bound: true, Accepted: []kcp.Claim{some}},
+				{Cluster: "c2", Path: "root:b", Bound: true, Accepted: []kcp.Claim{some}},
+			},
+		},
+		"Open": {
+			reason: "A claim that is rejected, accepted with less, or of another identity is not accepted: kcp compares verbs literally.",
+			args: args{claims: []kcp.Claim{all, foreign}, bindings: []*unstructured.Unstructured{
+				bindingOf("c1", "root:a", []any{boundBy("v1")}, []any{decided("Rejected", "events", "*")}),
+				bindingOf("c2", "root:b", []any{boundBy("v1")}, []any{decided("Accepted", "events", "get", "list")}),
+				bindingOf("c3", "root:c", []any{boundBy("v1")}, []any{decided("Accepted", "events", "*")}),
+			}},
+			want: []kcp.Consumer{
+				{Cluster: "c1", Path: "root:a", Bound: true, Open: []kcp.Claim{all, foreign}},
+				{Cluster: "c2", Path: "root:b", Bound: true, Open: []kcp.Claim{all, foreign}},
+				{Cluster: "c3", Path: "root:c", Bound: true, Accepted: []kcp.Claim{all}, Open: []kcp.Claim{foreign}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := kcp.ConsumersOf(tc.args.bindings, hats, tc.args.claims)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s\nConsumersOf: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
