@@ -1,0 +1,131 @@
+package kcp_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+)
+
+// exportOf returns an APIExport with fields of its spec, and the list of claims that were added.
+func exportOf(added string, spec map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	u.SetName("shop")
+	if added != "" {
+		u.SetAnnotations(map[string]string{kcp.AnnotationAddedClaims: added})
+	}
+	return u
+}
+
+func TestMake(t *testing.T) {
+	hats := schema.GroupResource{Group: group, Resource: "hats"}
+	boats := schema.GroupResource{Group: "other.example.com", Resource: "boats"}
+	claimed := map[string]any{"permissionClaims": []any{
+		map[string]any{"group": boats.Group, "resource": boats.Resource, "identityHash": "old", "verbs": []any{"*"}},
+	}}
+	claim := func(kept bool) kcp.Change {
+		return func(d *kcp.Draft) error {
+			return d.AddClaim(kcp.Claim{GroupResource: boats, IdentityHash: "new", Verbs: []string{"*"}}, func(kcp.Claim) bool { return kept })
+		}
+	}
+	type args struct {
+		base   *unstructured.Unstructured
+		change kcp.Change
+	}
+	type want struct {
+		changed bool
+		err     error
+	}
+	cases := map[string]struct {
+		reason string
+		args   args
+		want   want
+	}{
+		"Nothing": {
+			reason: "What changes nothing needs not be written.",
+			args:   args{base: exportOf("", map[string]any{}), change: func(*kcp.Draft) error { return nil }},
+		},
+		"New": {
+			reason: "An APIExport that does not exist is written whatever it holds.",
+			args:   args{change: func(*kcp.Draft) error { return nil }},
+			want:   want{changed: true},
+		},
+		"Virtual": {
+			reason: "A resource of virtual storage is not ours to replace, and whoever fails changes nothing.",
+			args: args{
+				base: exportOf("", map[string]any{"resources": []any{map[string]any{
+					"group": group, "name": "hats", "schema": "v1.hats." + group, "storage": map[string]any{"virtual": map[string]any{}},
+				}}}),
+				change: func(d *kcp.Draft) error {
+					d.SetAnnotation("a", "b")
+					return d.SetSchema(hats, "v2.hats."+group)
+				},
+			},
+			want: want{err: cmpopts.AnyError},
+		},
+		"IdentityOfStranger": {
+			reason: "An APIExport claims a resource with one identity, and a stranger's is not changed.",
+			args:   args{base: exportOf("", claimed), change: claim(false)},
+			want:   want{err: cmpopts.AnyError},
+		},
+		"IdentityKept": {
+			reason: "Nor is one that another of us needs.",
+			args:   args{base: exportOf(boats.String(), claimed), change: claim(true)},
+			want:   want{err: cmpopts.AnyError},
+		},
+		"IdentityOurs": {
+			reason: "A claim that was added here follows the identity. Weakness W17.",
+			args:   args{base: exportOf(boats.String(), claimed), change: claim(false)},
+			want:   want{changed: true},
+		},
+		"ForeignClaim": {
+			reason: "A claim of a stranger is not taken back.",
+			args:   args{base: exportOf("", claimed), change: func(d *kcp.Draft) error { return d.RemoveClaim(boats) }},
+		},
+		"Policy": {
+			reason: "A policy that is there is left.",
+			args: args{
+				base:   exportOf("", map[string]any{"maximalPermissionPolicy": map[string]any{"local": map[string]any{}}}),
+				change: func(d *kcp.Draft) error { return d.SetLocalPolicy() },
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := kcp.NewDraft("shop", tc.args.base)
+			err := d.Make(tc.args.change)
+			if diff := cmp.Diff(tc.want.err, err, cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s\nMake: -want error, +got error:\n%s", tc.reason, diff)
+			}
+			if got := d.Changed(); got != tc.want.changed {
+				t.Errorf("%s\nChanged: want %t, got %t", tc.reason, tc.want.changed, got)
+			}
+		})
+	}
+}
+
+func TestResourceOf(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		name   string
+		want   schema.GroupResource
+		ok     bool
+	}{
+		"Grouped": {reason: "A group may have dots.", name: "v1.hats.shop.example.com", want: schema.GroupResource{Group: "shop.example.com", Resource: "hats"}, ok: true},
+		"Core":    {reason: "The core group has a name of its own.", name: "v1.pods.core", want: schema.GroupResource{Resource: "pods"}, ok: true},
+		"Short":   {reason: "Without three parts it is no name of a schema.", name: "v1.hats"},
+		"Empty":   {reason: "Nothing is published yet.", name: ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := kcp.ResourceOf(tc.name)
+			if diff := cmp.Diff(tc.want, got); diff != "" || ok != tc.ok {
+				t.Errorf("%s\nResourceOf: ok %t, -want, +got:\n%s", tc.reason, ok, diff)
+			}
+		})
+	}
+}
