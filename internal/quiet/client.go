@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +42,21 @@ func passOf(ctx context.Context) *Pass {
 
 // Last returns the object as the server last gave it, nil if it has not.
 func (p *Pass) Last() client.Object { return p.last }
+
+// Timed returns a condition as it is to be set on the object. One that says what it said before the pass keeps the time of its last
+// transition, although crossplane-runtime has meanwhile set it to something else.
+func (p *Pass) Timed(c xpv2.Condition) xpv2.Condition {
+	last, ok := p.last.(interface {
+		GetCondition(t xpv2.ConditionType) xpv2.Condition
+	})
+	if !ok {
+		return c
+	}
+	if was := last.GetCondition(c.Type); was.Equal(c) {
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	return c
+}
 
 // saw remembers what the server has said about the object.
 func (p *Pass) saw(obj client.Object) {

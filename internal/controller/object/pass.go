@@ -93,16 +93,8 @@ func (p *pass) amend(obj client.Object) {
 	p.set(o, ready.WithObservedGeneration(o.GetGeneration()))
 }
 
-// set sets a condition. One that says what it said before the pass keeps the time of its last transition, although crossplane-runtime
-// has meanwhile set it to something else.
-func (p *pass) set(o Object, c xpv2.Condition) {
-	if last, ok := p.quiet.Last().(Object); ok {
-		if was := last.GetCondition(c.Type); was.Equal(c) {
-			c.LastTransitionTime = was.LastTransitionTime
-		}
-	}
-	o.SetConditions(c)
-}
+// set sets a condition.
+func (p *pass) set(o Object, c xpv2.Condition) { o.SetConditions(p.quiet.Timed(c)) }
 
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
 func reason(err error) xpv2.ConditionReason {

@@ -60,10 +60,7 @@ func TestEvolve(t *testing.T) {
 	if err := kcp.Client(t, s.admin).Update(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
 	_, consumer := workspaces.Workspace(t)
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
@@ -113,10 +110,7 @@ func TestEvolve(t *testing.T) {
 // TestProjectionChanges shows that a change of the PublishedResource has the effect of one of the source.
 func TestProjectionChanges(t *testing.T) {
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
 	update(t, s.c, o, func() { o.Spec.Projection = &v1alpha1.ResourceProjection{ShortNames: []string{"ht"}} })
 	second := s.awaitSchema(t, "hats", first)

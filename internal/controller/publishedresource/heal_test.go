@@ -21,10 +21,7 @@ import (
 // TestStrangerEdits shows that what a stranger takes from an APIExport comes back, and what a stranger adds stays.
 func TestStrangerEdits(t *testing.T) {
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	name := s.awaitSchema(t, "hats", "")
 	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
 	foreign := apisv1alpha2.ResourceSchema{
@@ -70,10 +67,7 @@ func (s *shop) edit(t *testing.T, change func(*apisv1alpha2.APIExport)) {
 // TestSchemaIsDeleted shows that a schema which somebody deletes comes back.
 func TestSchemaIsDeleted(t *testing.T) {
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	was := &apisv1alpha1.APIResourceSchema{}
 	in := kcp.Client(t, s.admin)
 	if err := in.Get(t.Context(), types.NamespacedName{Name: s.awaitSchema(t, "hats", "")}, was); err != nil {
@@ -97,10 +91,7 @@ func TestSchemaIsDeleted(t *testing.T) {
 // a policy if that is asked for.
 func TestExportGoes(t *testing.T) {
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	in := kcp.Client(t, s.admin)
 	if err := in.Delete(t.Context(), s.export(t)); err != nil {
 		t.Fatal(err)
@@ -137,10 +128,7 @@ func secretOf(t *testing.T, ns string, kubeconfig []byte) *corev1.Secret {
 // TestCredentials shows that credentials which stop to work are reported, and that those which replace them are used.
 func TestCredentials(t *testing.T) {
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
 
 	good := &corev1.Secret{}
@@ -172,10 +160,7 @@ func TestKCPIsDown(t *testing.T) {
 	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
 	proxy, cfg := kube.NewProxy(t, kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...))
 	s.connect(t, cfg)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
 
 	proxy.Cut(1 << 20)

@@ -134,6 +134,16 @@ func (s *shop) published(name, kind string) *v1alpha1.PublishedResource {
 	return o
 }
 
+// publishHats defines and publishes Hats.
+func (s *shop) publishHats(t *testing.T) *v1alpha1.PublishedResource {
+	t.Helper()
+	define(t, s.c, definition(s.group, "hats"))
+	o := s.published("hats", "Hat")
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	return o
+}
+
 // create creates resources.
 func create(t *testing.T, c client.Client, objs ...client.Object) {
 	t.Helper()

@@ -81,16 +81,9 @@ func (p *pass) amend(obj client.Object) {
 	}
 }
 
-// set sets a condition. One that says what it said before the pass keeps the time of its last transition, although crossplane-runtime has
-// meanwhile set it to something else.
+// set sets a condition.
 func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
-	c = c.WithObservedGeneration(mg.GetGeneration())
-	if last, ok := p.quiet.Last().(*v1alpha1.PublishedResource); ok {
-		if was := last.GetCondition(c.Type); was.Equal(c) {
-			c.LastTransitionTime = was.LastTransitionTime
-		}
-	}
-	mg.SetConditions(c)
+	mg.SetConditions(p.quiet.Timed(c.WithObservedGeneration(mg.GetGeneration())))
 }
 
 // errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.

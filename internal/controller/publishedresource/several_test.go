@@ -82,10 +82,7 @@ func TestSeveral(t *testing.T) {
 // TestUnreachableServiceCluster shows that a service cluster which does not answer is reported as such, and that nothing is withdrawn.
 func TestUnreachableServiceCluster(t *testing.T) {
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	before := s.export(t)
 	cfg := service.Config()
 	cfg.Host = "https://" + kube.Refused(t)

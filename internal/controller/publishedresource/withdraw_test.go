@@ -31,10 +31,7 @@ func awaitGone(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 // TestOrphan shows that a deleted PublishedResource leaves everything in kcp as it is, unless something else is asked for.
 func TestOrphan(t *testing.T) {
 	s := openShop(t)
-	define(t, s.c, definition(s.group, "hats"))
-	o := s.published("hats", "Hat")
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
+	o := s.publishHats(t)
 	before := s.export(t)
 	if err := s.c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
