@@ -3,7 +3,6 @@ package kcp_test
 import (
 	"os"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -11,9 +10,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	testkcp "github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 )
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 30 * time.Second
 
 var server testkcp.Server
 

@@ -3,6 +3,7 @@ package kcp_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -155,9 +156,7 @@ func merged(a, b map[string]string) map[string]string {
 	if a == nil {
 		a = map[string]string{}
 	}
-	for k, v := range b {
-		a[k] = v
-	}
+	maps.Copy(a, b)
 	return a
 }
 
@@ -176,8 +175,8 @@ func TestClaimsInBothVersions(t *testing.T) {
 	}
 	w := kcp.NewWriter()
 	change := func(d *kcp.Draft) error {
-		maps := kcp.Claim{GroupResource: schema.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}}
-		if err := d.AddClaim(maps, func(kcp.Claim) bool { return false }); err != nil {
+		settings := kcp.Claim{GroupResource: schema.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}}
+		if err := d.AddClaim(settings, func(kcp.Claim) bool { return false }); err != nil {
 			return err
 		}
 		return publish("hats", "v1.hats."+group)(d)

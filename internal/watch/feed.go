@@ -142,7 +142,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		switch {
 		case f.listed() > before || err == nil || ctx.Err() != nil:
 			failures = 0
-		case refused(err) && !(f.key.wildcard && apierrors.IsNotFound(err)):
+		case refused(err) && (!f.key.wildcard || !apierrors.IsNotFound(err)):
 			rest = retryDenied
 			f.deny(err)
 		case failures >= patientRounds:

@@ -55,7 +55,7 @@ func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (
 	}
 	var err error
 	e.wanted, err = e.want(ctx, o)
-	if published := o.Status.ResourceSchemaName != ""; err != nil && !(published && errors.Is(err, errSourceMissing)) {
+	if err != nil && (o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing)) {
 		e.describe(o, err)
 		return managed.ExternalObservation{}, err
 	}

@@ -117,7 +117,7 @@ func claimCounts(consumers []kcp.Consumer) *v1alpha1.ClaimCounts {
 func resources(claims []kcp.Claim) []string {
 	var names []string
 	for _, c := range claims {
-		names = append(names, c.GroupResource.String())
+		names = append(names, c.String())
 	}
 	slices.Sort(names)
 	return names

@@ -94,7 +94,7 @@ func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) 
 		return err
 	}
 	if ours {
-		if err := e.awaitConsumers(ctx, o, r); err != nil {
+		if err := e.awaitConsumers(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func resourceGone(err error) error {
 
 // awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The PublishedResource is
 // woken when one goes.
-func (e *external) awaitConsumers(ctx context.Context, o *v1alpha1.PublishedResource, r schema.GroupResource) error {
+func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) error {
 	v := e.view(ctx)
 	if len(v.endpoints) == 0 {
 		return nil

@@ -2,6 +2,7 @@ package killed_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -67,9 +68,7 @@ func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 		if w.stops(r, false) {
 			panic(http.ErrAbortHandler)
 		}
-		for k, v := range answer.Header() {
-			rw.Header()[k] = v
-		}
+		maps.Copy(rw.Header(), answer.Header())
 		rw.WriteHeader(answer.Code)
 		_, _ = rw.Write(answer.Body.Bytes())
 	}))
