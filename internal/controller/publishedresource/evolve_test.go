@@ -1,6 +1,7 @@
 package publishedresource_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -164,9 +165,11 @@ func TestSourceGoes(t *testing.T) {
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("APIExport must stay as it is while the source is missing")
 	}
-	kube.Eventually(t, soon, "definition is gone", func() (bool, string) {
-		err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, &apiextensionsv1.CustomResourceDefinition{})
-		return apierrors.IsNotFound(err), "it is there"
+	// A server with many definitions takes its time to clear one away.
+	kube.Eventually(t, 4*soon, "definition is gone", func() (bool, string) {
+		d := &apiextensionsv1.CustomResourceDefinition{}
+		err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, d)
+		return apierrors.IsNotFound(err), fmt.Sprintf("finalizers %v, conditions %v", d.Finalizers, d.Status.Conditions)
 	})
 	create(t, s.c, definition(s.group, "hats", "brim"))
 	s.awaitSchema(t, "hats", schemaOf(before, "hats"))
