@@ -12,6 +12,7 @@ import (
 	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
 
 // AddToScheme registers every kind of the provider.
@@ -25,6 +26,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		mcollectionv1alpha1.AddToScheme,
 		mobjectv1alpha1.AddToScheme,
 		mpcv1alpha1.AddToScheme,
+		workloadv1alpha1.AddToScheme,
 	)
 	return b.AddToScheme(s)
 }

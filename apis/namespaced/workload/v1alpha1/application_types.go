@@ -1,0 +1,120 @@
+package v1alpha1
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// KubernetesApplicationSpec is the desired state of a KubernetesApplication.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.clusterSelector) || has(self.clusterRef)",message="one of clusterSelector and clusterRef must be set"
+// +kubebuilder:validation:XValidation:rule="has(self.clusterSelector) == has(oldSelf.clusterSelector)",message="clusterSelector is immutable: delete the application and create it again to move it"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterRef) || has(self.clusterRef)",message="clusterRef is immutable once it is set: delete the application and create it again to move it"
+type KubernetesApplicationSpec struct {
+	// clusterSelector selects, by their labels, the ProviderConfigs in the namespace of the application and the ClusterProviderConfigs of
+	// the clusters it may be scheduled to. An empty selector selects all. It cannot be changed, and counts only until a cluster is chosen.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterSelector is immutable: delete the application and create it again to move it"
+	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
+
+	// clusterRef is the cluster the application is scheduled to. The scheduler sets it, unless it is set already. It cannot be changed then.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: delete the application and create it again to move it"
+	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
+
+	// resourceTemplates are the resources of the application, 128 at most, each under a name of its own. Which resource a name stands for
+	// cannot be changed: its apiVersion, kind, name and namespace stay until the template is removed.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(o, o.metadata.name == t.metadata.name))",message="metadata.name must be unique among resourceTemplates"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, oldSelf.all(o, o.metadata.name != t.metadata.name || (o.spec.template.apiVersion == t.spec.template.apiVersion && o.spec.template.kind == t.spec.template.kind && o.spec.template.metadata.name == t.spec.template.metadata.name && has(o.spec.template.metadata.__namespace__) == has(t.spec.template.metadata.__namespace__) && (!has(t.spec.template.metadata.__namespace__) || o.spec.template.metadata.__namespace__ == t.spec.template.metadata.__namespace__))))",message="apiVersion, kind, name and namespace of a template are immutable: remove the template and add another"
+	// +listType=atomic
+	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
+
+	// unreachableTarget says what becomes of a deleted application whose cluster cannot be reached, for example because it is gone for
+	// good: Wait (the default) keeps the application until the cluster answers and its resources are deleted; Orphan lets it go and leaves
+	// the resources, if there still are any.
+	// +optional
+	// +kubebuilder:validation:Enum=Wait;Orphan
+	UnreachableTarget commonv1.UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
+}
+
+// A ResourceTemplate is the template of a KubernetesApplicationResource.
+type ResourceTemplate struct {
+	// metadata of the KubernetesApplicationResource.
+	Metadata ResourceTemplateMetadata `json:"metadata"`
+
+	// spec of the KubernetesApplicationResource.
+	Spec ResourceTemplateSpec `json:"spec"`
+}
+
+// ResourceTemplateMetadata is the metadata of a templated KubernetesApplicationResource.
+type ResourceTemplateMetadata struct {
+	// name of the KubernetesApplicationResource, unique among the templates.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name"`
+
+	// namespace is ignored: a KubernetesApplicationResource is always created in the namespace of its application.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// labels of the KubernetesApplicationResource.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations of the KubernetesApplicationResource.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// KubernetesApplicationStatus is the observed state of a KubernetesApplication.
+type KubernetesApplicationStatus struct {
+	xpv2.ManagedResourceStatus `json:",inline"`
+
+	// state says how far the application has come.
+	// +optional
+	// +kubebuilder:validation:Enum=Pending;Scheduled;PartiallySubmitted;Submitted;Failed;Deleting
+	State State `json:"state,omitempty"`
+
+	// desiredResources is the number of resource templates.
+	// +optional
+	DesiredResources int64 `json:"desiredResources"`
+
+	// submittedResources is how many of the resources are submitted to the cluster as their templates are now.
+	// +optional
+	SubmittedResources int64 `json:"submittedResources"`
+}
+
+// A KubernetesApplication is a set of resources that are kept together on one cluster, which is chosen by its labels.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,kubernetes}
+// +kubebuilder:printcolumn:name="CLUSTER",type="string",JSONPath=".spec.clusterRef.name"
+// +kubebuilder:printcolumn:name="STATUS",type="string",JSONPath=".status.state"
+// +kubebuilder:printcolumn:name="DESIRED",type="integer",JSONPath=".status.desiredResources"
+// +kubebuilder:printcolumn:name="SUBMITTED",type="integer",JSONPath=".status.submittedResources"
+// +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status",priority=1
+// +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",priority=1
+// +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",priority=1
+type KubernetesApplication struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   KubernetesApplicationSpec   `json:"spec"`
+	Status KubernetesApplicationStatus `json:"status,omitempty"`
+}
+
+// KubernetesApplicationList is a list of KubernetesApplications.
+//
+// +kubebuilder:object:root=true
+type KubernetesApplicationList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []KubernetesApplication `json:"items"`
+}

@@ -1,0 +1,112 @@
+package v1alpha1
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Group and version of this package.
+const (
+	Group   = "workload.crossplane.io"
+	Version = "v1alpha1"
+)
+
+var (
+	// GroupVersion is the group and version of this package.
+	GroupVersion = schema.GroupVersion{Group: Group, Version: Version}
+	// ApplicationGroupVersionKind is the kind KubernetesApplication.
+	ApplicationGroupVersionKind = GroupVersion.WithKind("KubernetesApplication")
+	// ResourceGroupVersionKind is the kind KubernetesApplicationResource.
+	ResourceGroupVersionKind = GroupVersion.WithKind("KubernetesApplicationResource")
+)
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &KubernetesApplication{}, &KubernetesApplicationList{},
+		&KubernetesApplicationResource{}, &KubernetesApplicationResourceList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// Names that other software, and our own earlier versions, rely on.
+const (
+	// FinalizerApplication keeps a KubernetesApplication until its resources are gone.
+	FinalizerApplication = "kubernetesapplication.workload.crossplane.io/resources"
+	// FinalizerResource keeps a KubernetesApplicationResource until what it has made on its cluster is gone.
+	FinalizerResource = "kubernetesapplicationresource.workload.crossplane.io/remote"
+
+	// AnnotationKeyResourceUID is the annotation on all that a KubernetesApplicationResource has made on its cluster. Its value is the UID
+	// of that KubernetesApplicationResource, which alone may change and delete it.
+	AnnotationKeyResourceUID = "kubernetesapplicationresource.workload.crossplane.io/uid"
+	// AnnotationKeyApplicationUID is the annotation on a KubernetesApplicationResource with the UID of the KubernetesApplication that made
+	// it. It tells whose it was if the garbage collector has taken its controller reference away.
+	AnnotationKeyApplicationUID = "kubernetesapplication.workload.crossplane.io/uid"
+	// AnnotationKeyTemplated is the annotation on a KubernetesApplicationResource that lists the keys of the labels and annotations its
+	// template has given it, so that they go when the template drops them.
+	AnnotationKeyTemplated = "kubernetesapplication.workload.crossplane.io/templated-metadata"
+
+	// FieldManagerScheduler, FieldManagerApplication and FieldManagerResource are the field managers on the control plane.
+	FieldManagerScheduler   = "scheduler.workload.crossplane.io"
+	FieldManagerApplication = "kubernetesapplication.workload.crossplane.io"
+	FieldManagerResource    = "kubernetesapplicationresource.workload.crossplane.io"
+	// FieldManagerRemotePrefix precedes the UID of a KubernetesApplicationResource in the field manager on its cluster.
+	FieldManagerRemotePrefix = "kubernetesapplicationresource.workload.crossplane.io/"
+)
+
+// Reasons of condition Synced beside those of crossplane-runtime and of Objects.
+const (
+	// ReasonUnschedulable means that no cluster fits the application.
+	ReasonUnschedulable xpv2.ConditionReason = "Unschedulable"
+	// ReasonUnscheduled means that a resource has no cluster yet.
+	ReasonUnscheduled xpv2.ConditionReason = "Unscheduled"
+	// ReasonConflict means that another controller has a resource of the name.
+	ReasonConflict xpv2.ConditionReason = "Conflict"
+	// ReasonWaitingForSecret means that a Secret that is to be propagated does not exist.
+	ReasonWaitingForSecret xpv2.ConditionReason = "WaitingForSecret"
+	// ReasonWaitingForNamespace means that the namespace of the template does not exist on the cluster.
+	ReasonWaitingForNamespace xpv2.ConditionReason = "WaitingForNamespace"
+	// ReasonWaitingForDeletion means that resources which are no longer wanted are not gone yet.
+	ReasonWaitingForDeletion xpv2.ConditionReason = "WaitingForDeletion"
+)
+
+// A State says how far an application or one of its resources has come.
+type State string
+
+const (
+	// StatePending means that there is no cluster yet.
+	StatePending State = "Pending"
+	// StateScheduled means that a cluster is chosen, and nothing is submitted to it yet.
+	StateScheduled State = "Scheduled"
+	// StatePartiallySubmitted means that some resources of an application are submitted.
+	StatePartiallySubmitted State = "PartiallySubmitted"
+	// StateSubmitted means that the cluster has taken the resource, or all resources of the application, as they are wanted now.
+	StateSubmitted State = "Submitted"
+	// StateFailed means that the cluster or the control plane refuses the resource, or all resources of the application.
+	StateFailed State = "Failed"
+	// StateDeleting means that the application or resource is being deleted, and what it has made is not gone yet.
+	StateDeleting State = "Deleting"
+)
+
+// A ClusterReference names the ProviderConfig of a cluster.
+type ClusterReference struct {
+	// kind is ProviderConfig (the default) for one in the namespace of the application, or ClusterProviderConfig.
+	// +optional
+	// +kubebuilder:default=ProviderConfig
+	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
+	Kind string `json:"kind,omitempty"`
+
+	// name of the ProviderConfig.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// providerConfig returns the reference as users of ProviderConfigs hold it, nil if it is nil.
+func (r *ClusterReference) providerConfig() *xpv2.ProviderConfigReference {
+	if r == nil {
+		return nil
+	}
+	return &xpv2.ProviderConfigReference{Kind: r.Kind, Name: r.Name}
+}
