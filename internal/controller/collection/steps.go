@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -29,16 +29,12 @@ func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) error {
 	if err := r.kind.Track(ctx, p.collection); err != nil {
 		return controlPlaneError{err}
 	}
-	r.registry.Bind(p.owner, r.kind.Key(p.collection))
-	spec, err := r.kind.Config(ctx, p.collection)
-	if errors.Is(err, scope.ErrNoConfig) {
-		r.registry.Release(p.owner)
-	}
-	if err != nil {
-		return errors.Wrap(err, "cannot use ProviderConfig")
-	}
-	p.cluster, err = r.registry.Connect(ctx, p.owner, spec)
-	return errors.Wrap(err, "cannot connect to target")
+	var err error
+	p.cluster, err = remote.Connect(ctx, r.registry, p.owner, remote.Config{
+		Key:  r.kind.Key(p.collection),
+		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.collection) },
+	})
+	return err
 }
 
 // selectResources finds the resources on the target that the collection selects.

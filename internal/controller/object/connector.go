@@ -10,6 +10,8 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
@@ -20,7 +22,7 @@ type connector[T Object] struct {
 	kind       scope.Kind[T]
 	controller string
 	registry   *target.Registry
-	drift      *driftLimiter
+	drift      *remote.Drift
 	events     event.Recorder
 	options    Options
 }
@@ -67,7 +69,7 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 	var err error
 	if e.cluster, err = c.connect(ctx, e.owner, via); err != nil {
 		// Whoever finds a target or its credentials missing is told when they are there.
-		p.woken = cutOff(err)
+		p.woken = remote.IsCutOff(err)
 		return nil, err
 	}
 	p.cluster = e.cluster
@@ -75,20 +77,10 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 }
 
 func (c *connector[T]) connect(ctx context.Context, owner watch.Owner, o T) (*target.Cluster, error) {
-	c.registry.Bind(owner, c.kind.Key(o))
-	connection, err := c.kind.Config(ctx, o)
-	if errors.Is(err, scope.ErrNoConfig) {
-		c.registry.Release(owner)
-	}
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot use ProviderConfig")
-	}
-	connect := c.registry.Connect
-	if c.ends(ctx, o) {
-		connect = c.registry.Reconnect
-	}
-	cluster, err := connect(ctx, owner, connection)
-	return cluster, errors.Wrap(err, "cannot connect to target")
+	return remote.Connect(ctx, c.registry, owner, remote.Config{
+		Key: c.kind.Key(o), Ends: c.ends(ctx, o),
+		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },
+	})
 }
 
 // ends says whether an Object is deleted together with its ProviderConfig, as when their namespace is. Then its credentials may go first,

@@ -13,7 +13,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 )
 
 // reasonNotWithdrawn is the reason of events about fields that a target does not let go.
@@ -63,7 +63,7 @@ func (e *external) last(ctx context.Context, o Object) (bool, error) {
 		e.manifest = m
 	}
 	there, err := e.findSeen(ctx, o)
-	return there, asked(err)
+	return there, remote.Asked(err)
 }
 
 // findSeen finds the resource that the manifest identifies, and says whether it is there and the one of the Object.
@@ -83,14 +83,9 @@ func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 
 // locate finds how the target serves the kind, in another version if need be, and says whether it does.
 func (e *external) locate() (bool, error) {
-	gvk := e.manifest.GroupVersionKind()
-	m, err := e.cluster.Mapping(e.owner, gvk)
-	served := err == nil
-	if target.IsNoKind(err) {
-		m, served, err = e.cluster.FindKind(gvk.GroupKind())
-	}
+	m, served, err := remote.Locate(e.cluster, e.owner, e.manifest)
 	if err != nil || !served {
-		return false, errors.Wrap(err, "cannot find kind of resource")
+		return false, err
 	}
 	e.mapping = m
 	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
@@ -151,5 +146,5 @@ func (e *external) withdraw(ctx context.Context, o Object) error {
 		e.events.Event(o, event.Warning(reasonNotWithdrawn, errors.Wrapf(err, "fields stay in %s", describe(e.live))))
 		return nil
 	}
-	return errors.Wrapf(asked(err), "cannot withdraw fields from %s", describe(e.live))
+	return errors.Wrapf(remote.Asked(err), "cannot withdraw fields from %s", describe(e.live))
 }

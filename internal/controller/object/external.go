@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +19,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -34,7 +34,7 @@ type external struct {
 	owner   watch.Owner
 	gvk     schema.GroupVersionKind // of the Object
 	pass    *pass
-	drift   *driftLimiter
+	drift   *remote.Drift
 	events  event.Recorder
 	options Options
 
@@ -124,7 +124,7 @@ func (e *external) missing(o Object) managed.ExternalObservation {
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
 		return managed.ExternalObservation{}
 	}
-	e.pass.retry = e.drift.wait(e.owner)
+	e.pass.retry = e.drift.Wait(e.owner)
 	wait := e.pass.retry > 0
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}
 }
@@ -168,7 +168,7 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if held == applied.FieldsHash {
 		return true, nil
 	}
-	e.pass.retry = e.drift.wait(e.owner)
+	e.pass.retry = e.drift.Wait(e.owner)
 	return e.pass.retry > 0, nil
 }
 
@@ -190,14 +190,10 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	if !ok {
 		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
 	}
-	done := e.cluster.Watches().Writing(e.owner, e.mapping.Resource, name(e.manifest))
-	live, err := e.write(ctx, o)
+	live, err := e.remote().Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
 	if err != nil {
-		done(nil)
-		e.distrust(err)
 		return e.pass.fail(err)
 	}
-	done(live)
 	e.live = live
 	if err := e.remember(o); err != nil {
 		return e.pass.fail(err)
@@ -208,32 +204,14 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	return e.pass.fail(e.gatherApplied(ctx, o))
 }
 
-// distrust forgets how the target serves the kind if the target has answered as if it did not, and says whether it has. A resource or
-// a namespace that does not exist is not found either, but by a handler that exists.
-func (e *external) distrust(err error) bool {
-	unserved := apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-	if unserved {
-		e.cluster.InvalidateMapping(e.manifest.GroupVersionKind())
-	}
-	return unserved
-}
-
 // Delete requests the deletion of the resource that Observe has seen.
 func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
 	o, ok := mg.(Object)
 	if !ok || e.live == nil {
 		return managed.ExternalDelete{}, e.pass.fail(errors.Errorf("resource is a %T that was not observed", mg))
 	}
-	if e.live.GetDeletionTimestamp() != nil {
-		return managed.ExternalDelete{}, nil
-	}
-	err := apply.Delete(ctx, e.cluster.Resource(e.mapping.Resource, e.live.GetNamespace()), apply.Deletion{
-		Name: e.live.GetName(), UID: e.live.GetUID(), Propagation: cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground),
-	})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return managed.ExternalDelete{}, nil // It is gone, and there may be a namesake.
-	}
-	return managed.ExternalDelete{}, e.pass.fail(err)
+	p := cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground)
+	return managed.ExternalDelete{}, e.pass.fail(e.remote().Delete(ctx, e.live, p))
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.

@@ -9,6 +9,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -60,7 +61,7 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 
 // name returns the namespace and name of a resource.
 func name(u *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	return remote.Name(u)
 }
 
 // label marks a resource for the watches.

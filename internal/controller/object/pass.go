@@ -2,20 +2,18 @@ package object
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -102,30 +100,14 @@ func reason(err error) xpv2.ConditionReason {
 		return r
 	}
 	switch {
-	case err == nil, errors.Is(err, errControlPlane):
+	case errors.Is(err, errControlPlane):
 		return ""
-	case target.IsUnreachable(err):
-		return commonv1.ReasonTargetUnreachable
-	case target.IsInvalidConnection(err), errors.Is(err, scope.ErrNoConfig):
-		return commonv1.ReasonInvalidConnection
 	case errors.Is(err, errDependents):
 		return commonv1.ReasonWaitingForDependents
-	case target.IsNoKind(err):
-		return commonv1.ReasonUnknownKind
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return commonv1.ReasonForbidden
-	case isSchemaError(err):
-		return commonv1.ReasonInvalidManifest
-	case errors.Is(err, errInvalidManifest), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case errors.Is(err, errInvalidManifest):
 		return commonv1.ReasonInvalidManifest
 	}
-	return ""
-}
-
-// isSchemaError says whether a target has found that a manifest does not fit the schema of its kind. Server-side apply reports that as an
-// internal error.
-func isSchemaError(err error) bool {
-	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
+	return remote.ReasonOf(err)
 }
 
 // isReady says whether an Object was last seen ready.

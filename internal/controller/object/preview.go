@@ -25,6 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 )
 
 // messageBytes is how long the words of a target in condition UpToDate may be.
@@ -118,7 +119,7 @@ func (e *external) compare(ctx context.Context, o Object) error {
 	if err != nil || o.Observed().Compared == hash {
 		return err
 	}
-	if wait := e.drift.wait(e.owner); wait > 0 {
+	if wait := e.drift.Wait(e.owner); wait > 0 {
 		e.pass.retry = wait
 		return nil
 	}
@@ -157,7 +158,7 @@ func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2
 	wanted, err := apply.DryRun(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, e.manager)
 	doubt := ""
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !e.distrust(err):
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !e.remote().Distrust(err):
 		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
 		wanted, err = apply.Overlay(e.live, e.manifest)
 	case refuses(err):
@@ -197,7 +198,7 @@ func (e *external) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
 // refuses says whether an answer is about the manifest, so that the same request would be answered alike.
 func refuses(err error) bool {
 	var answer apierrors.APIStatus
-	if isSchemaError(err) {
+	if remote.IsSchemaError(err) {
 		return true
 	}
 	if !errors.As(err, &answer) {

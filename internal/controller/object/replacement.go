@@ -15,6 +15,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 )
 
 const (
@@ -119,12 +120,12 @@ func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstruc
 		var err error
 		old.owner = formerOwner(e.owner)
 		if old.cluster, err = e.former(ctx); err != nil {
-			e.pass.woken = cutOff(err)
+			e.pass.woken = remote.IsCutOff(err)
 			return nil, false, err
 		}
 	}
 	there, err := old.findSeen(ctx, o)
-	return old, there, asked(err)
+	return old, there, remote.Asked(err)
 }
 
 // applied says whether an Object has ever applied the live resource.

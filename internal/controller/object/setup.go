@@ -19,6 +19,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/wake"
@@ -59,14 +60,14 @@ type Options struct {
 // Setup adds the controller of Objects of one scope to a manager.
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := managed.ControllerName(k.GVK.GroupKind().String())
-	drift := newDriftLimiter()
+	drift := remote.NewDrift()
 	forget := func(n types.NamespacedName) {
 		owner := watch.Owner{Controller: name, NamespacedName: n}
 		o.Registry.Forget(owner)
 		o.Registry.Forget(formerOwner(owner))
 		o.References.Forget(owner)
 		o.Claims.release(owner)
-		drift.forget(owner)
+		drift.Forget(owner)
 	}
 	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	m := quiet.NewManager(mgr)

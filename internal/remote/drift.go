@@ -1,4 +1,4 @@
-package object
+package remote
 
 import (
 	"sync"
@@ -15,16 +15,17 @@ const (
 	driftRate  = 1
 )
 
-// A driftLimiter slows down the fight over a resource that somebody else keeps changing.
-type driftLimiter struct {
+// A Drift slows down the fight over a resource that somebody else keeps changing.
+type Drift struct {
 	mu       sync.Mutex
 	limiters map[watch.Owner]*rate.Limiter
 }
 
-func newDriftLimiter() *driftLimiter { return &driftLimiter{limiters: map[watch.Owner]*rate.Limiter{}} }
+// NewDrift returns a Drift that has seen no change.
+func NewDrift() *Drift { return &Drift{limiters: map[watch.Owner]*rate.Limiter{}} }
 
-// wait returns how long to wait before the next revert, 0 if it may be done now.
-func (d *driftLimiter) wait(o watch.Owner) time.Duration {
+// Wait returns how long to wait before the next revert, 0 if it may be done now.
+func (d *Drift) Wait(o watch.Owner) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, ok := d.limiters[o]
@@ -40,7 +41,8 @@ func (d *driftLimiter) wait(o watch.Owner) time.Duration {
 	return delay
 }
 
-func (d *driftLimiter) forget(o watch.Owner) {
+// Forget forgets the changes of what an owner has.
+func (d *Drift) Forget(o watch.Owner) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.limiters, o)
