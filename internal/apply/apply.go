@@ -15,14 +15,14 @@ import (
 // Apply applies a manifest by server-side apply, taking over fields of other managers that it sets. It returns the resource as the
 // server holds it then. Errors repeat no value of a Secret.
 func Apply(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager})
+	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
 	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
 }
 
 // DryRun returns the resource as the server would hold it after Apply, its defaults included, and changes nothing. The server asks for
 // the rights that Apply needs. A resource that does not exist has another UID in each answer. Errors repeat no value of a Secret.
 func DryRun(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager, Force: new(true), DryRun: []string{metav1.DryRunAll}})
 	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
 }
 
@@ -33,8 +33,6 @@ func patch(
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode manifest")
 	}
-	force := true
-	o.Force = &force
 	u, err := c.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, o)
 	return u, clean(err, manifest)
 }

@@ -19,7 +19,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 )
 
 // A CollectionKind is ObservedObjectCollection served in one scope. It is no Kind, as a collection is no managed resource.
@@ -93,18 +92,7 @@ func NamespacedCollection(c client.Client) CollectionKind[*mcollectionv1alpha1.O
 			return namespacedConfig(ctx, c, o)
 		},
 		Track: func(ctx context.Context, o collection) error {
-			r := o.GetProviderConfigReference()
-			if r == nil {
-				return nil // Config says so.
-			}
-			u := &mpcv1alpha1.ProviderConfigUsage{}
-			u.SetLabels(map[string]string{xpv2.LabelKeyProviderName: r.Name, xpv2.LabelKeyProviderKind: r.Kind})
-			u.ProviderConfigReference = *r
-			u.ResourceReference = describe(u, o, mcollectionv1alpha1.ObservedObjectCollectionGroupVersionKind)
-			return trackUse(ctx, c, u, func(current runtime.Object) bool {
-				was, ok := current.(*mpcv1alpha1.ProviderConfigUsage)
-				return ok && was.ProviderConfigReference != *r
-			})
+			return trackNamespaced(ctx, c, o, mcollectionv1alpha1.ObservedObjectCollectionGroupVersionKind)
 		},
 		Configs:    NamespacedScopeConfigs(),
 		Member:     mobjectv1alpha1.ObjectGroupVersionKind,

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,8 +22,11 @@ func ClusterScopeConfig() Config {
 		New:      func() resource.ProviderConfig { return &pcv1alpha1.ProviderConfig{} },
 		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
 
-		NewUser:     func() resource.Managed { return &objectv1alpha2.Object{} },
-		NewUserList: func() resource.ManagedList { return &objectv1alpha2.ObjectList{} },
+		Users: []User{{
+			New:       func() client.Object { return &objectv1alpha2.Object{} },
+			NewList:   func() client.ObjectList { return &objectv1alpha2.ObjectList{} },
+			Finalizer: managed.FinalizerName,
+		}},
 	}
 }
 
@@ -37,15 +41,18 @@ func NamespacedScopeConfigs() []Config {
 	shared := kinds
 	shared.Config = mpcv1alpha1.ClusterProviderConfigGroupVersionKind
 	usage := func() client.Object { return &mpcv1alpha1.ProviderConfigUsage{} }
-	user := func() resource.Managed { return &mobjectv1alpha1.Object{} }
-	users := func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} }
+	users := append(workloads(), User{
+		New:       func() client.Object { return &mobjectv1alpha1.Object{} },
+		NewList:   func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
+		Finalizer: managed.FinalizerName,
+	})
 	return []Config{
 		{
-			Kinds: kinds, NewUsage: usage, NewUser: user, NewUserList: users, Namespaced: true,
+			Kinds: kinds, NewUsage: usage, Users: users, Namespaced: true,
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
 		},
 		{
-			Kinds: shared, NewUsage: usage, NewUser: user, NewUserList: users,
+			Kinds: shared, NewUsage: usage, Users: users,
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
 		},
 	}

@@ -47,11 +47,19 @@ type Config struct {
 	// New returns an empty ProviderConfig, and NewUsage an empty record.
 	New      func() resource.ProviderConfig
 	NewUsage func() client.Object
-	// NewUser returns an empty user of the ProviderConfig, and NewUserList an empty list.
-	NewUser     func() resource.Managed
-	NewUserList func() resource.ManagedList
+	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its target.
+	Users []User
 	// Namespaced says whether the ProviderConfig lives in the namespace of its users.
 	Namespaced bool
+}
+
+// A User is a kind of resources that refer to ProviderConfigs.
+type User struct {
+	// New returns an empty resource of the kind, and NewList an empty list.
+	New     func() client.Object
+	NewList func() client.ObjectList
+	// Finalizer is the one that such a resource has as long as it may have something left to do on its target.
+	Finalizer string
 }
 
 // Key returns the name of a ProviderConfig of this kind that is unique among all kinds.

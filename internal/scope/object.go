@@ -56,7 +56,7 @@ func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
 		Namespaced: true,
 		New:        func() *mobjectv1alpha1.Object { return &mobjectv1alpha1.Object{} },
 		NewList:    func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
-		Ref:        namespacedRef,
+		Ref:        func(o *mobjectv1alpha1.Object) xpv2.ProviderConfigReference { return namespacedRef(o) },
 		Through:    namespacedThrough,
 		Leaving: func(ctx context.Context, o *mobjectv1alpha1.Object) (bool, error) {
 			return namespacedLeaving(ctx, c, o)

@@ -31,7 +31,7 @@ func clusterLeaving(ctx context.Context, c client.Client, o *objectv1alpha2.Obje
 	return leaving(ctx, c, types.NamespacedName{Name: clusterRef(o).Name}, &pcv1alpha1.ProviderConfig{})
 }
 
-func namespacedRef(o *mobjectv1alpha1.Object) xpv2.ProviderConfigReference {
+func namespacedRef(o namespacedUser) xpv2.ProviderConfigReference {
 	if r := o.GetProviderConfigReference(); r != nil {
 		return *r
 	}
@@ -44,7 +44,7 @@ func namespacedThrough(o *mobjectv1alpha1.Object, ref xpv2.ProviderConfigReferen
 	return other
 }
 
-func namespacedLeaving(ctx context.Context, c client.Client, o *mobjectv1alpha1.Object) (bool, error) {
+func namespacedLeaving(ctx context.Context, c client.Client, o namespacedUser) (bool, error) {
 	r := namespacedRef(o)
 	if r.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind {
 		return leaving(ctx, c, types.NamespacedName{Name: r.Name}, &mpcv1alpha1.ClusterProviderConfig{})

@@ -9,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/steps"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -24,8 +24,6 @@ import (
 const (
 	// passTimeout bounds the steps of a pass. The first of a collection of some thousand members writes them all.
 	passTimeout = 5 * time.Minute
-	// reportTimeout bounds the write of the status.
-	reportTimeout = 30 * time.Second
 	// wokenPoll is how soon a collection is looked at again that waits for something by which it is woken, if the poll interval is longer.
 	wokenPoll = 30 * time.Second
 )
@@ -58,10 +56,7 @@ type pass[T Collection] struct {
 }
 
 // A step is a part of a pass, and the reason of the event if it fails.
-type step[T Collection] struct {
-	failed event.Reason
-	do     func(context.Context, *pass[T]) error
-}
+type step[T Collection] = steps.Step[*pass[T]]
 
 // Reconcile reconciles one collection. Its members go by garbage collection when it is deleted.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
@@ -85,11 +80,11 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (r
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, r.run(ctx, p,
-		step[T]{reasonCannotConnect, r.connect},
-		step[T]{reasonCannotSelect, r.selectResources},
-		step[T]{reasonCannotCompare, r.compare},
-		step[T]{reasonCannotDelete, r.prune},
-		step[T]{reasonCannotApply, r.apply})
+		step[T]{Failed: reasonCannotConnect, Do: r.connect},
+		step[T]{Failed: reasonCannotSelect, Do: r.selectResources},
+		step[T]{Failed: reasonCannotCompare, Do: r.compare},
+		step[T]{Failed: reasonCannotDelete, Do: r.prune},
+		step[T]{Failed: reasonCannotApply, Do: r.apply})
 }
 
 func (r *Reconciler[T]) newPass(c T) (*pass[T], error) {
@@ -112,20 +107,9 @@ func (r *Reconciler[T]) forget(n types.NamespacedName) {
 }
 
 // run takes the steps of a pass until one fails.
-func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], steps ...step[T]) error {
-	ctx, cancel := context.WithTimeout(ctx, passTimeout)
-	defer cancel()
-	for _, s := range steps {
-		err := s.do(ctx, p)
-		if err == nil {
-			continue
-		}
-		if !apierrors.IsConflict(err) {
-			r.record.Event(p.collection, event.Warning(s.failed, err))
-		}
-		return err
-	}
-	return nil
+func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], do ...step[T]) error {
+	record := func(e event.Event) { r.record.Event(p.collection, e) }
+	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was
@@ -135,13 +119,8 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 		return reconcile.Result{}, err
 	}
 	r.describe(p, err)
-	if !equality.Semantic.DeepEqual(p.before.Observed(), p.collection.Observed()) {
-		ctx, cancel := context.WithTimeout(ctx, reportTimeout)
-		defer cancel()
-		werr := r.local.Status().Patch(ctx, p.collection, client.MergeFrom(p.before))
-		if client.IgnoreNotFound(werr) != nil {
-			return reconcile.Result{}, errors.Wrapf(werr, "cannot write the status of ObservedObjectCollection %q", p.owner.Name)
-		}
+	if err := quiet.Save(ctx, r.local, p.before, p.collection); err != nil {
+		return reconcile.Result{}, err
 	}
 	switch {
 	case p.paused:

@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
@@ -44,19 +45,21 @@ func (g guard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 
 // users counts the resources that refer to a ProviderConfig and carry our finalizer.
 func (g guard) users(ctx context.Context, key client.ObjectKey) (int64, error) {
-	list := g.config.NewUserList()
-	if err := g.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
-	}
 	var n int64
-	for _, mg := range list.GetItems() {
-		if !meta.FinalizerExists(mg, managed.FinalizerName) {
-			continue
+	for _, u := range g.config.Users {
+		list := u.NewList()
+		if err := g.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
 		}
-		for _, ref := range g.config.Refs(mg) {
-			if ref == key {
+		err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			o, ok := item.(client.Object)
+			if ok && meta.FinalizerExists(o, u.Finalizer) && slices.Contains(g.config.Refs(o), key) {
 				n++
 			}
+			return nil
+		})
+		if err != nil {
+			return 0, errors.Wrap(err, "cannot read users of ProviderConfig")
 		}
 	}
 	return n, nil

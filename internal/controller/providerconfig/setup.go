@@ -34,16 +34,18 @@ func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
 	r := providerconfig.NewReconciler(quiet.NewManager(mgr), c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))))
-	err := ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
 		For(c.New()).
-		Watches(c.NewUsage(), gathered(c)).
-		Watches(c.NewUser(), left(c)).
-		Complete(guard{client: mgr.GetClient(), config: c, next: reconcile.Func(
-			func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-				return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
-			})})
+		Watches(c.NewUsage(), gathered(c))
+	for _, u := range c.Users {
+		b = b.Watches(u.New(), left(c))
+	}
+	err := b.Complete(guard{client: mgr.GetClient(), config: c, next: reconcile.Func(
+		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
+		})})
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

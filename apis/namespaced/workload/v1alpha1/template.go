@@ -3,7 +3,6 @@ package v1alpha1
 import (
 	"bytes"
 	"encoding/json"
-
 )
 
 // A Template is a Kubernetes resource of any kind the cluster serves. Beside its type and its name it is opaque.
