@@ -2,7 +2,6 @@ package collection
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -24,8 +23,6 @@ import (
 const (
 	// passTimeout bounds the steps of a pass. The first of a collection of some thousand members writes them all.
 	passTimeout = 5 * time.Minute
-	// wokenPoll is how soon a collection is looked at again that waits for something by which it is woken, if the poll interval is longer.
-	wokenPoll = 30 * time.Second
 )
 
 // A Reconciler keeps the members of collections of one scope.
@@ -36,8 +33,7 @@ type Reconciler[T Collection] struct {
 	local      client.Client
 	record     event.Recorder
 	written    *written
-	poll       time.Duration
-	jitter     float64
+	poll       quiet.Poll
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -126,13 +122,13 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 	case p.paused:
 		return reconcile.Result{}, nil
 	case isWoken(err):
-		return reconcile.Result{RequeueAfter: r.jittered(min(r.poll, wokenPoll))}, nil
+		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:
 		return reconcile.Result{}, err
 	case p.lagging:
-		return reconcile.Result{RequeueAfter: min(r.poll, lag)}, nil
+		return reconcile.Result{RequeueAfter: min(r.poll.Interval, lag)}, nil
 	}
-	return reconcile.Result{RequeueAfter: r.jittered(r.poll)}, nil
+	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
 }
 
 // describe puts into the status what a pass has found.
@@ -148,9 +144,4 @@ func (r *Reconciler[T]) describe(p *pass[T], err error) {
 		status.TemplateHash = p.hash
 		status.ObservedGeneration = p.collection.GetGeneration()
 	}
-}
-
-// jittered returns an interval that varies, so that collections made together are not polled together.
-func (r *Reconciler[T]) jittered(interval time.Duration) time.Duration {
-	return interval + time.Duration((rand.Float64()*2-1)*r.jitter*float64(interval)) //nolint:gosec // Jitter needs no secrecy.
 }

@@ -43,7 +43,7 @@ func Setup[T Collection](mgr ctrl.Manager, o Options, k scope.CollectionKind[T])
 		kind: k, controller: name, registry: o.Registry, written: newWritten(),
 		local:  quiet.NewManager(mgr).GetClient(),
 		record: quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:   o.PollInterval, jitter: o.PollJitter,
+		poll:   quiet.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	if err := addIndex(context.Background(), mgr.GetFieldIndexer(), k.NewMember(), k.GVK.GroupKind()); err != nil {
 		return errors.Wrap(err, "cannot index members of collections")

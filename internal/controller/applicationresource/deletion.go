@@ -1,0 +1,120 @@
+package applicationresource
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+)
+
+// deletePoll is how soon a resource that is on its way out is looked at again, if no watch tells of it earlier.
+const deletePoll = 2 * time.Second
+
+// end removes what there is on the cluster: first the resource, which may need its Secrets to the end, then these. If the cluster cannot
+// be reached, spec.unreachableTarget says what becomes of it.
+func (r *Reconciler) end(ctx context.Context, p *pass) error {
+	if p.resource.Spec.ClusterRef == nil || !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
+		return nil
+	}
+	gone, err := r.remove(ctx, p)
+	err = remote.Asked(err)
+	switch {
+	case remote.IsCutOff(err) && p.resource.Spec.UnreachableTarget == commonv1.UnreachableTargetOrphan:
+		p.left = err
+		return nil
+	case remote.IsCutOff(err):
+		return errors.Wrap(err, "waiting for the cluster to delete the resource, which spec.unreachableTarget: Orphan would leave as it is")
+	case err != nil:
+		return err
+	case !gone:
+		p.retry = deletePoll
+		return steps.ErrStop
+	}
+	return nil
+}
+
+// remove deletes the resource and then the copies of Secrets, and says whether all of it is gone.
+func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
+	if err := r.connect(ctx, p); err != nil {
+		return false, err
+	}
+	served, err := r.locate(p)
+	if err != nil || !served {
+		return err == nil, err // What the cluster does not serve, or could not have been submitted, is gone.
+	}
+	live, err := p.remote.Find(ctx, p.remote.Labelled()...)
+	if err != nil {
+		return false, err
+	}
+	if live != nil && controls(p.resource, live) {
+		p.live, p.looked = live, true
+		return false, r.removeResource(ctx, p, live)
+	}
+	return r.removeCopies(ctx, p)
+}
+
+// locate finds out where the resource is, and says whether it can be there.
+func (r *Reconciler) locate(p *pass) (bool, error) {
+	u, err := desired(p.resource)
+	if err != nil {
+		return false, nil //nolint:nilerr // What cannot be submitted has not been.
+	}
+	m, served, err := remote.Locate(p.cluster, p.owner, u)
+	settle(u, m)
+	p.remote = remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
+	return served, err
+}
+
+func (r *Reconciler) removeResource(ctx context.Context, p *pass, live *unstructured.Unstructured) error {
+	if live.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if err := p.remote.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	r.record.Event(p.resource, event.Normal(reasonDeleted, "Deleted "+name(live)+" from the cluster"))
+	return nil
+}
+
+// removeCopies deletes the copies of Secrets, and says whether they are gone.
+func (r *Reconciler) removeCopies(ctx context.Context, p *pass) (bool, error) {
+	for _, n := range slices.Clone(p.resource.Status.Secrets) {
+		gone, err := r.removeCopy(ctx, p, n)
+		if err != nil {
+			return false, err
+		}
+		if gone {
+			r.forgetCopy(p, n)
+		}
+	}
+	return len(p.resource.Status.Secrets) == 0, nil
+}
+
+// release removes the finalizer, and gives up all that is kept.
+func (r *Reconciler) release(ctx context.Context, p *pass) error {
+	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
+		return nil
+	}
+	err := quiet.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
+	if client.IgnoreNotFound(errors.Cause(err)) != nil {
+		return controlPlaneError{errors.Wrap(err, "cannot remove finalizer")}
+	}
+	r.forget(p.owner.NamespacedName)
+	p.done = true
+	if p.left != nil {
+		r.record.Event(p.before, event.Warning(reasonLeft, errors.Wrap(p.left, "resource is left as it is")))
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package applicationresource
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// passTimeout bounds the steps of a pass.
+const passTimeout = time.Minute
+
+// A Reconciler keeps resources on clusters.
+type Reconciler struct {
+	kind       scope.Workload
+	controller string
+	registry   *target.Registry
+	local      client.Client
+	record     event.Recorder
+	drift      *remote.Drift
+	poll       quiet.Poll
+}
+
+// A pass is what one reconcile learns. Nothing outlives it.
+type pass struct {
+	resource *workloadv1alpha1.KubernetesApplicationResource
+	before   *workloadv1alpha1.KubernetesApplicationResource // as the server last gave it
+	owner    watch.Owner
+	cluster  *target.Cluster
+	remote   remote.Resource            // the resource of the template
+	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	looked   bool                       // live is known
+	current  bool                       // the resource is as the template wants it
+	missing  []string                   // names of Secrets that do not exist
+	left     error                      // why what is on the cluster is left there
+	retry    time.Duration              // when to look again, if earlier than the next poll
+	paused   bool
+	done     bool // it is as good as gone
+}
+
+type step = steps.Step[*pass]
+
+// Reconcile reconciles one KubernetesApplicationResource.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
+	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	o := &workloadv1alpha1.KubernetesApplicationResource{}
+	err := r.local.Get(ctx, req.NamespacedName, o)
+	if apierrors.IsNotFound(err) {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", req.Name)
+	}
+	p := &pass{resource: o, before: o.DeepCopy(), owner: r.owner(req.NamespacedName)}
+	defer func() { res, rerr = r.report(ctx, p, rerr) }()
+	switch {
+	case meta.IsPaused(o):
+		p.paused = true
+		return reconcile.Result{}, nil
+	case meta.WasDeleted(o):
+		return reconcile.Result{}, r.run(ctx, p,
+			step{Failed: reasonCannotDelete, Do: r.end},
+			step{Failed: reasonCannotRelease, Do: r.release})
+	case o.Spec.ClusterRef == nil:
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, r.run(ctx, p,
+		step{Failed: reasonCannotClaim, Do: r.claim},
+		step{Failed: reasonCannotConnect, Do: r.connect},
+		step{Failed: reasonCannotPlace, Do: r.place},
+		step{Failed: reasonCannotPropagate, Do: r.propagate},
+		step{Failed: reasonCannotSubmit, Do: r.submit})
+}
+
+// run takes the steps of a pass until one fails.
+func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
+	record := func(e event.Event) { r.record.Event(p.before, e) }
+	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
+}
+
+func (r *Reconciler) owner(n types.NamespacedName) watch.Owner {
+	return watch.Owner{Controller: r.controller, NamespacedName: n}
+}
+
+// forget gives up all that is kept for a KubernetesApplicationResource.
+func (r *Reconciler) forget(n types.NamespacedName) {
+	r.registry.Forget(r.owner(n))
+	r.drift.Forget(r.owner(n))
+}
+
+// claim adds the finalizer and records the use of the ProviderConfig.
+func (r *Reconciler) claim(ctx context.Context, p *pass) error {
+	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
+		err := quiet.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
+		if err != nil {
+			return controlPlaneError{errors.Wrap(err, "cannot add finalizer")}
+		}
+		p.before = p.resource.DeepCopy()
+	}
+	if metav1.GetControllerOf(p.resource) != nil {
+		return nil
+	}
+	if err := r.kind.Track(ctx, p.resource); err != nil {
+		return controlPlaneError{err}
+	}
+	return nil
+}
+
+// connect finds the cluster.
+func (r *Reconciler) connect(ctx context.Context, p *pass) error {
+	var err error
+	p.cluster, err = remote.Connect(ctx, r.registry, p.owner, remote.Config{
+		Key: r.kind.Key(p.resource), Ends: r.ends(ctx, p.resource),
+		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.resource) },
+	})
+	return err
+}
+
+// ends says whether a KubernetesApplicationResource is deleted together with its ProviderConfig, as when their namespace is.
+func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApplicationResource) bool {
+	if !meta.WasDeleted(o) {
+		return false
+	}
+	leaving, err := r.kind.Leaving(ctx, o)
+	return err == nil && leaving
+}
+
+// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was
+// not seen yet.
+func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) || p.done {
+		return reconcile.Result{}, err
+	}
+	if derr := describe(p, err); derr != nil {
+		return reconcile.Result{}, derr
+	}
+	if serr := quiet.Save(ctx, r.local, p.before, p.resource); serr != nil {
+		return reconcile.Result{}, serr
+	}
+	switch {
+	case p.paused:
+		return reconcile.Result{}, nil
+	case isWoken(err):
+		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
+	case err != nil && p.cluster != nil:
+		return retryLater(p.cluster.RetryDelay(), err)
+	case err != nil:
+		return reconcile.Result{}, err
+	case p.retry > 0:
+		return reconcile.Result{RequeueAfter: p.retry}, nil
+	}
+	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
+}
+
+// retryLater puts off a retry, which comes within retryMax, if the cluster has failed too often lately.
+func retryLater(delay time.Duration, err error) (reconcile.Result, error) {
+	if delay > retryMax {
+		return reconcile.Result{RequeueAfter: delay}, nil
+	}
+	return reconcile.Result{}, err
+}

@@ -1,0 +1,198 @@
+package applicationresource
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+const (
+	// purposeSources are the Secrets on the control plane.
+	purposeSources watch.Purpose = "secrets"
+	// purposeCopyPrefix precedes the name of a Secret in the purpose of its copy.
+	purposeCopyPrefix = "secret/"
+)
+
+var (
+	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
+	secretResource = corev1.SchemeGroupVersion.WithResource("secrets")
+)
+
+// propagate keeps copies of the Secrets that the resource needs, and removes those that it needs no more. Each is dealt with, whatever
+// becomes of the others.
+func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
+	if !p.remote.Mapping.Namespaced && len(p.resource.Spec.Secrets) > 0 {
+		return errors.Wrapf(errInvalidTemplate, "spec.secrets: Secrets live in namespaces, and %s is cluster-scoped", p.remote.Manifest.GetKind())
+	}
+	if err := r.intend(ctx, p); err != nil {
+		return err
+	}
+	r.registry.Local().Watches().Track(p.owner, purposeSources, sources(p)...)
+	var failed error
+	for _, n := range slices.Clone(p.resource.Status.Secrets) {
+		if err := r.propagateOne(ctx, p, n); err != nil && failed == nil {
+			failed = errors.Wrapf(err, "cannot propagate Secret %q", n)
+		}
+	}
+	return failed
+}
+
+func (r *Reconciler) propagateOne(ctx context.Context, p *pass, n string) error {
+	if !wants(p, n) {
+		gone, err := r.removeCopy(ctx, p, n)
+		if gone {
+			r.forgetCopy(p, n)
+		}
+		return err
+	}
+	source, err := r.registry.Local().See(ctx, p.owner, source(p, n))
+	if err != nil {
+		return controlPlaneError{err}
+	}
+	if source == nil {
+		p.missing = append(p.missing, n)
+		return nil
+	}
+	return r.copy(ctx, p, n, source)
+}
+
+// intend records the names of Secrets before they are propagated.
+func (r *Reconciler) intend(ctx context.Context, p *pass) error {
+	all := slices.Clone(p.resource.Status.Secrets)
+	for _, s := range p.resource.Spec.Secrets {
+		if !slices.Contains(all, s.Name) {
+			all = append(all, s.Name)
+		}
+	}
+	if len(all) == len(p.resource.Status.Secrets) {
+		return nil
+	}
+	slices.Sort(all)
+	p.resource.Status.Secrets = all
+	if err := quiet.Save(ctx, r.local, p.before, p.resource); err != nil {
+		return controlPlaneError{err}
+	}
+	p.before = p.resource.DeepCopy()
+	return nil
+}
+
+func wants(p *pass, secret string) bool {
+	for _, s := range p.resource.Spec.Secrets {
+		if s.Name == secret {
+			return true
+		}
+	}
+	return false
+}
+
+func source(p *pass, secret string) watch.Interest {
+	return watch.Interest{
+		Resource: secretResource, Scope: watch.ScopeName,
+		NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: secret},
+	}
+}
+
+func sources(p *pass) []watch.Interest {
+	var out []watch.Interest
+	for _, s := range p.resource.Spec.Secrets {
+		out = append(out, source(p, s.Name))
+	}
+	return out
+}
+
+// copyOf returns the copy of a Secret: without content, which resource on the cluster it is.
+func (p *pass) copyOf(secret string) (remote.Resource, error) {
+	m, err := p.cluster.Mapping(p.owner, secretKind)
+	if err != nil {
+		return remote.Resource{}, errors.Wrap(err, "cannot find kind Secret")
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(secretKind)
+	u.SetNamespace(p.remote.Manifest.GetNamespace())
+	u.SetName(p.resource.GetName() + "-" + secret)
+	return remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeCopyPrefix + watch.Purpose(secret), Manifest: u, Mapping: m}, nil
+}
+
+// copy keeps the copy of a Secret.
+func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstructured.Unstructured) error {
+	res, err := p.copyOf(n)
+	if err != nil {
+		return err
+	}
+	if err := mark(res.Manifest, p.resource); err != nil {
+		return err
+	}
+	if t, ok := source.Object["type"]; ok {
+		res.Manifest.Object["type"] = t
+	}
+	if data, ok := source.Object["data"].(map[string]any); ok && len(data) > 0 {
+		res.Manifest.Object["data"] = data
+	}
+	live, err := res.Find(ctx, res.Labelled()...)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		return r.writeCopy(ctx, p, res, nil)
+	}
+	if !controls(p.resource, live) {
+		return r.refuse(p, res)
+	}
+	if live.Object["type"] != res.Manifest.Object["type"] {
+		return res.Delete(ctx, live, metav1.DeletePropagationBackground) // The type of a Secret cannot be changed.
+	}
+	current, err := apply.Current(live, res.Manifest, fieldManager(p.resource))
+	if err != nil || current {
+		return errors.Wrap(err, "cannot compare Secret")
+	}
+	return r.writeCopy(ctx, p, res, live)
+}
+
+func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res remote.Resource, seen *unstructured.Unstructured) error {
+	if wait := r.drift.Wait(p.owner); wait > 0 {
+		p.retry = wait
+		return nil // Somebody keeps changing it.
+	}
+	if _, err := r.write(ctx, p, res, seen); err != nil {
+		return err
+	}
+	r.record.Event(p.resource, event.Normal(reasonPropagated, "Propagated "+name(res.Manifest)+" to the cluster"))
+	return nil
+}
+
+// removeCopy deletes the copy of a Secret, and says whether it is gone.
+func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) (bool, error) {
+	res, err := p.copyOf(n)
+	if err != nil {
+		return false, err
+	}
+	live, err := res.Find(ctx, res.Labelled()...)
+	if err != nil {
+		return false, err
+	}
+	if live == nil || !controls(p.resource, live) {
+		return true, nil
+	}
+	if err := res.Delete(ctx, live, metav1.DeletePropagationBackground); err != nil {
+		return false, err
+	}
+	r.record.Event(p.resource, event.Normal(reasonWithdrawn, "Deleted "+name(res.Manifest)+" from the cluster"))
+	return false, nil
+}
+
+// forgetCopy ends what is kept for the copy of a Secret.
+func (r *Reconciler) forgetCopy(p *pass, n string) {
+	p.cluster.Watches().Track(p.owner, purposeCopyPrefix+watch.Purpose(n))
+	p.resource.Status.Secrets = slices.DeleteFunc(p.resource.Status.Secrets, func(s string) bool { return s == n })
+}

@@ -1,0 +1,166 @@
+package applicationresource
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+)
+
+// errConflict is the cause of errors about resources that somebody else has.
+var errConflict = errors.New("resource is not ours")
+
+// A controlPlaneError is an error of the control plane, and not of the cluster.
+type controlPlaneError struct{ error }
+
+// Unwrap returns the cause.
+func (e controlPlaneError) Unwrap() error { return e.error }
+
+// A missingError means that Secrets do not exist.
+type missingError struct{ names []string }
+
+// Error names them.
+func (e missingError) Error() string {
+	return "waiting for Secrets that do not exist: " + strings.Join(slices.Sorted(slices.Values(e.names)), ", ")
+}
+
+// isTerminating says whether a resource was refused because its namespace is being deleted.
+func isTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// reason returns the reason of condition Synced for an error.
+func reason(err error) xpv2.ConditionReason {
+	var (
+		local   controlPlaneError
+		missing missingError
+	)
+	switch {
+	case errors.As(err, &local):
+		return xpv2.ReasonReconcileError
+	case errors.As(err, &missing):
+		return workloadv1alpha1.ReasonWaitingForSecret
+	case errors.Is(err, errConflict):
+		return workloadv1alpha1.ReasonConflict
+	case errors.Is(err, errInvalidTemplate):
+		return commonv1.ReasonInvalidManifest
+	case isNamespaceMissing(err):
+		return workloadv1alpha1.ReasonWaitingForNamespace
+	}
+	if r := remote.ReasonOf(err); r != "" {
+		return r
+	}
+	return xpv2.ReasonReconcileError
+}
+
+// isWoken says whether whoever fails with an error is woken when its cause goes, so that it need not be tried again before.
+func isWoken(err error) bool {
+	switch reason(err) {
+	case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
+		workloadv1alpha1.ReasonConflict, workloadv1alpha1.ReasonWaitingForSecret:
+		return err != nil
+	}
+	return errors.Is(err, errInvalidTemplate)
+}
+
+// waits says whether an error means that something is not there yet, and not that somebody refuses the resource.
+func waits(err error) bool {
+	switch reason(err) {
+	case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
+		workloadv1alpha1.ReasonWaitingForSecret, workloadv1alpha1.ReasonWaitingForNamespace:
+		return true
+	}
+	return false
+}
+
+// stateOf returns the state of a KubernetesApplicationResource after a pass.
+func stateOf(p *pass, err error) workloadv1alpha1.State {
+	last := p.before.Status
+	submitted := last.State == workloadv1alpha1.StateSubmitted && last.ObservedGeneration == p.resource.GetGeneration()
+	switch {
+	case meta.WasDeleted(p.resource):
+		return workloadv1alpha1.StateDeleting
+	case p.resource.Spec.ClusterRef == nil:
+		return workloadv1alpha1.StatePending
+	case p.current, err == nil && submitted:
+		return workloadv1alpha1.StateSubmitted
+	case err != nil && !waits(err):
+		return workloadv1alpha1.StateFailed
+	case submitted && !p.looked:
+		return workloadv1alpha1.StateSubmitted // As far as is known.
+	}
+	return workloadv1alpha1.StateScheduled
+}
+
+// describe puts into the status what a pass has found.
+func describe(p *pass, err error) error {
+	o := p.resource
+	if p.paused {
+		o.SetConditions(xpv2.ReconcilePaused().WithObservedGeneration(o.GetGeneration()))
+		return nil
+	}
+	o.Status.State = stateOf(p, err)
+	o.Status.ObservedGeneration = o.GetGeneration()
+	synced := xpv2.ReconcileSuccess()
+	switch {
+	case err != nil:
+		synced = xpv2.ReconcileError(err)
+		synced.Reason = reason(err)
+	case o.Status.State == workloadv1alpha1.StatePending:
+		synced = xpv2.ReconcileError(errors.New("Not scheduled to a cluster yet"))
+		synced.Reason = workloadv1alpha1.ReasonUnscheduled
+	}
+	o.SetConditions(synced.WithObservedGeneration(o.GetGeneration()), ready(o.Status.State).WithObservedGeneration(o.GetGeneration()))
+	if !p.looked {
+		return nil
+	}
+	return showRemote(p)
+}
+
+// ready returns condition Ready in a state.
+func ready(s workloadv1alpha1.State) xpv2.Condition {
+	switch s {
+	case workloadv1alpha1.StateSubmitted:
+		return xpv2.Available()
+	case workloadv1alpha1.StateDeleting:
+		return xpv2.Deleting()
+	case workloadv1alpha1.StatePending, workloadv1alpha1.StateScheduled, workloadv1alpha1.StatePartiallySubmitted, workloadv1alpha1.StateFailed:
+	}
+	return xpv2.Unavailable().WithMessage("The resource is not submitted")
+}
+
+// showRemote copies the status of the live resource, unless that is what the status shows already.
+func showRemote(p *pass) error {
+	var now any
+	if p.live != nil {
+		now = p.live.Object["status"]
+	}
+	if now == nil {
+		p.resource.Status.Remote = nil
+		return nil
+	}
+	if was := p.resource.Status.Remote; was != nil {
+		var shown any
+		if utiljson.Unmarshal(was.Raw, &shown) == nil && equality.Semantic.DeepEqual(shown, now) {
+			return nil
+		}
+	}
+	raw, err := json.Marshal(now)
+	if err != nil {
+		return errors.Wrap(err, "cannot encode the status of the resource")
+	}
+	p.resource.Status.Remote = &apiextensionsv1.JSON{Raw: raw}
+	return nil
+}
