@@ -48,7 +48,10 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 		return errors.Wrap(err, "cannot set up namespaced collections")
 	}
 	po := publishedresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
-	return errors.Wrap(publishedresource.Setup(mgr, po), "cannot set up PublishedResources")
+	if err := publishedresource.Setup(mgr, po); err != nil {
+		return errors.Wrap(err, "cannot set up PublishedResources")
+	}
+	return setupWorkloads(mgr, o)
 }
 
 // setupObjects adds the controllers of Objects of one scope.

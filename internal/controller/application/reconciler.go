@@ -1,0 +1,143 @@
+package application
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+)
+
+const (
+	// passTimeout bounds the steps of a pass. The first writes all resources.
+	passTimeout = 2 * time.Minute
+	// lag is how soon an application is looked at again if the cache lacks what was just written.
+	lag = 250 * time.Millisecond
+)
+
+// A Reconciler keeps the resources of applications.
+type Reconciler struct {
+	kind   scope.Workload
+	local  client.Client
+	record event.Recorder
+	poll   quiet.Poll
+}
+
+// A pass is what one reconcile learns. Nothing outlives it.
+type pass struct {
+	app     *application
+	before  *application // as the server last gave it
+	held    map[string]*resource
+	leaving []string // names of resources that are not wanted any more and not gone yet
+	failed  failures // what cannot be rendered
+	lagging bool     // the cache lacks what is there
+	paused  bool
+	done    bool // it is as good as gone
+}
+
+type step = steps.Step[*pass]
+
+// Reconcile reconciles one application.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
+	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	app := &application{}
+	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
+		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q", req.Name)
+	}
+	if app.Spec.ClusterRef == nil && !meta.WasDeleted(app) && !meta.IsPaused(app) {
+		return reconcile.Result{}, nil // The scheduler has the word.
+	}
+	p := &pass{app: app, before: app.DeepCopy(), failed: failures{}}
+	defer func() { res, rerr = r.report(ctx, p, rerr) }()
+	switch {
+	case meta.IsPaused(app):
+		p.paused = true
+		return reconcile.Result{}, nil
+	case meta.WasDeleted(app):
+		return reconcile.Result{}, r.run(ctx, p,
+			step{Failed: reasonCannotCompare, Do: r.compare},
+			step{Failed: reasonCannotDelete, Do: r.deleteResources},
+			step{Failed: reasonCannotRelease, Do: r.release})
+	}
+	return reconcile.Result{}, r.run(ctx, p,
+		step{Failed: reasonCannotClaim, Do: r.claim},
+		step{Failed: reasonCannotCompare, Do: r.compare},
+		step{Failed: reasonCannotPrune, Do: r.prune},
+		step{Failed: reasonCannotRender, Do: r.renderResources})
+}
+
+// run takes the steps of a pass until one fails.
+func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
+	record := func(e event.Event) { r.record.Event(p.before, e) }
+	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
+}
+
+// claim adds the finalizer, records the use of the ProviderConfig, and says that the application is scheduled.
+func (r *Reconciler) claim(ctx context.Context, p *pass) error {
+	if !meta.FinalizerExists(p.app, workloadv1alpha1.FinalizerApplication) {
+		add := func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerApplication) }
+		if err := quiet.PatchMetadata(ctx, r.local, p.app, add); err != nil {
+			return errors.Wrap(err, "cannot add finalizer")
+		}
+		p.before = p.app.DeepCopy()
+	}
+	if err := r.kind.Track(ctx, p.app); err != nil {
+		return err
+	}
+	if s := p.app.Status.State; s != "" && s != workloadv1alpha1.StatePending {
+		return nil
+	}
+	p.app.Status.State = workloadv1alpha1.StateScheduled
+	p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
+	if err := quiet.Save(ctx, r.local, p.before, p.app); err != nil {
+		return err
+	}
+	p.before = p.app.DeepCopy()
+	return nil
+}
+
+// compare finds the resources there are under the names of templates, and those that the application controls.
+func (r *Reconciler) compare(ctx context.Context, p *pass) error {
+	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
+	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
+	}
+	p.held = make(map[string]*resource, len(list.Items))
+	for i := range list.Items {
+		p.held[list.Items[i].GetName()] = &list.Items[i]
+	}
+	return nil
+}
+
+// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was
+// not seen yet.
+func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) || p.done {
+		return reconcile.Result{}, err
+	}
+	describe(p, err)
+	if serr := quiet.Save(ctx, r.local, p.before, p.app); serr != nil {
+		return reconcile.Result{}, serr
+	}
+	if submitted := workloadv1alpha1.StateSubmitted; p.app.Status.State == submitted && p.before.Status.State != submitted {
+		r.record.Event(p.app, event.Normal(reasonSubmitted, "Submitted all resources to the cluster"))
+	}
+	switch {
+	case p.paused:
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	case p.lagging:
+		return reconcile.Result{RequeueAfter: lag}, nil
+	}
+	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
+}

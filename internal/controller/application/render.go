@@ -1,0 +1,112 @@
+package application
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+)
+
+type (
+	application = workloadv1alpha1.KubernetesApplication
+	resource    = workloadv1alpha1.KubernetesApplicationResource
+	template    = workloadv1alpha1.ResourceTemplate
+)
+
+// templated are the keys of the metadata that a template has given a resource. They are sorted.
+type templated struct {
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+}
+
+// render returns a resource as a template of an application makes it: a new one, or what becomes of the one there is, which is not changed.
+func render(app *application, t template, existing *resource) (*resource, error) {
+	r := &resource{}
+	if existing != nil {
+		r = existing.DeepCopy()
+	}
+	was := templated{}
+	if keys, ok := r.GetAnnotations()[workloadv1alpha1.AnnotationKeyTemplated]; ok {
+		_ = json.Unmarshal([]byte(keys), &was) // Who spoils it keeps what the template drops.
+	}
+	ours := map[string]string{workloadv1alpha1.AnnotationKeyApplicationUID: string(app.GetUID())}
+	now := templated{Labels: slices.Sorted(maps.Keys(t.Metadata.Labels)), Annotations: slices.Sorted(maps.Keys(t.Metadata.Annotations))}
+	if len(now.Labels)+len(now.Annotations) > 0 {
+		keys, err := json.Marshal(now)
+		if err != nil {
+			return nil, errors.Wrap(err, "cannot encode the keys of labels and annotations")
+		}
+		ours[workloadv1alpha1.AnnotationKeyTemplated] = string(keys)
+	}
+	was.Annotations = append(was.Annotations, workloadv1alpha1.AnnotationKeyTemplated)
+	r.SetNamespace(app.GetNamespace())
+	r.SetName(t.Metadata.Name)
+	r.SetLabels(replace(r.GetLabels(), was.Labels, t.Metadata.Labels))
+	r.SetAnnotations(replace(r.GetAnnotations(), was.Annotations, t.Metadata.Annotations, ours))
+	meta.AddOwnerReference(r, meta.AsController(meta.TypedReferenceTo(app, workloadv1alpha1.ApplicationGroupVersionKind)))
+	meta.AddFinalizer(r, workloadv1alpha1.FinalizerResource)
+	r.Spec = workloadv1alpha1.KubernetesApplicationResourceSpec{
+		ResourceTemplateSpec: *t.Spec.DeepCopy(), ClusterRef: app.Spec.ClusterRef.DeepCopy(), UnreachableTarget: app.Spec.UnreachableTarget,
+	}
+	return r, nil
+}
+
+// replace returns a map without some keys and with other entries.
+func replace(m map[string]string, drop []string, add ...map[string]string) map[string]string {
+	out := maps.Clone(m)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, k := range drop {
+		delete(out, k)
+	}
+	for _, a := range add {
+		maps.Copy(out, a)
+	}
+	return out
+}
+
+// same says whether two resources are the same but for their status.
+func same(a, b *resource) bool {
+	return sameTemplate(a.Spec.Template, b.Spec.Template) &&
+		equality.Semantic.DeepEqual(a.Spec.Secrets, b.Spec.Secrets) &&
+		equality.Semantic.DeepEqual(a.Spec.ClusterRef, b.Spec.ClusterRef) &&
+		a.Spec.UnreachableTarget == b.Spec.UnreachableTarget &&
+		maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations()) &&
+		equality.Semantic.DeepEqual(a.GetOwnerReferences(), b.GetOwnerReferences()) &&
+		equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers())
+}
+
+// sameTemplate says whether two templates say the same, however they are written.
+func sameTemplate(a, b workloadv1alpha1.Template) bool {
+	if bytes.Equal(a.Raw, b.Raw) {
+		return true
+	}
+	var x, y any
+	return utiljson.Unmarshal(a.Raw, &x) == nil && utiljson.Unmarshal(b.Raw, &y) == nil && equality.Semantic.DeepEqual(x, y)
+}
+
+// isAnother says whether two resources are about different resources on the cluster, or on different clusters: one cannot become the other.
+func isAnother(a, b *resource) bool {
+	s, t := a.Spec.Template, b.Spec.Template
+	return s.APIVersion != t.APIVersion || s.Kind != t.Kind || s.Metadata != t.Metadata ||
+		!equality.Semantic.DeepEqual(a.Spec.ClusterRef, b.Spec.ClusterRef)
+}
+
+// controls says whether an application controls a resource.
+func controls(app *application, r *resource) bool { return metav1.IsControlledBy(r, app) }
+
+// isOrphan says whether an application has controlled a resource of one of its templates, and now nobody does.
+func isOrphan(app *application, r *resource) bool {
+	return metav1.GetControllerOf(r) == nil &&
+		r.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationUID] == string(app.GetUID()) &&
+		slices.ContainsFunc(app.Spec.ResourceTemplates, func(t template) bool { return t.Metadata.Name == r.GetName() })
+}

@@ -1,0 +1,165 @@
+package application
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+)
+
+// errConflict is the cause of errors about resources of others that have the names of ours.
+var errConflict = errors.New("resource is not ours")
+
+// prune deletes the resources that no template makes any more.
+func (r *Reconciler) prune(ctx context.Context, p *pass) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(p.held)) {
+		held := p.held[name]
+		wanted := slices.ContainsFunc(p.app.Spec.ResourceTemplates, func(t template) bool { return t.Metadata.Name == name })
+		if wanted || !controls(p.app, held) {
+			continue
+		}
+		p.leaving = append(p.leaving, name)
+		if err := r.deleteResource(ctx, p, held); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+// deleteResource deletes the very resource that was seen, unless it is on its way already.
+func (r *Reconciler) deleteResource(ctx context.Context, p *pass, held *resource) error {
+	if meta.WasDeleted(held) {
+		return nil
+	}
+	uid := held.GetUID()
+	err := r.local.Delete(ctx, held.DeepCopy(), client.Preconditions{UID: &uid})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		p.lagging = true // It is gone, and there may be a namesake.
+		return nil
+	}
+	if err != nil {
+		return errors.Wrapf(err, "cannot delete KubernetesApplicationResource %q", held.GetName())
+	}
+	r.record.Event(p.app, event.Normal(reasonDeleted, "Deleted KubernetesApplicationResource "+held.GetName()))
+	return nil
+}
+
+// renderResources keeps the resource of each template. One that fails does not keep the others back.
+func (r *Reconciler) renderResources(ctx context.Context, p *pass) error {
+	for _, t := range p.app.Spec.ResourceTemplates {
+		name := t.Metadata.Name
+		held, err := r.renderResource(ctx, p, t)
+		if err != nil {
+			p.failed[name] = errors.Wrapf(err, "cannot render KubernetesApplicationResource %q", name)
+		}
+		p.held[name] = held
+	}
+	return p.failed.aggregate()
+}
+
+// renderResource keeps the resource of a template, and returns it as it is then, nil if there is none that counts.
+func (r *Reconciler) renderResource(ctx context.Context, p *pass, t template) (*resource, error) {
+	held := p.held[t.Metadata.Name]
+	if held == nil {
+		return r.create(ctx, p, t)
+	}
+	if !controls(p.app, held) {
+		return nil, errors.Wrap(errConflict, "it exists and is not controlled by the application")
+	}
+	if meta.WasDeleted(held) {
+		p.leaving = append(p.leaving, held.GetName())
+		return nil, nil //nolint:nilnil // It is made again when it is gone, which wakes the application.
+	}
+	wanted, err := render(p.app, t, held)
+	switch {
+	case err != nil:
+		return nil, err
+	case same(held, wanted):
+		return held, nil
+	case isAnother(held, wanted):
+		p.leaving = append(p.leaving, held.GetName())
+		return nil, r.deleteResource(ctx, p, held)
+	}
+	if err := r.update(ctx, p, wanted); err != nil || p.lagging {
+		return nil, err
+	}
+	r.record.Event(p.app, event.Normal(reasonUpdated, "Updated KubernetesApplicationResource "+held.GetName()))
+	return wanted, nil
+}
+
+func (r *Reconciler) create(ctx context.Context, p *pass, t template) (*resource, error) {
+	wanted, err := render(p.app, t, nil)
+	if err != nil {
+		return nil, err
+	}
+	err = r.local.Create(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
+	if apierrors.IsAlreadyExists(err) {
+		p.lagging = true // The cache will show whose it is.
+		return nil, nil  //nolint:nilnil // Nothing is known of it.
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.record.Event(p.app, event.Normal(reasonCreated, "Created KubernetesApplicationResource "+wanted.GetName()))
+	return wanted, nil
+}
+
+// update writes a resource, unless somebody has changed it meanwhile.
+func (r *Reconciler) update(ctx context.Context, p *pass, wanted *resource) error {
+	err := r.local.Update(ctx, wanted, client.FieldOwner(workloadv1alpha1.FieldManagerApplication))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		p.lagging = true
+		return nil
+	}
+	return err
+}
+
+// deleteResources deletes all resources of a deleted application, and waits until they are gone.
+func (r *Reconciler) deleteResources(ctx context.Context, p *pass) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(p.held)) {
+		held := p.held[name]
+		if !controls(p.app, held) && !isOrphan(p.app, held) {
+			continue
+		}
+		p.leaving = append(p.leaving, name)
+		if held.Spec.UnreachableTarget != p.app.Spec.UnreachableTarget {
+			wanted := held.DeepCopy()
+			wanted.Spec.UnreachableTarget = p.app.Spec.UnreachableTarget
+			errs = append(errs, r.update(ctx, p, wanted))
+		}
+		errs = append(errs, r.deleteResource(ctx, p, held))
+	}
+	if err := kerrors.NewAggregate(errs); err != nil {
+		return err
+	}
+	if len(p.leaving) > 0 {
+		return steps.ErrStop
+	}
+	return nil
+}
+
+// release removes the finalizer.
+func (r *Reconciler) release(ctx context.Context, p *pass) error {
+	if !meta.FinalizerExists(p.app, workloadv1alpha1.FinalizerApplication) {
+		return nil
+	}
+	p.done = true
+	remove := func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerApplication) }
+	err := quiet.PatchMetadata(ctx, r.local, p.app, remove)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return errors.Wrap(err, "cannot remove finalizer")
+}

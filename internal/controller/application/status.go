@@ -1,0 +1,153 @@
+package application
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+)
+
+// namedMost is how many resources a message names.
+const namedMost = 5
+
+// failures are errors by the names of templates.
+type failures map[string]error
+
+// aggregate returns the errors in the order of the names, nil if there are none.
+func (f failures) aggregate() error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		errs = append(errs, f[name])
+	}
+	return kerrors.NewAggregate(errs)
+}
+
+// A tally counts the resources of an application's templates.
+type tally struct {
+	desired, submitted, failed int
+	// messages say what is wrong with resources that failed, sorted by their names.
+	messages []string
+}
+
+// count counts the resources of templates. held are those there are, and failed is what could not be rendered.
+func count(templates []template, held map[string]*resource, failed failures) tally {
+	t := tally{desired: len(templates)}
+	names := make([]string, 0, len(templates))
+	for _, of := range templates {
+		names = append(names, of.Metadata.Name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		r := held[name]
+		switch {
+		case failed[name] != nil:
+			t.failed++
+			t.messages = append(t.messages, name+" cannot be rendered")
+		case r == nil, r.Status.ObservedGeneration != r.GetGeneration():
+		case r.Status.State == workloadv1alpha1.StateSubmitted:
+			t.submitted++
+		case r.Status.State == workloadv1alpha1.StateFailed:
+			t.failed++
+			t.messages = append(t.messages, name+" failed: "+r.GetCondition(xpv2.TypeSynced).Message)
+		default:
+			t.messages = append(t.messages, name+" waits: "+r.GetCondition(xpv2.TypeSynced).Message)
+		}
+	}
+	return t
+}
+
+// state returns the state of an application that is scheduled and not deleted.
+func (t tally) state() workloadv1alpha1.State {
+	switch {
+	case t.submitted == t.desired:
+		return workloadv1alpha1.StateSubmitted
+	case t.submitted > 0:
+		return workloadv1alpha1.StatePartiallySubmitted
+	case t.failed == t.desired:
+		return workloadv1alpha1.StateFailed
+	}
+	return workloadv1alpha1.StateScheduled
+}
+
+// message says how many resources are submitted, and what is wrong with others.
+func (t tally) message() string {
+	m := fmt.Sprintf("%d of %d resources are submitted", t.submitted, t.desired)
+	if len(t.messages) == 0 {
+		return m
+	}
+	named := t.messages[:min(len(t.messages), namedMost)]
+	m += ": " + strings.Join(named, "; ")
+	if more := len(t.messages) - len(named); more > 0 {
+		m += fmt.Sprintf("; and %d more", more)
+	}
+	return m
+}
+
+// describe puts into the status what a pass has found.
+func describe(p *pass, err error) {
+	switch {
+	case p.paused:
+		set(p.app, xpv2.ReconcilePaused())
+		return
+	case meta.WasDeleted(p.app):
+		p.app.Status.State = workloadv1alpha1.StateDeleting
+		set(p.app, xpv2.Deleting().WithMessage("Waiting for resources to be gone"+list(p.leaving)))
+	case p.held != nil:
+		t := count(p.app.Spec.ResourceTemplates, p.held, p.failed)
+		p.app.Status.State = t.state()
+		p.app.Status.DesiredResources, p.app.Status.SubmittedResources = int64(t.desired), int64(t.submitted)
+		ready := xpv2.Available()
+		if p.app.Status.State != workloadv1alpha1.StateSubmitted {
+			ready = xpv2.Unavailable().WithMessage(t.message())
+		}
+		set(p.app, ready)
+	}
+	p.app.Status.ObservedGeneration = p.app.GetGeneration()
+	set(p.app, synced(p, err))
+}
+
+// synced returns condition Synced after a pass.
+func synced(p *pass, err error) xpv2.Condition {
+	var c xpv2.Condition
+	switch {
+	case err == nil && len(p.leaving) > 0 && !meta.WasDeleted(p.app):
+		c = xpv2.ReconcileError(errors.New("Waiting for resources to be gone" + list(p.leaving)))
+		c.Reason = workloadv1alpha1.ReasonWaitingForDeletion
+	case err == nil:
+		return xpv2.ReconcileSuccess()
+	case errors.Is(err, errConflict):
+		c = xpv2.ReconcileError(err)
+		c.Reason = workloadv1alpha1.ReasonConflict
+	default:
+		c = xpv2.ReconcileError(err)
+		if apierrors.IsInvalid(err) {
+			c.Reason = commonv1.ReasonInvalidManifest
+		}
+	}
+	return c
+}
+
+// list names some of the resources of a list.
+func list(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	if len(names) > namedMost {
+		return fmt.Sprintf(": %s and %d more", strings.Join(names[:namedMost], ", "), len(names)-namedMost)
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+func set(app *application, c xpv2.Condition) {
+	app.SetConditions(c.WithObservedGeneration(app.GetGeneration()))
+}

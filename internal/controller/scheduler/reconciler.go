@@ -1,0 +1,183 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// Reasons of events.
+const (
+	reasonScheduled      event.Reason = "ScheduledApplication"
+	reasonCannotSchedule event.Reason = "CannotScheduleApplication"
+)
+
+// namedMost is how many clusters that do not answer a message names.
+const namedMost = 3
+
+// errUnschedulable is the cause of errors about applications that no cluster fits.
+var errUnschedulable = errors.New("application waits for a cluster")
+
+// A Reconciler schedules applications. It must not be called concurrently.
+type Reconciler struct {
+	kind       scope.Workload
+	controller string
+	registry   *target.Registry
+	local      client.Client
+	record     event.Recorder
+	poll       quiet.Poll
+
+	chosen     map[types.UID]workloadv1alpha1.ClusterReference // what the cache may not show yet, by application
+	considered map[types.NamespacedName][]watch.Owner          // as whom each application that waits is connected
+}
+
+// Reconcile schedules one application, unless it is scheduled.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	app := &workloadv1alpha1.KubernetesApplication{}
+	err := r.local.Get(ctx, req.NamespacedName, app)
+	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil) {
+		r.consider(req.NamespacedName, nil)
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.Wrapf(err, "cannot get KubernetesApplication %q", req.Name)
+	}
+	if meta.IsPaused(app) {
+		return reconcile.Result{}, nil
+	}
+	ref, err := r.choose(ctx, app)
+	if err == nil {
+		err = r.assign(ctx, app, ref)
+	}
+	if !errors.Is(err, errUnschedulable) {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: r.poll.Waiting()}, r.pend(ctx, app, err)
+}
+
+// choose returns the best cluster that answers. The cause of the error is errUnschedulable if there is none.
+func (r *Reconciler) choose(ctx context.Context, app *workloadv1alpha1.KubernetesApplication) (workloadv1alpha1.ClusterReference, error) {
+	none := workloadv1alpha1.ClusterReference{}
+	load, err := r.load(ctx)
+	if err != nil {
+		return none, err
+	}
+	places, err := r.candidates(ctx, app, load)
+	if err != nil {
+		return none, err
+	}
+	if len(places) == 0 {
+		r.consider(client.ObjectKeyFromObject(app), nil)
+		return none, errors.Wrap(errUnschedulable, "no ProviderConfig of the namespace and no ClusterProviderConfig matches spec.clusterSelector")
+	}
+	var (
+		owners []watch.Owner
+		causes []string
+	)
+	for _, p := range places {
+		owner := r.owner(app, p)
+		owners = append(owners, owner)
+		err := r.answers(ctx, owner, app, p)
+		if err == nil {
+			r.consider(client.ObjectKeyFromObject(app), owners)
+			return p.ClusterReference, nil
+		}
+		causes = append(causes, fmt.Sprintf("%s %s: %v", p.Kind, p.Name, err))
+	}
+	r.consider(client.ObjectKeyFromObject(app), owners)
+	return none, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s", len(places), enumerate(causes))
+}
+
+// enumerate returns some of a list of causes, sorted.
+func enumerate(causes []string) string {
+	slices.Sort(causes)
+	if len(causes) > namedMost {
+		return fmt.Sprintf("%s; and %d more", strings.Join(causes[:namedMost], "; "), len(causes)-namedMost)
+	}
+	return strings.Join(causes, "; ")
+}
+
+// owner returns as whom an application is connected to a cluster that it may be scheduled to. No name of an application has a slash.
+func (r *Reconciler) owner(app *workloadv1alpha1.KubernetesApplication, p place) watch.Owner {
+	return watch.Owner{Controller: r.controller, NamespacedName: types.NamespacedName{
+		Namespace: app.GetNamespace(), Name: app.GetName() + "/" + p.Kind + "/" + p.Name,
+	}}
+}
+
+// answers returns nil if a cluster answers.
+func (r *Reconciler) answers(ctx context.Context, o watch.Owner, app *workloadv1alpha1.KubernetesApplication, p place) error {
+	there := at(app, p.ClusterReference)
+	_, err := remote.Connect(ctx, r.registry, o, remote.Config{
+		Key:  r.kind.Key(there),
+		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, there) },
+	})
+	return err
+}
+
+// at returns an application as if it was scheduled to a cluster.
+func at(app *workloadv1alpha1.KubernetesApplication, ref workloadv1alpha1.ClusterReference) *workloadv1alpha1.KubernetesApplication {
+	there := app.DeepCopy()
+	there.Spec.ClusterRef = &ref
+	return there
+}
+
+// consider keeps the connections of an application to the clusters it waits for, and ends the others.
+func (r *Reconciler) consider(app types.NamespacedName, owners []watch.Owner) {
+	for _, o := range r.considered[app] {
+		if !slices.Contains(owners, o) {
+			r.registry.Forget(o)
+		}
+	}
+	delete(r.considered, app)
+	if len(owners) > 0 {
+		r.considered[app] = owners
+	}
+}
+
+// assign schedules an application to a cluster.
+func (r *Reconciler) assign(ctx context.Context, app *workloadv1alpha1.KubernetesApplication, ref workloadv1alpha1.ClusterReference) error {
+	there := at(app, ref)
+	if err := r.kind.Track(ctx, there); err != nil {
+		return err
+	}
+	patch := client.MergeFromWithOptions(app, client.MergeFromWithOptimisticLock{})
+	if err := r.local.Patch(ctx, there, patch, client.FieldOwner(workloadv1alpha1.FieldManagerScheduler)); err != nil {
+		return errors.Wrap(err, "cannot write spec.clusterRef")
+	}
+	r.chosen[app.GetUID()] = ref
+	r.record.Event(app, event.Normal(reasonScheduled, fmt.Sprintf("Scheduled to %s %s", ref.Kind, ref.Name)))
+	return nil
+}
+
+// pend says in the status of an application why it is not scheduled.
+func (r *Reconciler) pend(ctx context.Context, app *workloadv1alpha1.KubernetesApplication, cause error) error {
+	before := app.DeepCopy()
+	r.record.Event(before, event.Warning(reasonCannotSchedule, cause))
+	app.Status.State = workloadv1alpha1.StatePending
+	app.Status.DesiredResources = int64(len(app.Spec.ResourceTemplates))
+	app.Status.ObservedGeneration = app.GetGeneration()
+	synced := xpv2.ReconcileError(cause)
+	synced.Reason = workloadv1alpha1.ReasonUnschedulable
+	app.SetConditions(synced.WithObservedGeneration(app.GetGeneration()),
+		xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster").WithObservedGeneration(app.GetGeneration()))
+	return quiet.Save(ctx, r.local, before, app)
+}

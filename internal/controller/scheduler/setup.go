@@ -1,0 +1,91 @@
+package scheduler
+
+import (
+	"context"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/wake"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// Options of the controller, beside those all controllers have.
+type Options struct {
+	controller.Options
+
+	// Registry connects to the clusters.
+	Registry *target.Registry
+	// PollJitter is the fraction of the poll interval by which it varies.
+	PollJitter float64
+}
+
+// Setup adds the controller to a manager.
+func Setup(mgr ctrl.Manager, o Options) error {
+	name := "scheduler/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
+	r := &Reconciler{
+		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
+		controller: name, registry: o.Registry,
+		local:      quiet.NewManager(mgr).GetClient(),
+		record:     quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		poll:       quiet.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		chosen:     map[types.UID]workloadv1alpha1.ClusterReference{},
+		considered: map[types.NamespacedName][]watch.Owner{},
+	}
+	opts := o.ForControllerRuntime()
+	opts.MaxConcurrentReconciles = 1
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named(name).
+		WithOptions(opts).
+		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(quiet.DesiredStateChanged())).
+		WatchesRawSource(connections(o.Registry, name))
+	for _, c := range scope.NamespacedScopeConfigs() {
+		b = b.Watches(c.New(), wake.Users(o.Registry, c)).
+			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), predicate.LabelChangedPredicate{})))
+	}
+	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
+}
+
+// connections wakes the applications that are connected to the clusters they wait for.
+func connections(r *target.Registry, controller string) source.Source {
+	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		r.OnChange(controller, func(n types.NamespacedName) {
+			n.Name, _, _ = strings.Cut(n.Name, "/")
+			q.Add(reconcile.Request{NamespacedName: n})
+		})
+		return nil
+	})
+}
+
+// waiting wakes all applications that wait for a cluster.
+func (r *Reconciler) waiting() handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, pc client.Object) []reconcile.Request {
+		apps := &workloadv1alpha1.KubernetesApplicationList{}
+		if err := r.local.List(ctx, apps, client.InNamespace(pc.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+			return nil // The cache is not there yet, and will bring all applications.
+		}
+		var found []reconcile.Request
+		for i := range apps.Items {
+			if apps.Items[i].Spec.ClusterRef == nil {
+				found = append(found, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&apps.Items[i])})
+			}
+		}
+		return found
+	})
+}
