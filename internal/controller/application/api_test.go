@@ -1,0 +1,208 @@
+package application_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// TestColumns shows that the columns are those of the design document, with more in the wide output only.
+func TestColumns(t *testing.T) {
+	c := provide(t)
+	for plural, want := range map[string][]string{
+		"kubernetesapplications":         {"CLUSTER", "STATUS", "DESIRED", "SUBMITTED"},
+		"kubernetesapplicationresources": {"TEMPLATE-KIND", "TEMPLATE-NAME", "CLUSTER", "STATUS"},
+	} {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(t.Context(), types.NamespacedName{Name: plural + ".workload.crossplane.io"}, crd); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, col := range crd.Spec.Versions[0].AdditionalPrinterColumns {
+			if col.Priority == 0 {
+				got = append(got, col.Name)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("columns of %s: -want, +got:\n%s", plural, diff)
+		}
+		if crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter || crd.Spec.Conversion.Webhook != nil {
+			t.Errorf("%s must need no webhook", plural)
+		}
+	}
+}
+
+// many returns templates of ConfigMaps.
+func many(n int) []workloadv1alpha1.ResourceTemplate {
+	out := make([]workloadv1alpha1.ResourceTemplate, 0, n)
+	for i := range n {
+		out = append(out, build.ResourceTemplate(fmt.Sprintf("settings-%03d", i), build.ConfigMap("d", fmt.Sprintf("settings-%03d", i))))
+	}
+	return out
+}
+
+// named returns a template of a ConfigMap under a name.
+func named(name string) workloadv1alpha1.ResourceTemplate {
+	return build.ResourceTemplate(name, build.ConfigMap("d", "settings"))
+}
+
+// TestApplicationIsRefused shows what the API server refuses of a new application.
+func TestApplicationIsRefused(t *testing.T) {
+	c, ns := provide(t), local.Namespace(t)
+	without := func(field string) func(*application) {
+		m := build.ConfigMap("d", "settings")
+		delete(m, field)
+		return func(app *application) {
+			raw, _ := json.Marshal(m)
+			app.Spec.ResourceTemplates[0].Spec.Template.Raw = raw
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*application)
+		want   string
+	}{
+		"NoCluster": {
+			"An application says where it may run.", func(app *application) { app.Spec.ClusterSelector = nil },
+			"one of clusterSelector and clusterRef must be set",
+		},
+		"NoTemplates": {
+			"An application consists of one or more resources.", func(app *application) { app.Spec.ResourceTemplates = nil },
+			"spec.resourceTemplates",
+		},
+		"SameName": {
+			"Names of templates are unique.",
+			func(app *application) {
+				app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, app.Spec.ResourceTemplates[0])
+			},
+			"metadata.name must be unique among resourceTemplates",
+		},
+		"TooMany": {
+			"The number of templates is limited, so that rules about all of them can be checked.",
+			func(app *application) { app.Spec.ResourceTemplates = many(129) }, "must have at most 128 items",
+		},
+		"NoAPIVersion": {"A template has an apiVersion.", without("apiVersion"), "template.apiVersion: Required"},
+		"NoKind":       {"A template has a kind.", without("kind"), "template.kind: Required"},
+		"NoMetadata":   {"A template has metadata.", without("metadata"), "template.metadata: Required"},
+		"ConfigKind": {
+			"A cluster is the ProviderConfig of one of two kinds.",
+			func(app *application) {
+				app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "KubernetesCluster", Name: "x"}
+			},
+			"Unsupported value",
+		},
+		"BadName": {
+			"An invalid template has the whole application refused.",
+			func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Name = "Not_A_Name" }, "metadata.name",
+		},
+		"SameSecret": {
+			"A Secret is named once.",
+			func(app *application) {
+				app.Spec.ResourceTemplates[0].Spec.Secrets = []workloadv1alpha1.SecretReference{{Name: "sql"}, {Name: "sql"}}
+			},
+			"Duplicate value",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := build.Application(ns, "refused", "none", named("one"))
+			tc.change(app)
+			if err := c.Create(t.Context(), app); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s\nwant an error that contains %q, got: %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestMostTemplates shows that as many templates as are allowed can be checked and changed.
+func TestMostTemplates(t *testing.T) {
+	c, ns := provide(t), local.Namespace(t)
+	app := build.Application(ns, "big", "none", many(128)...)
+	create(t, c, app)
+	change(t, c, app, func(app *application) {
+		app.Spec.ResourceTemplates[127] = named("another")
+	})
+}
+
+// TestApplicationIsImmutable shows what cannot be changed of an application, and what can.
+func TestApplicationIsImmutable(t *testing.T) {
+	c := provide(t)
+	identity := "apiVersion, kind, name and namespace of a template are immutable"
+	template := func(change func(build.Manifest)) func(*application) {
+		return func(app *application) {
+			m := build.ConfigMap("d", "settings")
+			change(m)
+			app.Spec.ResourceTemplates[0].Spec.Template = build.Template(m)
+		}
+	}
+	metadata := func(key, value string) func(build.Manifest) {
+		return func(m build.Manifest) { m["metadata"].(map[string]any)[key] = value }
+	}
+	for name, tc := range map[string]struct {
+		change func(*application)
+		want   string // empty if the change is allowed
+	}{
+		"Selector":        {func(app *application) { app.Spec.ClusterSelector.MatchLabels["tier"] = "other" }, "clusterSelector is immutable"},
+		"SelectorRemoved": {func(app *application) { app.Spec.ClusterSelector = nil }, "clusterSelector is immutable"},
+		"Cluster":         {func(app *application) { app.Spec.ClusterRef.Name = "other" }, "clusterRef is immutable"},
+		"ClusterRemoved":  {func(app *application) { app.Spec.ClusterRef = nil }, "clusterRef is immutable"},
+		"APIVersion":      {template(func(m build.Manifest) { m["apiVersion"] = "v2" }), identity},
+		"Kind":            {template(func(m build.Manifest) { m["kind"] = "Secret" }), identity},
+		"Name":            {template(metadata("name", "other")), identity},
+		"Namespace":       {template(metadata("namespace", "other")), identity},
+		"NamespaceRemoved": {
+			template(func(m build.Manifest) { delete(m["metadata"].(map[string]any), "namespace") }), identity,
+		},
+		"Content":      {template(func(m build.Manifest) { m["data"] = map[string]any{"color": "red"} }), ""},
+		"OtherName":    {func(app *application) { app.Spec.ResourceTemplates[0] = named("other") }, ""},
+		"Ending":       {func(app *application) { app.Spec.UnreachableTarget = "Orphan" }, ""},
+		"MoreMetadata": {func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Labels["more"] = "labels" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := build.Application(local.Namespace(t), "fixed", "none", named("one"))
+			app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
+			create(t, c, app)
+			before := app.DeepCopy()
+			tc.change(app)
+			err := c.Patch(t.Context(), app, client.MergeFrom(before))
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("want an error that contains %q, got: %v", tc.want, err)
+			}
+		})
+	}
+}
+
+// TestResourceIsImmutable shows what cannot be changed of a resource that is nobody's.
+func TestResourceIsImmutable(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]struct{ patch, want string }{
+		"APIVersion":       {`{"spec":{"template":{"apiVersion":"v2"}}}`, "template.apiVersion is immutable"},
+		"Kind":             {`{"spec":{"template":{"kind":"Secret"}}}`, "template.kind is immutable"},
+		"Name":             {`{"spec":{"template":{"metadata":{"name":"other"}}}}`, "template.metadata.name is immutable"},
+		"Namespace":        {`{"spec":{"template":{"metadata":{"namespace":"other"}}}}`, "template.metadata.namespace is immutable"},
+		"NamespaceRemoved": {`{"spec":{"template":{"metadata":{"namespace":null}}}}`, "template.metadata.namespace is immutable"},
+		"Cluster":          {`{"spec":{"clusterRef":{"name":"other"}}}`, "clusterRef is immutable"},
+		"ClusterRemoved":   {`{"spec":{"clusterRef":null}}`, "clusterRef is immutable"},
+		"Content":          {`{"spec":{"template":{"data":{"color":"red"}}}}`, ""},
+		"Secrets":          {`{"spec":{"secrets":[{"name":"sql"}]}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &resource{ObjectMeta: build.Meta(local.Namespace(t), "fixed")}
+			r.Spec.Template = build.Template(build.ConfigMap("d", "settings"))
+			r.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
+			create(t, c, r)
+			err := c.Patch(t.Context(), r, client.RawPatch(types.MergePatchType, []byte(tc.patch)))
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("want an error that contains %q, got: %v", tc.want, err)
+			}
+		})
+	}
+}

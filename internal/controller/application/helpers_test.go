@@ -1,0 +1,155 @@
+package application_test
+
+import (
+	"fmt"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+type (
+	application = workloadv1alpha1.KubernetesApplication
+	resource    = workloadv1alpha1.KubernetesApplicationResource
+)
+
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+func remove(t *testing.T, c client.Client, o client.Object, opts ...client.DeleteOption) {
+	t.Helper()
+	if err := c.Delete(t.Context(), o, opts...); err != nil {
+		t.Fatalf("cannot delete %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// change changes a resource as it is now.
+func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
+	t.Helper()
+	kube.Eventually(t, soon, "a change of "+o.GetName(), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		f(o)
+		err := c.Update(t.Context(), o) // The provider may write it at the same time.
+		if err != nil && !apierrors.IsConflict(err) {
+			t.Fatalf("cannot change %T %s: %v", o, o.GetName(), err)
+		}
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// connect makes a ProviderConfig with the label tier of the world.
+func (w world) connect(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha1.ProviderConfig {
+	t.Helper()
+	pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, name), Spec: build.FromSecret(w.ns, name+"-credentials")}
+	pc.SetLabels(map[string]string{"tier": w.ns})
+	create(t, w.c, secret(w.ns, name+"-credentials", "kubeconfig", string(kubeconfig)), pc)
+	return pc
+}
+
+// secret returns a Secret. data lists keys and values in turn.
+func secret(namespace, name string, data ...string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: build.Meta(namespace, name), Data: map[string][]byte{}}
+	for i := 0; i+1 < len(data); i += 2 {
+		s.Data[data[i]] = []byte(data[i+1])
+	}
+	return s
+}
+
+// application returns an application of the world.
+func (w world) application(name string, templates ...workloadv1alpha1.ResourceTemplate) *application {
+	return build.Application(w.ns, name, w.ns, templates...)
+}
+
+// settings returns a template of a ConfigMap in the world's namespace on the target.
+func (w world) settings(name string, data ...string) workloadv1alpha1.ResourceTemplate {
+	return build.ResourceTemplate(name, build.ConfigMap(w.tns, name, data...))
+}
+
+// resource returns a KubernetesApplicationResource as it is now.
+func (w world) resource(t *testing.T, name string) *resource {
+	t.Helper()
+	r := &resource{}
+	if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: name}, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// awaitState waits until an application has a state in its present generation.
+func awaitState(t *testing.T, c client.Client, app *application, want workloadv1alpha1.State) {
+	t.Helper()
+	kube.Eventually(t, soon, "state "+string(want)+" of "+app.GetName(), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
+			return false, err.Error()
+		}
+		return app.Status.State == want && app.Status.ObservedGeneration == app.GetGeneration(), said(app)
+	})
+}
+
+// awaitResource waits until a KubernetesApplicationResource has a state and a reason of condition Synced, and returns it.
+func (w world) awaitResource(t *testing.T, name string, state workloadv1alpha1.State, reason xpv2.ConditionReason) *resource {
+	t.Helper()
+	r := &resource{}
+	kube.Eventually(t, soon, fmt.Sprintf("state %s of %s for reason %s", state, name, reason), func() (bool, string) {
+		if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: name}, r); err != nil {
+			return false, err.Error()
+		}
+		return r.Status.State == state && r.GetCondition(xpv2.TypeSynced).Reason == reason, r.GetName() + " " + string(r.Status.State) + " " + conditions(r)
+	})
+	return r
+}
+
+// said returns what the status of an application says.
+func said(app *application) string {
+	return fmt.Sprintf("%s, generation %d of %d, %d of %d submitted, %s", app.Status.State, app.Status.ObservedGeneration, app.GetGeneration(),
+		app.Status.SubmittedResources, app.Status.DesiredResources, conditions(app))
+}
+
+func conditions(o interface {
+	GetCondition(t xpv2.ConditionType) xpv2.Condition
+},
+) string {
+	s, r := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
+	return fmt.Sprintf("Synced %s %s %s, Ready %s %s %s", s.Status, s.Reason, s.Message, r.Status, r.Reason, r.Message)
+}
+
+// awaitGone waits until resources do not exist.
+func awaitGone(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			return apierrors.IsNotFound(err), fmt.Sprintf("%v %v", err, o.GetFinalizers())
+		})
+	}
+}
+
+// configMap returns a ConfigMap of the world's namespace on the target, nil if it does not exist.
+func (w world) configMap(t *testing.T, name string) *corev1.ConfigMap {
+	t.Helper()
+	cm := &corev1.ConfigMap{}
+	err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.tns, Name: name}, cm)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cm
+}

@@ -1,0 +1,64 @@
+package application_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	// user is whom the provider is on both servers.
+	user = "provider"
+	// admins is the group that may do everything.
+	admins = "system:masters"
+	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+	soon = 30 * time.Second
+	// calm is how long a test watches that nothing happens: longer than the poll interval of these tests, 5 s.
+	calm = 7 * time.Second
+)
+
+// Both servers have a garbage collector: the deletions of applications and of namespaces are part of what is tested.
+var (
+	local  = kube.Server{ControllerManager: true}
+	target = kube.Server{ControllerManager: true}
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
+
+var startProvider sync.Once
+
+// provide starts the controllers, once for all tests of the package, and returns a client of the control plane.
+func provide(t *testing.T) client.Client {
+	t.Helper()
+	startProvider.Do(func() {
+		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
+		local.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
+		provider.Start(t, local.User(t, user, admins))
+	})
+	return local.Client(t, apis.AddToScheme)
+}
+
+// A world is what most tests need: a namespace on each server, and a ProviderConfig for the target.
+type world struct {
+	c, tc client.Client // of the control plane and of the target
+	ns    string        // on the control plane, also the name of the ProviderConfig and the value of its label tier
+	tns   string        // on the target
+}
+
+// newWorld returns a world of its own for each test.
+func newWorld(t *testing.T) world {
+	t.Helper()
+	w := world{c: provide(t), tc: target.Client(t), ns: local.Namespace(t), tns: target.Namespace(t)}
+	w.connect(t, w.ns, kube.Kubeconfig(t, target.User(t, user, admins)))
+	return w
+}

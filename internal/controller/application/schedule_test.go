@@ -1,0 +1,218 @@
+package application_test
+
+import (
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// good returns a kubeconfig of the target.
+func good(t *testing.T) []byte {
+	t.Helper()
+	return kube.Kubeconfig(t, target.User(t, user, admins))
+}
+
+// dead returns a kubeconfig of a server that is not there.
+func dead(t *testing.T) []byte {
+	t.Helper()
+	return kube.Kubeconfig(t, &rest.Config{Host: "https://" + kube.Refused(t)})
+}
+
+// unconnected returns a world without a ProviderConfig.
+func unconnected(t *testing.T) world {
+	t.Helper()
+	return world{c: provide(t), tc: target.Client(t), ns: local.Namespace(t), tns: target.Namespace(t)}
+}
+
+// shared makes a ClusterProviderConfig with the label tier of the world.
+func (w world) shared(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha1.ClusterProviderConfig {
+	t.Helper()
+	pc := &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: build.FromSecret(w.ns, name)}
+	pc.SetLabels(map[string]string{"tier": w.ns})
+	create(t, w.c, secret(w.ns, name, "kubeconfig", string(kubeconfig)), pc)
+	return pc
+}
+
+// schedule creates an application, and returns the cluster it is scheduled to when it is submitted.
+func (w world) schedule(t *testing.T, name string) workloadv1alpha1.ClusterReference {
+	t.Helper()
+	app := w.application(name, w.settings(name))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	return *app.Spec.ClusterRef
+}
+
+// TestScheduleWaits shows that an application which no cluster fits is Pending and says why, and is scheduled when one appears.
+func TestScheduleWaits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		before func(*testing.T, world)
+		says   string
+		cure   func(*testing.T, world)
+	}{
+		"NoCluster": {
+			"Without any ProviderConfig there is nothing to choose from.",
+			func(*testing.T, world) {}, "matches spec.clusterSelector",
+			func(t *testing.T, w world) { w.connect(t, "late", good(t)) },
+		},
+		"OtherLabel": {
+			"A ProviderConfig is chosen by its labels.",
+			func(t *testing.T, w world) {
+				pc := w.connect(t, "labelled", good(t))
+				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = "other" })
+			}, "matches spec.clusterSelector",
+			func(t *testing.T, w world) {
+				pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, "labelled")}
+				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = w.ns })
+			},
+		},
+		"OtherNamespace": {
+			"The ProviderConfigs of other namespaces are not considered.",
+			func(t *testing.T, w world) {
+				other := w
+				other.ns = local.Namespace(t)
+				pc := other.connect(t, "elsewhere", good(t))
+				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = w.ns })
+			}, "matches spec.clusterSelector",
+			func(t *testing.T, w world) { w.shared(t, w.ns+"-late", good(t)) },
+		},
+		"DoesNotAnswer": {
+			"A cluster that does not answer is not chosen, and is when it does.",
+			func(t *testing.T, w world) { w.connect(t, "dead", dead(t)) }, "none of 1 clusters that match spec.clusterSelector answers",
+			func(t *testing.T, w world) {
+				s := secret(w.ns, "dead-credentials", "kubeconfig", string(good(t)))
+				if err := w.c.Update(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		"NoCredentials": {
+			"A cluster without credentials is not chosen, and is when they are there.",
+			func(t *testing.T, w world) {
+				w.connect(t, "bare", nil)
+				remove(t, w.c, secret(w.ns, "bare-credentials"))
+			}, "does not exist",
+			func(t *testing.T, w world) {
+				create(t, w.c, secret(w.ns, "bare-credentials", "kubeconfig", string(good(t))))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := unconnected(t)
+			tc.before(t, w)
+			app := w.application("web", w.settings("web"))
+			create(t, w.c, app)
+			awaitState(t, w.c, app, workloadv1alpha1.StatePending)
+			c := app.GetCondition(xpv2.TypeSynced)
+			if c.Reason != workloadv1alpha1.ReasonUnschedulable || !strings.Contains(c.Message, tc.says) || app.Status.DesiredResources != 1 {
+				t.Errorf("%s\nwant a message that contains %q, got %s", tc.reason, tc.says, said(app))
+			}
+			if app.Spec.ClusterRef != nil {
+				t.Errorf("%s\nit must not be scheduled yet: %v", tc.reason, *app.Spec.ClusterRef)
+			}
+			tc.cure(t, w)
+			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+		})
+	}
+}
+
+// TestScheduleSpreads shows that each application goes to the healthy cluster with the fewest applications, a ClusterProviderConfig as
+// well as one of the namespace, and that a deleted application no longer counts.
+func TestScheduleSpreads(t *testing.T) {
+	w := unconnected(t)
+	w.connect(t, "a-dead", dead(t))
+	w.connect(t, "b", good(t))
+	w.connect(t, "c", good(t))
+	w.shared(t, "a-"+w.ns, good(t))
+	for i, want := range []string{"b", "c", "a-" + w.ns, "b", "c", "a-" + w.ns} {
+		if got := w.schedule(t, "web-"+string(rune('0'+i))); got.Name != want {
+			t.Errorf("application %d: want cluster %s, got %s", i, want, got.Name)
+		}
+	}
+	gone := w.application("web-4")
+	remove(t, w.c, gone)
+	awaitGone(t, w.c, gone)
+	if got := w.schedule(t, "web-6"); got.Name != "c" {
+		t.Errorf("want the cluster of the deleted application, c, got %s", got.Name)
+	}
+}
+
+// TestScheduleByExpression shows that matchExpressions count, and that an invalid one is said to be.
+func TestScheduleByExpression(t *testing.T) {
+	w := unconnected(t)
+	w.connect(t, "a", good(t))
+	pc := w.connect(t, "b", good(t))
+	change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["region"] = "eu" })
+	app := w.application("web", w.settings("web"))
+	app.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"eu"}}}
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	if got := app.Spec.ClusterRef.Name; got != "b" {
+		t.Errorf("want the cluster that both labels and expressions match, b, got %s", got)
+	}
+	bad := w.application("bad", w.settings("bad"))
+	bad.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "region", Operator: "Near"}}
+	create(t, w.c, bad)
+	awaitState(t, w.c, bad, workloadv1alpha1.StatePending)
+	if m := bad.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "cannot parse spec.clusterSelector") {
+		t.Errorf("want a message about the selector, got %q", m)
+	}
+}
+
+// TestScheduleIsFinal shows that an application stays where it is when the labels of its cluster change, and that a cluster which is set by
+// the user is not questioned.
+func TestScheduleIsFinal(t *testing.T) {
+	w := unconnected(t)
+	pc := w.connect(t, "a", good(t))
+	app := w.application("web", w.settings("web"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = "other" })
+	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("web", "color", "red") })
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	if cm := w.configMap(t, "web"); cm.Data["color"] != "red" || app.Spec.ClusterRef.Name != "a" {
+		t.Errorf("want the application kept on a: %v, %s", cm.Data, said(app))
+	}
+	preset := w.application("preset", w.settings("preset"))
+	preset.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: "a"}
+	create(t, w.c, preset)
+	awaitState(t, w.c, preset, workloadv1alpha1.StateSubmitted)
+}
+
+// TestClusterInUseStays shows that the ProviderConfig of a cluster outlives the applications on it, and keeps their resources deletable.
+func TestClusterInUseStays(t *testing.T) {
+	for name, connect := range map[string]func(*testing.T, world) client.Object{
+		"ProviderConfig":        func(t *testing.T, w world) client.Object { return w.connect(t, "a", good(t)) },
+		"ClusterProviderConfig": func(t *testing.T, w world) client.Object { return w.shared(t, "a-"+w.ns, good(t)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := unconnected(t)
+			pc := connect(t, w)
+			app := w.application("web", w.settings("web"))
+			create(t, w.c, app)
+			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+			remove(t, w.c, pc)
+			kube.Throughout(t, calm, "the ProviderConfig stays", func() (bool, string) {
+				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)
+				return err == nil, "it is gone"
+			})
+			late := w.application("late", w.settings("late"))
+			create(t, w.c, late)
+			awaitState(t, w.c, late, workloadv1alpha1.StatePending)
+			remove(t, w.c, app)
+			awaitGone(t, w.c, app, pc)
+			if w.configMap(t, "web") != nil {
+				t.Error("the resource must be deleted before the ProviderConfig goes")
+			}
+		})
+	}
+}
