@@ -1,0 +1,133 @@
+package application_test
+
+import (
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestTwoApplicationsOneName shows that of two applications with a template of one name the first has the resource, the second says so,
+// and takes its place when it is gone.
+func TestTwoApplicationsOneName(t *testing.T) {
+	w := newWorld(t)
+	first := w.application("first", w.settings("cool", "of", "first"))
+	create(t, w.c, first)
+	awaitState(t, w.c, first, workloadv1alpha1.StateSubmitted)
+	second := w.application("second", w.settings("cool", "of", "second"), w.settings("own"))
+	create(t, w.c, second)
+	awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
+	kube.Eventually(t, soon, "the conflict to be told", func() (bool, string) {
+		awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
+		c := second.GetCondition(xpv2.TypeSynced)
+		return c.Reason == workloadv1alpha1.ReasonConflict && strings.Contains(c.Message, `"cool"`), said(second)
+	})
+	kube.Throughout(t, calm, "the resource stays that of the first", func() (bool, string) {
+		r := w.resource(t, "cool")
+		return metav1.IsControlledBy(r, first) && w.configMap(t, "cool").Data["of"] == "first", said(second)
+	})
+	remove(t, w.c, first)
+	awaitGone(t, w.c, first)
+	awaitState(t, w.c, second, workloadv1alpha1.StateSubmitted)
+	if got := w.configMap(t, "cool").Data["of"]; got != "second" {
+		t.Errorf("want the resource of the second, got that of %q", got)
+	}
+}
+
+// TestOrphanIsNotAdopted shows that a resource which nobody controls is left alone.
+func TestOrphanIsNotAdopted(t *testing.T) {
+	w := newWorld(t)
+	orphan := &resource{ObjectMeta: build.Meta(w.ns, "cool")}
+	orphan.Spec.ResourceTemplateSpec = w.settings("cool", "of", "nobody").Spec
+	orphan.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: w.ns}
+	create(t, w.c, orphan)
+	w.awaitResource(t, "cool", workloadv1alpha1.StateSubmitted, xpv2.ReasonReconcileSuccess)
+	app := w.application("web", w.settings("cool", "of", "web"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateFailed)
+	if c := app.GetCondition(xpv2.TypeSynced); c.Reason != workloadv1alpha1.ReasonConflict {
+		t.Errorf("want reason Conflict: %s", said(app))
+	}
+	remove(t, w.c, app)
+	awaitGone(t, w.c, app)
+	if r := w.resource(t, "cool"); len(r.GetOwnerReferences()) > 0 || r.GetDeletionTimestamp() != nil {
+		t.Errorf("the orphan must be left alone: %v", r)
+	}
+	if got := w.configMap(t, "cool").Data["of"]; got != "nobody" {
+		t.Errorf("want the resource of nobody, got that of %q", got)
+	}
+	remove(t, w.c, orphan)
+	awaitGone(t, w.c, orphan)
+	if w.configMap(t, "cool") != nil {
+		t.Error("a resource on its own deletes what it has made, too")
+	}
+}
+
+// TestTwoResourcesOneTarget shows that of two resources with one remote target only one has it, without a race, and the other takes its
+// place when it is gone.
+func TestTwoResourcesOneTarget(t *testing.T) {
+	w := newWorld(t)
+	template := func(name string) workloadv1alpha1.ResourceTemplate {
+		return build.ResourceTemplate(name, build.ConfigMap(w.tns, "one", "of", name))
+	}
+	app := w.application("web", template("cool"), template("lame"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
+	winner, loser := "cool", "lame"
+	kube.Eventually(t, soon, "one to have it and the other to say so", func() (bool, string) {
+		a, b := w.resource(t, "cool"), w.resource(t, "lame")
+		if b.Status.State == workloadv1alpha1.StateSubmitted {
+			a, b, winner, loser = b, a, "lame", "cool"
+		}
+		return a.Status.State == workloadv1alpha1.StateSubmitted && b.Status.State == workloadv1alpha1.StateFailed &&
+			b.GetCondition(xpv2.TypeSynced).Reason == workloadv1alpha1.ReasonConflict, conditions(a) + "; " + conditions(b)
+	})
+	kube.Throughout(t, calm, "the remote resource stays that of the winner", func() (bool, string) {
+		return w.configMap(t, "one").Data["of"] == winner, winner
+	})
+	change(t, w.c, app, func(app *application) {
+		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{template(loser)}
+	})
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	kube.Eventually(t, soon, "the remote resource to be that of the other", func() (bool, string) {
+		cm := w.configMap(t, "one")
+		return cm != nil && cm.Data["of"] == loser, loser
+	})
+}
+
+// TestForeignResourceIsRefused shows that a resource on the cluster which nobody of ours has made is neither changed nor deleted, and is
+// not in the way once it is gone.
+func TestForeignResourceIsRefused(t *testing.T) {
+	w := newWorld(t)
+	theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "one"), Data: map[string]string{"of": "them"}}
+	create(t, w.tc, theirs)
+	app := w.application("web", build.ResourceTemplate("cool", build.ConfigMap(w.tns, "one", "more", "fields")), w.settings("other"))
+	create(t, w.c, app)
+	r := w.awaitResource(t, "cool", workloadv1alpha1.StateFailed, workloadv1alpha1.ReasonConflict)
+	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "ConfigMap "+w.tns+"/one exists and is not controlled by KubernetesApplicationResource cool") {
+		t.Errorf("want a message that names both, got %q", m)
+	}
+	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
+	was := theirs.GetResourceVersion()
+	if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil || theirs.GetResourceVersion() != was {
+		t.Errorf("it must be left as it was: %v, %v", theirs, err)
+	}
+	remove(t, w.tc, theirs)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+
+	second := w.application("second", build.ResourceTemplate("loser", build.ConfigMap(w.tns, "one")))
+	create(t, w.c, second)
+	awaitState(t, w.c, second, workloadv1alpha1.StateFailed)
+	remove(t, w.c, second)
+	awaitGone(t, w.c, second)
+	if w.configMap(t, "one") == nil {
+		t.Error("who does not have a resource must not delete it")
+	}
+}

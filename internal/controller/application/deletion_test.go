@@ -1,0 +1,183 @@
+package application_test
+
+import (
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// holdOn is a finalizer of the tests.
+const holdOn = "example.org/hold-on"
+
+// hold keeps a resource on the target from going.
+func (w world) hold(t *testing.T, name string) {
+	t.Helper()
+	change(t, w.tc, w.configMap(t, name), func(cm *corev1.ConfigMap) { cm.SetFinalizers([]string{holdOn}) })
+}
+
+// let lets it go.
+func (w world) let(t *testing.T, name string) {
+	t.Helper()
+	change(t, w.tc, w.configMap(t, name), func(cm *corev1.ConfigMap) { cm.SetFinalizers(nil) })
+}
+
+// TestForegroundDeletion shows that an application outlives its resources, and these what they have made, whatever propagation is asked for.
+func TestForegroundDeletion(t *testing.T) {
+	for _, p := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		t.Run(string(p), func(t *testing.T) {
+			w := newWorld(t)
+			create(t, w.c, secret(w.ns, "sql", "password", "p"))
+			app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"), w.settings("b"))
+			create(t, w.c, app)
+			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+			w.hold(t, "a")
+			remove(t, w.c, app, client.PropagationPolicy(p))
+			awaitState(t, w.c, app, workloadv1alpha1.StateDeleting)
+			w.awaitResource(t, "a", workloadv1alpha1.StateDeleting, xpv2.ReasonReconcileSuccess)
+			awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "b")})
+			kube.Throughout(t, calm, "the application, the resource that is held and its Secret stay", func() (bool, string) {
+				if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
+					return false, err.Error()
+				}
+				w.resource(t, "a")
+				w.awaitCopy(t, "a-sql", map[string]string{"password": "p"})
+				return app.Status.State == workloadv1alpha1.StateDeleting, said(app)
+			})
+			w.let(t, "a")
+			awaitGone(t, w.c, app)
+			awaitGone(t, w.tc, secret(w.tns, "a-sql"), &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "a")})
+			list := &workloadv1alpha1.KubernetesApplicationResourceList{}
+			if err := w.c.List(t.Context(), list, client.InNamespace(w.ns)); err != nil || len(list.Items) > 0 {
+				t.Errorf("no resource must be left: %v, %v", list.Items, err)
+			}
+		})
+	}
+}
+
+// TestPruneWaits shows that a resource whose template is removed is waited for, and that its name is free for another after that.
+func TestPruneWaits(t *testing.T) {
+	w := newWorld(t)
+	app := w.application("web", w.settings("a"), w.settings("b"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.hold(t, "b")
+	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[:1] })
+	kube.Eventually(t, soon, "the application to wait", func() (bool, string) {
+		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
+		c := app.GetCondition(xpv2.TypeSynced)
+		return err == nil && c.Reason == workloadv1alpha1.ReasonWaitingForDeletion && strings.HasSuffix(c.Message, ": b"), said(app)
+	})
+	if app.Status.DesiredResources != 1 || app.Status.SubmittedResources != 1 {
+		t.Errorf("want 1 of 1 resources: %s", said(app))
+	}
+	other := build.ResourceTemplate("b", build.ConfigMap(w.tns, "another"))
+	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, other) })
+	kube.Throughout(t, calm, "the other is not made yet", func() (bool, string) { return w.configMap(t, "another") == nil, "it is there" })
+	w.let(t, "b")
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	if w.configMap(t, "another") == nil || w.configMap(t, "b") != nil {
+		t.Error("want the resource of the new template, and not that of the old")
+	}
+}
+
+// TestResourceIsMadeAgain shows that an application makes a resource again that somebody deletes, or changes.
+func TestResourceIsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	app := w.application("web", w.settings("a", "color", "blue"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	r := w.resource(t, "a")
+	change(t, w.c, r, func(r *resource) { r.Spec.Template = w.settings("a", "color", "red").Spec.Template })
+	kube.Eventually(t, soon, "the template of the application", func() (bool, string) {
+		r := w.resource(t, "a")
+		return strings.Contains(string(r.Spec.Template.Raw), "blue") && w.configMap(t, "a").Data["color"] == "blue", conditions(r)
+	})
+	remove(t, w.c, r)
+	kube.Eventually(t, soon, "another resource", func() (bool, string) {
+		now := &resource{}
+		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(r), now)
+		return err == nil && now.GetUID() != r.GetUID() && now.Status.State == workloadv1alpha1.StateSubmitted, conditions(now)
+	})
+	if w.configMap(t, "a") == nil {
+		t.Error("want the remote resource of the other")
+	}
+}
+
+// TestClusterGoneForGood shows that a deleted application waits for a cluster that does not answer and says how to let it go, and goes when
+// it is told to.
+func TestClusterGoneForGood(t *testing.T) {
+	w := unconnected(t)
+	proxy, cfg := kube.NewProxy(t, target.User(t, user, admins))
+	w.connect(t, "doomed", kube.Kubeconfig(t, cfg))
+	app := w.application("web", w.settings("a"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	if err := w.c.Update(t.Context(), secret(w.ns, "doomed-credentials", "kubeconfig", string(dead(t)))); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Cut(0)
+	w.awaitResource(t, "a", workloadv1alpha1.StateSubmitted, "TargetUnreachable")
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	remove(t, w.c, app)
+	r := w.awaitResource(t, "a", workloadv1alpha1.StateDeleting, "TargetUnreachable")
+	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "spec.unreachableTarget: Orphan") {
+		t.Errorf("want a message that tells what to do, got %q", m)
+	}
+	kube.Throughout(t, calm, "the application waits", func() (bool, string) {
+		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
+		return err == nil && app.Status.State == workloadv1alpha1.StateDeleting, said(app)
+	})
+	change(t, w.c, app, func(app *application) { app.Spec.UnreachableTarget = "Orphan" })
+	awaitGone(t, w.c, app)
+	if w.configMap(t, "a") == nil {
+		t.Error("what cannot be reached is left as it is")
+	}
+}
+
+// TestNamespaceGoes shows that an application goes with its namespace, though its ProviderConfig and credentials go with it too.
+func TestNamespaceGoes(t *testing.T) {
+	w := newWorld(t)
+	create(t, w.c, secret(w.ns, "sql", "password", "p"))
+	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"), w.settings("b"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	remove(t, w.c, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
+	awaitGone(t, w.c, app, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
+	if w.configMap(t, "a") != nil || w.configMap(t, "b") != nil {
+		t.Error("the remote resources must be gone")
+	}
+	awaitGone(t, w.tc, secret(w.tns, "a-sql"))
+}
+
+// TestClusterDown shows that an application is kept when its cluster comes back, and that nothing of what happened meanwhile is lost.
+func TestClusterDown(t *testing.T) {
+	w := newWorld(t)
+	create(t, w.c, secret(w.ns, "sql", "password", "first"))
+	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "blue"), "sql"), w.settings("b"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	target.Stop(t)
+	change(t, w.c, app, func(app *application) {
+		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{
+			build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "red"), "sql"), w.settings("c"),
+		}
+	})
+	change(t, w.c, secret(w.ns, "sql"), func(s *corev1.Secret) { s.Data = map[string][]byte{"password": []byte("second")} })
+	w.awaitResource(t, "a", workloadv1alpha1.StateScheduled, "TargetUnreachable")
+	awaitState(t, w.c, app, workloadv1alpha1.StateScheduled)
+	target.Restart(t)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	if cm := w.configMap(t, "a"); cm.Data["color"] != "red" {
+		t.Errorf("want what was changed meanwhile, got %v", cm.Data)
+	}
+	w.awaitCopy(t, "a-sql", map[string]string{"password": "second"})
+	awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "b")})
+}

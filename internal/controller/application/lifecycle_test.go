@@ -1,0 +1,259 @@
+package application_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestNamespaceBeforeDeployment shows that a Deployment which is tried before its Namespace exists is tried again, and that both are ready
+// in under 3 s.
+func TestNamespaceBeforeDeployment(t *testing.T) {
+	const within, tries = 3 * time.Second, 5
+	w := newWorld(t)
+	var took time.Duration
+	for i := range tries { // A busy machine is slower than the software.
+		name := "late-" + string(rune('a'+i))
+		app := w.application(name, build.ResourceTemplate(name+"-deployment", build.Deployment(w.tns+name, "web")),
+			build.ResourceTemplate(name+"-namespace", build.Namespace(w.tns+name)))
+		began := time.Now()
+		create(t, w.c, app)
+		awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+		if took = time.Since(began); took < within {
+			return
+		}
+	}
+	t.Errorf("want both submitted within %s, took %s", within, took)
+}
+
+// TestNamespaces shows where resources go of which the template does not fit its kind: into namespace default, or into none.
+func TestNamespaces(t *testing.T) {
+	w := newWorld(t)
+	name := w.tns
+	bare := build.ConfigMap("", name)
+	delete(bare["metadata"].(map[string]any), "namespace")
+	role := build.Manifest{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+		"metadata": map[string]any{"name": name, "namespace": "ignored", "labels": nil},
+	}
+	app := w.application("web", build.ResourceTemplate("bare", bare), build.ResourceTemplate("role", role))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	cm := &corev1.ConfigMap{ObjectMeta: build.Meta("default", name)}
+	cr := &rbacv1.ClusterRole{ObjectMeta: build.Meta("", name)}
+	for _, o := range []client.Object{cm, cr} {
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Error(err)
+		}
+	}
+	remove(t, w.c, app)
+	awaitGone(t, w.c, app)
+	awaitGone(t, w.tc, cm, cr)
+}
+
+// TestRemoteStatus shows that the status of what is on the cluster is copied as it is, follows changes, and is absent where there is none.
+func TestRemoteStatus(t *testing.T) {
+	w := newWorld(t)
+	d := build.Deployment(w.tns, "web")
+	d["spec"].(map[string]any)["replicas"] = 2
+	app := w.application("web", build.ResourceTemplate("web", d), w.settings("settings"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+	same := func() (bool, string) {
+		if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.tns, Name: "web"}, live); err != nil {
+			return false, err.Error()
+		}
+		r := w.resource(t, "web")
+		if r.Status.Remote == nil {
+			return false, "no remote status"
+		}
+		got := map[string]any{}
+		if err := json.Unmarshal(r.Status.Remote.Raw, &got); err != nil {
+			return false, err.Error()
+		}
+		want, _ := json.Marshal(live.Object["status"])
+		var wanted map[string]any
+		_ = json.Unmarshal(want, &wanted)
+		diff := cmp.Diff(wanted, got)
+		return diff == "" && got["unavailableReplicas"] == float64(2), "-want, +got:\n" + diff
+	}
+	kube.Eventually(t, soon, "the status of the Deployment", same)
+	if got := w.resource(t, "settings").Status.Remote; got != nil {
+		t.Errorf("a ConfigMap has no status, got %s", got.Raw)
+	}
+}
+
+// TestDrift shows that a resource which somebody changes, strips of our marks or deletes becomes as it was, and that fields of others stay.
+func TestDrift(t *testing.T) {
+	w := newWorld(t)
+	app := w.application("web", w.settings("one", "color", "blue"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	for _, tc := range []struct {
+		name  string
+		spoil func(*corev1.ConfigMap)
+	}{
+		{"Changed", func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" }},
+		{"Extended", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"theirs": "stays"} }},
+		{"Stripped", func(cm *corev1.ConfigMap) { cm.Labels, cm.Annotations = nil, nil }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			change(t, w.tc, w.configMap(t, "one"), tc.spoil)
+			kube.Eventually(t, soon, "the resource as it was", func() (bool, string) {
+				cm := w.configMap(t, "one")
+				return cm.Data["color"] == "blue" && cm.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID] != "" && len(cm.GetLabels()) > 0, cm.String()
+			})
+		})
+	}
+	if got := w.configMap(t, "one").Data["theirs"]; got != "stays" {
+		t.Errorf("fields of others must stay, got %q", got)
+	}
+	remove(t, w.tc, w.configMap(t, "one"))
+	kube.Eventually(t, soon, "the resource to be made again", func() (bool, string) { return w.configMap(t, "one") != nil, "it is missing" })
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+}
+
+// TestOneBadTemplate shows that a template which the cluster refuses harms no other, and that its state says so until it is corrected.
+func TestOneBadTemplate(t *testing.T) {
+	w := newWorld(t)
+	bad := build.ConfigMap(w.tns, "bad")
+	bad["data"] = "no map"
+	app := w.application("web", w.settings("a"), build.ResourceTemplate("bad", bad), w.settings("z"))
+	create(t, w.c, app)
+	w.awaitResource(t, "bad", workloadv1alpha1.StateFailed, "InvalidManifest")
+	kube.Eventually(t, soon, "2 of 3 resources", func() (bool, string) {
+		awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
+		return app.Status.SubmittedResources == 2 && app.Status.DesiredResources == 3 &&
+			strings.Contains(app.GetCondition("Ready").Message, "2 of 3 resources are submitted: bad failed: "), said(app)
+	})
+	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[1] = w.settings("bad") })
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+
+	alone := w.application("alone", build.ResourceTemplate("alone", bad))
+	create(t, w.c, alone)
+	awaitState(t, w.c, alone, workloadv1alpha1.StateFailed)
+}
+
+// TestUnknownKind shows that a resource of a kind that comes with its own application is submitted when the kind is served.
+func TestUnknownKind(t *testing.T) {
+	w := newWorld(t)
+	group := strings.ReplaceAll(w.tns, "-", "") + ".example.org"
+	crd := build.Manifest{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}
+	widget := build.Manifest{"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": w.tns}}
+	app := w.application("web", build.ResourceTemplate("a-widget", widget), build.ResourceTemplate("its-kind", crd))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	remove(t, w.c, app)
+	awaitGone(t, w.c, app)
+}
+
+// TestProgress shows that an application moves through its states in order, and that there is an event for each step.
+func TestProgress(t *testing.T) {
+	w := unconnected(t)
+	watching, err := client.NewWithWatch(local.Config(), client.Options{Scheme: w.c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := watching.Watch(t.Context(), &workloadv1alpha1.KubernetesApplicationList{}, client.InNamespace(w.ns))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Stop()
+	app := w.application("web", w.settings("a"), w.needing("b", "sql"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StatePending)
+	w.connect(t, "late", good(t))
+	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
+	create(t, w.c, secret(w.ns, "sql", "password", "p"))
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	remove(t, w.c, app)
+	awaitGone(t, w.c, app)
+
+	var states []workloadv1alpha1.State
+	for e := range stream.ResultChan() {
+		s := e.Object.(*application).Status.State
+		if s != "" && (len(states) == 0 || states[len(states)-1] != s) {
+			states = append(states, s)
+		}
+		if e.Type == "DELETED" {
+			break
+		}
+	}
+	want := []workloadv1alpha1.State{"Pending", "Scheduled", "PartiallySubmitted", "Submitted", "Deleting"}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Errorf("states: -want, +got:\n%s", diff)
+	}
+	kube.Eventually(t, soon, "events", func() (bool, string) {
+		events := &corev1.EventList{}
+		if err := w.c.List(t.Context(), events, client.InNamespace(w.ns)); err != nil {
+			return false, err.Error()
+		}
+		var got []string
+		for _, e := range events.Items {
+			got = append(got, e.InvolvedObject.Kind+" "+e.Reason)
+		}
+		for _, e := range []string{
+			"KubernetesApplication CannotScheduleApplication", "KubernetesApplication ScheduledApplication", "KubernetesApplication CreatedResource",
+			"KubernetesApplication SubmittedApplication", "KubernetesApplication DeletedResource", "KubernetesApplicationResource CannotSubmitResource",
+			"KubernetesApplicationResource PropagatedSecret", "KubernetesApplicationResource SubmittedResource", "KubernetesApplicationResource DeletedResource",
+		} {
+			if !slices.Contains(got, e) {
+				return false, e + " is missing of " + strings.Join(got, ", ")
+			}
+		}
+		return true, ""
+	})
+}
+
+// TestPaused shows that a paused application and a paused resource are left as they are.
+func TestPaused(t *testing.T) {
+	w := newWorld(t)
+	app := w.application("web", w.settings("one", "color", "blue"))
+	create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	change(t, w.c, app, func(app *application) { app.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) })
+	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("one", "color", "red") })
+	kube.Eventually(t, soon, "the application to say so", func() (bool, string) {
+		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
+		return err == nil && app.GetCondition("Synced").Reason == "ReconcilePaused", said(app)
+	})
+	r := w.resource(t, "one")
+	change(t, w.c, r, func(r *resource) { r.Annotations["crossplane.io/paused"] = "true" })
+	w.awaitResource(t, "one", workloadv1alpha1.StateSubmitted, "ReconcilePaused")
+	change(t, w.tc, w.configMap(t, "one"), func(cm *corev1.ConfigMap) { cm.Data["color"] = "green" })
+	kube.Throughout(t, calm, "nothing is written", func() (bool, string) {
+		got := w.configMap(t, "one").Data["color"]
+		return got == "green", got
+	})
+	change(t, w.c, app, func(app *application) { app.SetAnnotations(nil) })
+	change(t, w.c, r, func(r *resource) { delete(r.Annotations, "crossplane.io/paused") })
+	kube.Eventually(t, soon, "the resource to follow", func() (bool, string) {
+		got := w.configMap(t, "one").Data["color"]
+		return got == "red", got
+	})
+}
