@@ -14,6 +14,7 @@ import (
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
 
 // wipe removes everything of our kinds from the control plane, finalizers or not, as no provider runs any more.
@@ -21,6 +22,7 @@ func wipe(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	for _, gvk := range []schema.GroupVersionKind{
+		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind,
 		objectv1alpha2.ObjectGroupVersionKind, mobjectv1alpha1.ObjectGroupVersionKind,
 		pcv1alpha1.ProviderConfigUsageGroupVersionKind, mpcv1alpha1.ProviderConfigUsageGroupVersionKind,
 		pcv1alpha1.ProviderConfigGroupVersionKind, mpcv1alpha1.ProviderConfigGroupVersionKind,
