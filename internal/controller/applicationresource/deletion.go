@@ -51,8 +51,11 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 		return false, err
 	}
 	served, err := r.locate(p)
-	if err != nil || !served {
-		return err == nil, err // What the cluster does not serve, or could not have been submitted, is gone.
+	if err != nil {
+		return false, err
+	}
+	if !served {
+		return r.removeCopies(ctx, p) // What the cluster does not serve is gone.
 	}
 	live, err := p.remote.Find(ctx, p.remote.Labelled()...)
 	if err != nil {
@@ -65,12 +68,15 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 	return r.removeCopies(ctx, p)
 }
 
-// locate finds out where the resource is, and says whether it can be there.
+// locate finds out where the resource is, and says whether the cluster serves its kind. It goes by what identifies the resource: deletion
+// does not depend on a template that can be submitted.
 func (r *Reconciler) locate(p *pass) (bool, error) {
-	u, err := desired(p.resource)
-	if err != nil {
-		return false, nil //nolint:nilerr // What cannot be submitted has not been.
-	}
+	t := p.resource.Spec.Template
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(t.APIVersion)
+	u.SetKind(t.Kind)
+	u.SetNamespace(t.Metadata.Namespace)
+	u.SetName(t.Metadata.Name)
 	m, served, err := remote.Locate(p.cluster, p.owner, u)
 	settle(u, m)
 	p.remote = remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}

@@ -1,6 +1,7 @@
 package applicationresource
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -119,7 +120,7 @@ func (p *pass) copyOf(secret string) (remote.Resource, error) {
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(secretKind)
-	u.SetNamespace(p.remote.Manifest.GetNamespace())
+	u.SetNamespace(cmp.Or(p.resource.Spec.Template.Metadata.Namespace, metav1.NamespaceDefault)) // Only namespaced kinds have Secrets.
 	u.SetName(p.resource.GetName() + "-" + secret)
 	return remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeCopyPrefix + watch.Purpose(secret), Manifest: u, Mapping: m}, nil
 }

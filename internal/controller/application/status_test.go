@@ -1,0 +1,124 @@
+package application
+
+import (
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+)
+
+// in returns a resource of a generation that was last seen in a state.
+func in(state workloadv1alpha1.State, generation, observed int64) *resource {
+	r := &resource{}
+	r.SetGeneration(generation)
+	r.Status.State, r.Status.ObservedGeneration = state, observed
+	r.SetConditions(xpv2.ReconcileError(errors.New("no")))
+	return r
+}
+
+func TestCount(t *testing.T) {
+	type want struct {
+		submitted int
+		state     workloadv1alpha1.State
+		message   string
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		held   map[string]*resource
+		failed failures
+		want   want
+	}{
+		"Nothing": {
+			reason: "What does not exist yet is neither submitted nor failed.",
+			want:   want{0, workloadv1alpha1.StateScheduled, "0 of 2 resources are submitted"},
+		},
+		"All": {
+			reason: "All submitted is Submitted.",
+			held: map[string]*resource{
+				"a": in(workloadv1alpha1.StateSubmitted, 1, 1), "b": in(workloadv1alpha1.StateSubmitted, 2, 2),
+			},
+			want: want{2, workloadv1alpha1.StateSubmitted, "2 of 2 resources are submitted"},
+		},
+		"Stale": {
+			reason: "What was submitted in an earlier generation does not count.",
+			held: map[string]*resource{
+				"a": in(workloadv1alpha1.StateSubmitted, 1, 1), "b": in(workloadv1alpha1.StateSubmitted, 2, 1),
+			},
+			want: want{1, workloadv1alpha1.StatePartiallySubmitted, "1 of 2 resources are submitted"},
+		},
+		"OneFailed": {
+			reason: "One that failed leaves the application partially submitted, and is named.",
+			held: map[string]*resource{
+				"a": in(workloadv1alpha1.StateFailed, 1, 1), "b": in(workloadv1alpha1.StateSubmitted, 1, 1),
+			},
+			want: want{1, workloadv1alpha1.StatePartiallySubmitted, "1 of 2 resources are submitted: a failed: no"},
+		},
+		"AllFailed": {
+			reason: "Only if all have failed has the application, whether they were rendered or not.",
+			held:   map[string]*resource{"a": in(workloadv1alpha1.StateFailed, 1, 1)},
+			failed: failures{"b": errors.New("boom")},
+			want:   want{0, workloadv1alpha1.StateFailed, "0 of 2 resources are submitted: a failed: no; b cannot be rendered"},
+		},
+		"OneFailedOneWaits": {
+			reason: "As long as one may still be submitted the application has not failed.",
+			held: map[string]*resource{
+				"a": in(workloadv1alpha1.StateFailed, 1, 1), "b": in(workloadv1alpha1.StateScheduled, 1, 1),
+			},
+			want: want{0, workloadv1alpha1.StateScheduled, "0 of 2 resources are submitted: a failed: no; b waits: no"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			templates := make([]template, 2)
+			templates[0].Metadata.Name, templates[1].Metadata.Name = "b", "a"
+			got := count(templates, tc.held, tc.failed)
+			if diff := cmp.Diff(tc.want, want{got.submitted, got.state(), got.message()}, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRender(t *testing.T) {
+	app := &application{}
+	app.SetNamespace("ns")
+	app.SetName("web")
+	app.SetUID("uid")
+	app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "c"}
+	tmpl := template{}
+	tmpl.Metadata.Name, tmpl.Metadata.Namespace = "r", "ignored"
+	tmpl.Metadata.Labels = map[string]string{"a": "1", "b": "1"}
+	tmpl.Spec.Template.Raw = []byte(`{"kind":"ConfigMap","data":{"x":"1"}}`)
+	first, err := render(app, tmpl, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.GetNamespace() != "ns" {
+		t.Errorf("the namespace of the template is ignored, got %q", first.GetNamespace())
+	}
+	if again, err := render(app, tmpl, first); err != nil || !same(first, again) {
+		t.Errorf("what is rendered already stays as it is: %v, %v", again, err)
+	}
+	spaced := *tmpl.DeepCopy()
+	spaced.Spec.Template.Raw = []byte(`{ "data": {"x":"1"}, "kind": "ConfigMap" }`)
+	if again, err := render(app, spaced, first); err != nil || !same(first, again) {
+		t.Errorf("how a template is written makes no difference: %v, %v", again, err)
+	}
+	theirs := first.DeepCopy()
+	theirs.Labels["theirs"], theirs.Labels["b"] = "1", "changed"
+	tmpl.Metadata.Labels = map[string]string{"b": "1"}
+	second, err := render(app, tmpl, theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"b": "1", "theirs": "1"}, second.GetLabels()); diff != "" {
+		t.Errorf("labels: -want, +got:\n%s", diff)
+	}
+	other := second.DeepCopy()
+	other.Spec.Template.Metadata.Namespace = "elsewhere"
+	if !isAnother(second, other) || isAnother(second, second.DeepCopy()) {
+		t.Error("a resource of another namespace is another, and only that")
+	}
+}
