@@ -13,6 +13,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
@@ -40,7 +41,7 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 	if err := setupObjects(mgr, o, scope.NamespacedObject); err != nil {
 		return errors.Wrap(err, "cannot set up namespaced Objects")
 	}
-	co := collection.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+	co := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
 	if err := collection.Setup(mgr, co, scope.ClusterCollection(local)); err != nil {
 		return errors.Wrap(err, "cannot set up cluster-scoped collections")
 	}

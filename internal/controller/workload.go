@@ -8,17 +8,17 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/applicationresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/scheduler"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 )
 
 // setupWorkloads adds the controllers of KubernetesApplications and of their resources to a manager.
 func setupWorkloads(mgr ctrl.Manager, o object.Options) error {
-	so := scheduler.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
-	if err := scheduler.Setup(mgr, so); err != nil {
+	ro := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+	if err := scheduler.Setup(mgr, ro); err != nil {
 		return errors.Wrap(err, "cannot set up the scheduler of applications")
 	}
-	if err := application.Setup(mgr, application.Options{Options: o.Options, PollJitter: o.PollJitter}); err != nil {
+	if err := application.Setup(mgr, ro); err != nil {
 		return errors.Wrap(err, "cannot set up applications")
 	}
-	ro := applicationresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
 	return errors.Wrap(applicationresource.Setup(mgr, ro), "cannot set up resources of applications")
 }

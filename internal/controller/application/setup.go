@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
@@ -22,29 +21,19 @@ import (
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 const (
-	// retryFirst and retryMax bound the pause before a failed application is tried again, which doubles each time.
-	retryFirst = 250 * time.Millisecond
-	retryMax   = 30 * time.Second
 	// gather is how long events of resources are gathered before their application looks.
 	gather = 50 * time.Millisecond
 	// indexTemplate is the index of applications by the names of their templates.
 	indexTemplate = "template"
 )
 
-// Options of the controller, beside those all controllers have.
-type Options struct {
-	controller.Options
-
-	// PollJitter is the fraction of the poll interval by which it varies.
-	PollJitter float64
-}
-
 // Setup adds the controller to a manager.
-func Setup(mgr ctrl.Manager, o Options) error {
+func Setup(mgr ctrl.Manager, o remote.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
 		kind:   scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
@@ -55,11 +44,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &application{}, indexTemplate, names); err != nil {
 		return errors.Wrap(err, "cannot index applications by the names of their templates")
 	}
-	opts := o.ForControllerRuntime()
-	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(opts).
+		WithOptions(remote.Retrying(o.Options)).
 		For(&application{}, builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
 		Watches(&resource{}, r.users()).
 		Complete(xperrors.WithSilentRequeueOnConflict(r))

@@ -170,9 +170,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
 }
 
-// retryLater puts off a retry, which comes within retryMax, if the cluster has failed too often lately.
+// retryLater puts off a retry, which comes within remote.RetryMax, if the cluster has failed too often lately.
 func retryLater(delay time.Duration, err error) (reconcile.Result, error) {
-	if delay > retryMax {
+	if delay > remote.RetryMax {
 		return reconcile.Result{RequeueAfter: delay}, nil
 	}
 	return reconcile.Result{}, err

@@ -3,41 +3,21 @@ package collection
 import (
 	"context"
 	"strings"
-	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/wake"
 )
 
-const (
-	// retryFirst and retryMax bound the pause before a failed collection is tried again, which doubles each time.
-	retryFirst = 250 * time.Millisecond
-	retryMax   = 2 * time.Second
-)
-
-// Options of the controllers of collections, beside those all controllers have.
-type Options struct {
-	controller.Options
-
-	// Registry connects to the targets.
-	Registry *target.Registry
-	// PollJitter is the fraction of the poll interval by which it varies.
-	PollJitter float64
-}
-
 // Setup adds the controller of collections of one scope to a manager.
-func Setup[T Collection](mgr ctrl.Manager, o Options, k scope.CollectionKind[T]) error {
+func Setup[T Collection](mgr ctrl.Manager, o remote.Options, k scope.CollectionKind[T]) error {
 	name := "collection/" + strings.ToLower(k.GVK.GroupKind().String())
 	r := &Reconciler[T]{
 		kind: k, controller: name, registry: o.Registry, written: newWritten(),
@@ -48,11 +28,9 @@ func Setup[T Collection](mgr ctrl.Manager, o Options, k scope.CollectionKind[T])
 	if err := addIndex(context.Background(), mgr.GetFieldIndexer(), k.NewMember(), k.GVK.GroupKind()); err != nil {
 		return errors.Wrap(err, "cannot index members of collections")
 	}
-	opts := o.ForControllerRuntime()
-	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(opts).
+		WithOptions(remote.Retrying(o.Options)).
 		For(k.New(), builder.WithPredicates(quiet.DesiredStateChanged())).
 		Watches(k.NewMember(), members(k.GVK.GroupKind())).
 		WatchesRawSource(wake.Targets(o.Registry, name, gather))

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 )
 
 // notReadyPoll is how soon an Object that is not ready is looked at again, if the poll interval is longer.
@@ -63,9 +64,9 @@ func (r *reconciler) save(ctx context.Context, o Object) error {
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
 }
 
-// retryLater puts off a retry, which comes within retryMax, if the target has failed too often lately.
+// retryLater puts off a retry, which comes within remote.RetryMax, if the target has failed too often lately.
 func retryLater(res reconcile.Result, delay time.Duration) reconcile.Result {
-	if delay > retryMax {
+	if delay > remote.RetryMax {
 		return reconcile.Result{RequeueAfter: delay}
 	}
 	return res

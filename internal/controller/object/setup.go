@@ -1,8 +1,6 @@
 package object
 
 import (
-	"time"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
@@ -10,12 +8,10 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
@@ -24,12 +20,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/wake"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
-)
-
-const (
-	// retryFirst and retryMax bound the pause before a failed Object is tried again, which doubles each time.
-	retryFirst = 250 * time.Millisecond
-	retryMax   = 2 * time.Second
 )
 
 // Options of the controllers of Objects, beside those all controllers have.
@@ -80,11 +70,9 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}
-	opts := o.ForControllerRuntime()
-	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(opts).
+		WithOptions(remote.Retrying(o.Options)).
 		For(k.New(), builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(wake.Targets(o.Registry, name, 0)).

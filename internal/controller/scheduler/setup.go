@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
@@ -20,24 +19,15 @@ import (
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/wake"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// Options of the controller, beside those all controllers have.
-type Options struct {
-	controller.Options
-
-	// Registry connects to the clusters.
-	Registry *target.Registry
-	// PollJitter is the fraction of the poll interval by which it varies.
-	PollJitter float64
-}
-
 // Setup adds the controller to a manager.
-func Setup(mgr ctrl.Manager, o Options) error {
+func Setup(mgr ctrl.Manager, o remote.Options) error {
 	name := "scheduler/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
