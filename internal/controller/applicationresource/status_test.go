@@ -1,0 +1,58 @@
+package applicationresource
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+func TestStateOf(t *testing.T) {
+	const submitted = workloadv1alpha1.StateSubmitted
+	noNamespace := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "web")
+	last := func(s workloadv1alpha1.State, generation int64) workloadv1alpha1.KubernetesApplicationResourceStatus {
+		st := workloadv1alpha1.KubernetesApplicationResourceStatus{State: s}
+		st.ObservedGeneration = generation
+		return st
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		last   workloadv1alpha1.KubernetesApplicationResourceStatus
+		pass   pass
+		err    error
+		change func(*workloadv1alpha1.KubernetesApplicationResource)
+		want   workloadv1alpha1.State
+	}{
+		"Current":     {reason: "What is as it is wanted is submitted.", pass: pass{current: true, looked: true}, want: submitted},
+		"NoCluster":   {reason: "Without a cluster it is pending.", change: func(r *workloadv1alpha1.KubernetesApplicationResource) { r.Spec.ClusterRef = nil }, want: workloadv1alpha1.StatePending},
+		"NoNamespace": {reason: "A missing namespace is waited for.", err: errors.Wrap(noNamespace, "cannot create"), want: workloadv1alpha1.StateScheduled},
+		"Refused":     {reason: "What the cluster refuses has failed.", err: apierrors.NewBadRequest("no"), want: workloadv1alpha1.StateFailed},
+		"Conflict":    {reason: "What somebody else has has failed, though it was submitted once.", last: last(submitted, 1), err: errConflict, want: workloadv1alpha1.StateFailed},
+		"Unreachable": {reason: "What was submitted stays so while nothing else is known.", last: last(submitted, 1), err: target.ErrUnreachable, want: submitted},
+		"Changed":     {reason: "What has changed since is not submitted as it is wanted now.", last: last(submitted, 0), err: target.ErrUnreachable, want: workloadv1alpha1.StateScheduled},
+		"SecretGone":  {reason: "A Secret that goes later does not undo the submission.", pass: pass{current: true, looked: true}, err: missingError{}, want: submitted},
+		"Deleted": {reason: "What is deleted is deleting, whatever happens.", err: errConflict, change: func(r *workloadv1alpha1.KubernetesApplicationResource) {
+			r.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+		}, want: workloadv1alpha1.StateDeleting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &workloadv1alpha1.KubernetesApplicationResource{}
+			r.SetGeneration(1)
+			r.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: "c"}
+			if tc.change != nil {
+				tc.change(r)
+			}
+			tc.pass.resource, tc.pass.before = r, r.DeepCopy()
+			tc.pass.before.Status = tc.last
+			if got := stateOf(&tc.pass, tc.err); got != tc.want {
+				t.Errorf("%s\nwant %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
