@@ -2,6 +2,7 @@ package application_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -22,16 +23,12 @@ func (w world) bundle(prefix string) []workloadv1alpha1.ResourceTemplate {
 	}
 	of := func(version, kind, name string, more build.Manifest) build.Manifest {
 		m := build.Manifest{"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": w.tns}}
-		for k, v := range more {
-			m[k] = v
-		}
+		maps.Copy(m, more)
 		return m
 	}
 	pods := func(name string, more map[string]any) map[string]any {
 		spec := build.Deployment(w.tns, name)["spec"].(map[string]any)
-		for k, v := range more {
-			spec[k] = v
-		}
+		maps.Copy(spec, more)
 		return spec
 	}
 	add(14, "deployment", func(n string) build.Manifest { return build.Deployment(w.tns, n) })

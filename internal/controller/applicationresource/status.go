@@ -67,22 +67,20 @@ func reason(err error) xpv2.ConditionReason {
 
 // isWoken says whether whoever fails with an error is woken when its cause goes, so that it need not be tried again before.
 func isWoken(err error) bool {
-	switch reason(err) {
-	case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
-		workloadv1alpha1.ReasonConflict, workloadv1alpha1.ReasonWaitingForSecret:
-		return err != nil
+	woken := []xpv2.ConditionReason{
+		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
+		workloadv1alpha1.ReasonConflict, workloadv1alpha1.ReasonWaitingForSecret,
 	}
-	return errors.Is(err, errInvalidTemplate)
+	return slices.Contains(woken, reason(err)) || errors.Is(err, errInvalidTemplate)
 }
 
 // waits says whether an error means that something is not there yet, and not that somebody refuses the resource.
 func waits(err error) bool {
-	switch reason(err) {
-	case commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
-		workloadv1alpha1.ReasonWaitingForSecret, workloadv1alpha1.ReasonWaitingForNamespace:
-		return true
+	waiting := []xpv2.ConditionReason{
+		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
+		workloadv1alpha1.ReasonWaitingForSecret, workloadv1alpha1.ReasonWaitingForNamespace,
 	}
-	return false
+	return slices.Contains(waiting, reason(err))
 }
 
 // stateOf returns the state of a KubernetesApplicationResource after a pass.

@@ -33,7 +33,7 @@ func TestStateOf(t *testing.T) {
 		"NoCluster":   {reason: "Without a cluster it is pending.", change: func(r *workloadv1alpha1.KubernetesApplicationResource) { r.Spec.ClusterRef = nil }, want: workloadv1alpha1.StatePending},
 		"NoNamespace": {reason: "A missing namespace is waited for.", err: errors.Wrap(noNamespace, "cannot create"), want: workloadv1alpha1.StateScheduled},
 		"Refused":     {reason: "What the cluster refuses has failed.", err: apierrors.NewBadRequest("no"), want: workloadv1alpha1.StateFailed},
-		"Conflict":    {reason: "What somebody else has has failed, though it was submitted once.", last: last(submitted, 1), err: errConflict, want: workloadv1alpha1.StateFailed},
+		"Conflict":    {reason: "What another controller keeps has failed, though it was submitted once.", last: last(submitted, 1), err: errConflict, want: workloadv1alpha1.StateFailed},
 		"Unreachable": {reason: "What was submitted stays so while nothing else is known.", last: last(submitted, 1), err: target.ErrUnreachable, want: submitted},
 		"Changed":     {reason: "What has changed since is not submitted as it is wanted now.", last: last(submitted, 0), err: target.ErrUnreachable, want: workloadv1alpha1.StateScheduled},
 		"SecretGone":  {reason: "A Secret that goes later does not undo the submission.", pass: pass{current: true, looked: true}, err: missingError{}, want: submitted},
