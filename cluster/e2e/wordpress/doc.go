@@ -1,0 +1,3 @@
+// Package wordpress runs the example of applications as a user would: the built provider, and two clusters on which Deployments become
+// available, because controllers and nodes work there, the nodes by KWOK.
+package wordpress
