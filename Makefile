@@ -6,6 +6,7 @@ TOOLS   := $(CURDIR)/.tools/bin
 OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
 OLM     := $(MODULE)/cluster/e2e/olm
+PRESS   := $(MODULE)/cluster/e2e/wordpress
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
 
 # Servers and tools find each other by path, never by what happens to be installed.
@@ -24,11 +25,11 @@ demo: tools build ## Run the provider on real clusters and a real kcp, and show 
 
 .PHONY: test
 test: tools build ## Run all tests but those of e2e, on real servers, one package at a time: they share the machine.
-	go test -count=1 -p=1 -timeout=40m $$(go list ./... | grep -vx '$(OLM)')
+	go test -count=1 -p=1 -timeout=40m $$(go list ./... | grep -vx -e '$(OLM)' -e '$(PRESS)')
 
 .PHONY: e2e
-e2e: tools.olm build ## Run the tests on real operators: OLM installs them, on nodes that KWOK plays.
-	go test -count=1 -timeout=30m $(OLM)
+e2e: tools.olm build ## Run the tests with nodes, which KWOK plays: real operators that OLM installs, and an application on two clusters.
+	go test -count=1 -p=1 -timeout=30m $(OLM) $(PRESS)
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.
