@@ -2,7 +2,8 @@ package v1alpha1
 
 import (
 	"bytes"
-	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // A Template is a Kubernetes resource of any kind the cluster serves. Beside its type and its name it is opaque.
@@ -46,7 +47,7 @@ type TemplateMetadata struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// UnmarshalJSON keeps the whole resource.
+// UnmarshalJSON keeps the whole resource. Names of fields are told apart by case, as API servers do.
 func (t *Template) UnmarshalJSON(b []byte) error {
 	type identity Template
 	if err := json.Unmarshal(b, (*identity)(t)); err != nil {
