@@ -186,6 +186,7 @@ func TestProgress(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StatePending)
 	w.connect(t, "late", good(t))
 	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
+	w.awaitResource(t, "b", workloadv1alpha1.StateScheduled, workloadv1alpha1.ReasonWaitingForSecret)
 	create(t, w.c, secret(w.ns, "sql", "password", "p"))
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	remove(t, w.c, app)

@@ -1,6 +1,7 @@
 package application_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -25,14 +27,22 @@ const builder = "builder"
 // allow gives builder the right to do everything with some kinds.
 func allow(t *testing.T, name string, groups, kinds []string) {
 	t.Helper()
-	create(t, target.Client(t), &rbacv1.ClusterRole{
+	c := target.Client(t)
+	for _, o := range []client.Object{&rbacv1.ClusterRole{
 		ObjectMeta: build.Meta("", name),
 		Rules:      []rbacv1.PolicyRule{{APIGroups: groups, Resources: kinds, Verbs: []string{"*"}}},
 	}, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: build.Meta("", name),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: builder}},
-	})
+	}} {
+		create(t, c, o)
+		t.Cleanup(func() {
+			if err := c.Delete(context.WithoutCancel(t.Context()), o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // kubectl runs kubectl against the control plane, and returns what it prints without the padding of columns.
@@ -101,4 +111,7 @@ func TestWordPress(t *testing.T) {
 	})
 	kubectl(t, "-n", "complex", "delete", "kubernetesapplication", "wordpress-demo")
 	awaitGone(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", "wordpress")})
+	ns := &corev1.Namespace{ObjectMeta: build.Meta("", "complex")}
+	remove(t, c, ns)
+	awaitGone(t, c, ns)
 }
