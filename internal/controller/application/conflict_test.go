@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -49,6 +50,10 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 	orphan.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: w.ns}
 	create(t, w.c, orphan)
 	w.awaitResource(t, "cool", workloadv1alpha1.StateSubmitted, xpv2.ReasonReconcileSuccess)
+	usages := &mpcv1alpha1.ProviderConfigUsageList{}
+	if err := w.c.List(t.Context(), usages, client.InNamespace(w.ns)); err != nil || len(usages.Items) != 1 || usages.Items[0].ResourceReference.Name != "cool" {
+		t.Errorf("a resource on its own records the use of its cluster, got %v, %v", usages.Items, err)
+	}
 	app := w.application("web", w.settings("cool", "of", "web"))
 	create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateFailed)

@@ -115,7 +115,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 		}
 		p.before = p.resource.DeepCopy()
 	}
-	if metav1.GetControllerOf(p.resource) != nil {
+	if c := metav1.GetControllerOf(p.resource); c != nil && c.Kind == workloadv1alpha1.ApplicationGroupVersionKind.Kind {
 		return nil
 	}
 	if err := r.kind.Track(ctx, p.resource); err != nil {
