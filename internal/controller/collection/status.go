@@ -6,8 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 )
 
 var (
@@ -41,14 +40,9 @@ func reason(err error) xpv2.ConditionReason {
 		return commonv1.ReasonNameTaken
 	case errors.Is(err, errInvalidSelection):
 		return commonv1.ReasonInvalidSelection
-	case target.IsUnreachable(err):
-		return commonv1.ReasonTargetUnreachable
-	case target.IsInvalidConnection(err), errors.Is(err, scope.ErrNoConfig):
-		return commonv1.ReasonInvalidConnection
-	case target.IsNoKind(err):
-		return commonv1.ReasonUnknownKind
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return commonv1.ReasonForbidden
+	}
+	if r := remote.ReasonOf(err); r != "" && r != commonv1.ReasonInvalidManifest { // A collection has no manifest.
+		return r
 	}
 	return xpv2.ReasonReconcileError
 }
