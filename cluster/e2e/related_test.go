@@ -44,7 +44,8 @@ func sweep(t *testing.T, tc client.Client, namespace string) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, gvk := range []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"), corev1.SchemeGroupVersion.WithKind("Secret"),
-		corev1.SchemeGroupVersion.WithKind("Service"), {Group: "apps", Version: "v1", Kind: "Deployment"},
+		corev1.SchemeGroupVersion.WithKind("Service"),
+		{Group: "apps", Version: "v1", Kind: "Deployment"},
 	} {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
