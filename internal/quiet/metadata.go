@@ -3,29 +3,26 @@ package quiet
 import (
 	"context"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PatchMetadata changes the metadata of an object, and nothing else: an update would also write what our types make of the spec. The status
-// of the object is left as it is in memory, which the answer to the write would overwrite.
-func PatchMetadata(ctx context.Context, c client.Client, obj resource.Object, change func(client.Object)) error {
-	o, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
-		return errors.Errorf("%T is not an API object", obj)
-	}
-	change(o)
+// PatchMetadata changes the metadata of an object by a patch, unless somebody has changed the object meanwhile. What the object has in
+// memory beside finalizers and annotations stays as it is, the answer of the server notwithstanding. An update would also write what our
+// types make of the spec.
+func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, change func(client.Object)) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
+	now, also := obj.DeepCopyObject().(client.Object)
+	if !ok || !also {
 		return errors.Errorf("%T is not an API object", obj)
 	}
-	if err := c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return errors.Wrapf(err, "cannot patch %s", obj.GetObjectKind().GroupVersionKind().Kind)
+	change(now)
+	if err := c.Patch(ctx, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return errors.Wrapf(err, "cannot patch %q", obj.GetName())
 	}
-	obj.SetResourceVersion(o.GetResourceVersion())
-	obj.SetFinalizers(o.GetFinalizers())
-	obj.SetAnnotations(o.GetAnnotations())
+	obj.SetResourceVersion(now.GetResourceVersion())
+	obj.SetFinalizers(now.GetFinalizers())
+	obj.SetAnnotations(now.GetAnnotations())
 	return nil
 }
 
