@@ -154,7 +154,7 @@ func TestExports(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, doc := range strings.Split(widgets, "\n---\n") {
+			for doc := range strings.SplitSeq(widgets, "\n---\n") {
 				kept = append(kept, keepManifest(t, c, s, ns+"-exporter", manifestOf(t, doc)))
 			}
 			kept = append(kept, keepManifest(t, c, s, ns+"-consumer", manifestOf(t, strings.ReplaceAll(binding, "PATH", exporter))))
