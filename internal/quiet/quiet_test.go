@@ -43,6 +43,7 @@ func TestRecorder(t *testing.T) {
 		"NewFailure":     {"A new failure is told.", withConditions(xpv2.ReconcileSuccess()), event.Warning("X", errBoom), []event.Reason{"X"}},
 		"SameFailure":    {"A failure the condition tells already is not.", withConditions(xpv2.ReconcileError(errors.Wrap(errBoom, "observe failed"))), event.Warning("X", errBoom), nil},
 		"OtherFailure":   {"Another failure is told.", withConditions(xpv2.ReconcileError(errors.New("crash"))), event.Warning("X", errBoom), []event.Reason{"X"}},
+		"StillMissing":   {"Nor is what is missing, at each look.", withConditions(xpv2.ReconcileError(errors.New("may not create: " + MessageMissing))), event.Warning("X", errors.New(MessageMissing)), nil},
 		"FirstDeletion":  {"The first request to delete is told.", withConditions(xpv2.Available(), xpv2.ReconcileSuccess()), event.Normal(reasonDeleted, "d"), []event.Reason{reasonDeleted}},
 		"AgainDeletion":  {"Its repetition is not.", withConditions(xpv2.Deleting(), xpv2.ReconcileSuccess()), event.Normal(reasonDeleted, "d"), nil},
 		"FirstPause":     {"A pause is told.", withConditions(), event.Normal(reasonPaused, "p"), []event.Reason{reasonPaused}},

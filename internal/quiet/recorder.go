@@ -17,6 +17,10 @@ const (
 	reasonPaused  event.Reason = "ReconciliationPaused"
 )
 
+// MessageMissing is what crossplane-runtime's event says, at each pass, of a resource that is missing and that policies allow only to
+// observe. A condition of that has to end with it, or the event would be recorded each time.
+const MessageMissing = "external resource does not exist"
+
 const (
 	// normalRate is how many Normal events a controller records each second, and normalBurst how many at once.
 	normalRate  = 5

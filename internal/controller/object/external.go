@@ -17,6 +17,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
@@ -118,7 +119,7 @@ func (e *external) prepare(o Object) error {
 func (e *external) missing(o Object) managed.ExternalObservation {
 	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
-		e.pass.report(o, commonv1.ReasonResourceMissing, "The resource does not exist, and management policies do not allow to create it")
+		e.pass.report(o, commonv1.ReasonResourceMissing, "management policies do not allow to create the resource: "+quiet.MessageMissing)
 		return managed.ExternalObservation{ResourceUpToDate: true}
 	}
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
