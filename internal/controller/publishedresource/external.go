@@ -16,7 +16,6 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -81,7 +80,7 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 	}
 	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.wanted.resource), ResourceUpToDate: settled}
 	if !obs.ResourceExists && !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
-		e.pass.report(commonv1.ReasonResourceMissing, errors.New("management policies do not allow to publish the API: "+quiet.MessageMissing))
+		e.pass.report(commonv1.ReasonResourceMissing, errors.New("the API is not published, and management policies do not allow to publish it"))
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
 	if obs.ResourceExists && settled {
