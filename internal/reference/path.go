@@ -22,6 +22,9 @@ func checkPath(path string) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot parse")
 	}
+	if len(segments) > 0 && segments[0].Type == fieldpath.SegmentIndex {
+		return errors.New("a resource is no list")
+	}
 	var sum uint
 	for _, s := range segments {
 		switch {

@@ -57,6 +57,7 @@ func TestCheckPath(t *testing.T) {
 	}{
 		"Empty":       {"No path is fine.", "", true},
 		"Plain":       {"Fields and elements are fine.", "spec.containers[0].image", true},
+		"ElementOf":   {"A resource has fields, and no elements.", "[0].b", false},
 		"Unclosed":    {"A bracket must be closed.", "a[0", false},
 		"Wildcard":    {"There are no wildcards.", "a[*].b", false},
 		"HighIndex":   {"An index is limited.", "a[1024]", true},
@@ -73,7 +74,7 @@ func TestCheckPath(t *testing.T) {
 }
 
 func FuzzPath(f *testing.F) {
-	for _, p := range []string{"metadata.name", "a[0].b", "a[example.org/b]", "spec.x[*]", "a[99999999999999999999]", "[[", ""} {
+	for _, p := range []string{"metadata.name", "a[0].b", "a[example.org/b]", "spec.x[*]", "a[99999999999999999999]", "[[", "[0]", ""} {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
