@@ -1,6 +1,7 @@
 package publishedresource_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -154,6 +155,15 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 	}
 }
 
+// createServed creates an object in a workspace as soon as kcp serves its kind there, which is a moment after the binding.
+func createServed(t *testing.T, in *rest.Config, o client.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, "creation of "+o.GetName(), func() (bool, string) {
+		err := kcp.Client(t, in).Create(t.Context(), o)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
 // A wantCondition is what a condition must be. An empty reason is any.
 type wantCondition struct {
 	Type   xpv2.ConditionType
@@ -169,21 +179,25 @@ func isNot(t xpv2.ConditionType, r xpv2.ConditionReason) wantCondition {
 	return wantCondition{Type: t, Status: corev1.ConditionFalse, Reason: r}
 }
 
-// await waits until conditions of a PublishedResource are as wanted, and returns the message of the last.
-func await(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want ...wantCondition) string {
+// await waits until conditions of a PublishedResource are as wanted.
+func await(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want ...wantCondition) {
 	t.Helper()
-	var message string
 	for _, w := range want {
-		kube.Eventually(t, soon, o.GetName()+": "+string(w.Type)+" "+string(w.Status)+" "+string(w.Reason), func() (bool, string) {
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-				return false, err.Error()
-			}
-			got := o.GetCondition(w.Type)
-			message = got.Message
-			return got.Status == w.Status && (w.Reason == "" || got.Reason == w.Reason), describe(o)
-		})
+		awaitMessage(t, c, o, w, "")
 	}
-	return message
+}
+
+// awaitMessage waits until a condition is as wanted and its message contains a text. One with the same reason may come first: of a workspace
+// that is still binding, for example.
+func awaitMessage(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, w wantCondition, text string) {
+	t.Helper()
+	kube.Eventually(t, soon, fmt.Sprintf("%s: %s %s %s %q", o.GetName(), w.Type, w.Status, w.Reason, text), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		got := o.GetCondition(w.Type)
+		return got.Status == w.Status && (w.Reason == "" || got.Reason == w.Reason) && strings.Contains(got.Message, text), describe(o)
+	})
 }
 
 // awaitPublished waits until a PublishedResource is published and ready.

@@ -1,7 +1,6 @@
 package publishedresource_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,10 +24,7 @@ func TestPublish(t *testing.T) {
 	o.Spec.AgentName = "hatter"
 	create(t, s.c, o)
 	awaitPublished(t, s.c, o)
-	message := await(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound))
-	if !strings.Contains(message, exportName) || !strings.Contains(message, "No workspace has bound") {
-		t.Errorf("EndpointsReady: want it said that nobody has bound APIExport %s, got %q", exportName, message)
-	}
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound), `No workspace has bound APIExport "`+exportName+`"`)
 	e := s.export(t)
 	name := schemaOf(e, "hats")
 	if name == "" || name != o.Status.ResourceSchemaName || o.Status.APIExport != exportName {
@@ -50,10 +46,8 @@ func TestPublish(t *testing.T) {
 	_, two := workspaces.Workspace(t)
 	b := kcp.Bind(t, one, s.path, exportName, wantClaims[0])
 	kcp.AwaitBound(t, two, kcp.Bind(t, two, s.path, exportName, wantClaims...))
-	message = await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing), isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending))
-	if want := first + " has not accepted logicalclusters.core.kcp.io"; !strings.Contains(message, want) {
-		t.Errorf("ClaimsAccepted: want %q, got %q", want, message)
-	}
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), first+" has not accepted logicalclusters.core.kcp.io")
 	kube.Eventually(t, soon, "two workspaces and three claims", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
@@ -61,10 +55,13 @@ func TestPublish(t *testing.T) {
 		want := v1alpha1.ClaimCounts{
 			Accepted: 3, Total: 4, Pending: []v1alpha1.PendingClaims{{Workspace: first, Claims: []string{"logicalclusters.core.kcp.io"}}},
 		}
+		if o.Status.Claims == nil || o.Status.Workspaces == nil {
+			return false, describe(o)
+		}
 		diff := cmp.Diff(want, *o.Status.Claims)
 		return diff == "" && o.Status.Workspaces.Bound == 2 && len(o.Status.Endpoints) == 1, diff
 	})
-	create(t, kcp.Client(t, two), s.object("Hat", "top"))
+	createServed(t, two, s.object("Hat", "top"))
 
 	kube.Eventually(t, soon, "acceptance", func() (bool, string) {
 		in := kcp.Client(t, one)

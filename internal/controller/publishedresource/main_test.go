@@ -21,7 +21,7 @@ import (
 const user = "provider"
 
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 30 * time.Second
+const soon = 2 * time.Minute
 
 var (
 	local, service kube.Server

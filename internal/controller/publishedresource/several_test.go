@@ -89,10 +89,7 @@ func TestUnreachableServiceCluster(t *testing.T) {
 	elsewhere := local.Namespace(t)
 	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)), build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	update(t, s.c, o, func() { o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere} })
-	message := await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
-	if !strings.Contains(message, elsewhere) {
-		t.Errorf("want it said which cluster does not answer, got %q", message)
-	}
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable), elsewhere)
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Error("APIExport must stay as it is")
 	}
