@@ -7,9 +7,7 @@ import (
 	"testing"
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
@@ -36,7 +34,6 @@ var startProvider sync.Once
 func provide(t *testing.T) client.Client {
 	t.Helper()
 	startProvider.Do(func() {
-		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 		local.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
 		provider.Start(t, local.User(t, user, "system:masters"))
 	})

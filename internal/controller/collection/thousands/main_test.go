@@ -16,9 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
@@ -56,7 +54,6 @@ var startProvider sync.Once
 func provide(t *testing.T) client.Client {
 	t.Helper()
 	startProvider.Do(func() {
-		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 		provider.Start(t, local.User(t, user, admins))
 	})

@@ -16,9 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -50,7 +48,6 @@ var startProvider sync.Once
 func provide(t *testing.T) client.Client {
 	t.Helper()
 	startProvider.Do(func() {
-		ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 		local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 		provider.Start(t, local.User(t, "provider", "system:masters"))
 	})

@@ -22,9 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -170,7 +168,6 @@ func (s *stage) withdrawn(ctx context.Context) (bool, string) {
 
 // TestKilled kills a provider before and after each write of a publication, a change of the source, and a withdrawal.
 func TestKilled(t *testing.T) {
-	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	never := moment{write: -1}
 	acts := []struct {
