@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -23,7 +21,7 @@ const (
 	user   = "provider"
 	admins = "system:masters"
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 60 * time.Second
+	soon = 2 * time.Minute
 	// workers is how many requests of a test are under way at a time.
 	workers = 20
 )
@@ -34,10 +32,7 @@ var (
 	target kube.Server
 )
 
-func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
-	os.Exit(kube.Run(m, &local, &target))
-}
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
 // clients installs our kinds and returns clients of the control plane and of the target. At the end of the test it removes all that is
 // of our kinds; it must come before the start of a provider, which then ends first.

@@ -29,7 +29,7 @@ func (c *counted) Token(ctx context.Context) (Token, error) {
 }
 
 const (
-	soon  = 10 * time.Second
+	soon  = 2 * time.Minute
 	never = time.Hour
 )
 

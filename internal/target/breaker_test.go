@@ -13,7 +13,7 @@ import (
 )
 
 // deadline is how long a test waits for what must happen.
-const deadline = 20 * time.Second
+const deadline = 2 * time.Minute
 
 // newTestBreaker returns a breaker in front of a server, and channels that tell when it opens and closes.
 func newTestBreaker(t *testing.T, url string) (b *breaker, up, down chan struct{}) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &server)) }
 // TestSelectorStream shows that an interest with a selector carries what it selects in its namespace, that each change of that wakes its
 // owner, and that its stream is another one than that of the labelled resources of the kind.
 func TestSelectorStream(t *testing.T) {
-	const soon = 10 * time.Second
+	const soon = 2 * time.Minute
 	c, ns := server.Client(t), server.Namespace(t)
 	other := server.Namespace(t)
 	d, err := dynamic.NewForConfig(server.Config())

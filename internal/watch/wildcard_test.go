@@ -17,7 +17,7 @@ import (
 
 // TestWildcardStream shows that an interest in all resources of a kind carries them without our label, and that a change of any wakes its owner.
 func TestWildcardStream(t *testing.T) {
-	const soon = 10 * time.Second
+	const soon = 2 * time.Minute
 	c, ns := server.Client(t), server.Namespace(t)
 	d, err := dynamic.NewForConfig(server.Config())
 	if err != nil {

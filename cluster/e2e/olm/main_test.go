@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/pkg/errors"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
@@ -23,7 +21,7 @@ import (
 
 const (
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon   = 60 * time.Second
+	soon   = 2 * time.Minute
 	admins = "system:masters"
 )
 
@@ -33,10 +31,7 @@ var (
 	target  = kube.Server{ControllerManager: true}
 )
 
-func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
-	os.Exit(kube.Run(m, &control, local.StartFunc(startTarget)))
-}
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &control, local.StartFunc(startTarget))) }
 
 // startTarget starts the target with what makes an OLM work: nodes, its CustomResourceDefinitions, and a catalog of one operator.
 func startTarget(ctx context.Context) (stop func() error, err error) {

@@ -7,9 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/pkg/errors"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -17,7 +15,7 @@ import (
 
 const (
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon   = 60 * time.Second
+	soon   = 2 * time.Minute
 	admins = "system:masters"
 )
 
@@ -28,10 +26,7 @@ var (
 	south   = kube.Server{ControllerManager: true}
 )
 
-func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
-	os.Exit(kube.Run(m, &control, withNodes(&north), withNodes(&south)))
-}
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &control, withNodes(&north), withNodes(&south))) }
 
 // withNodes starts a server whose nodes are played by KWOK.
 func withNodes(s *kube.Server) local.StartFunc {

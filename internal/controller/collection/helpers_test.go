@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -166,21 +167,23 @@ func failed(r xpv2.ConditionReason) wantCondition {
 	return wantCondition{xpv2.TypeSynced, corev1.ConditionFalse, r}
 }
 
-// awaitCondition waits until a collection or an Object has a condition, and returns its message.
+// awaitCondition waits until a collection or an Object has a condition with parts in its message, which it returns.
 func awaitCondition(t *testing.T, c client.Client, o interface {
 	client.Object
 	GetCondition(t xpv2.ConditionType) xpv2.Condition
-}, want wantCondition,
+}, want wantCondition, parts ...string,
 ) string {
 	t.Helper()
 	var message string
-	kube.Eventually(t, soon, fmt.Sprintf("%v of %s", want, o.GetName()), func() (bool, string) {
+	lacks := func(part string) bool { return !strings.Contains(message, part) }
+	kube.Eventually(t, soon, fmt.Sprintf("%v of %s %q", want, o.GetName(), parts), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
 		got := o.GetCondition(want.Type)
 		message = got.Message
-		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) && got.ObservedGeneration == o.GetGeneration(),
+		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) && got.ObservedGeneration == o.GetGeneration() &&
+				!slices.ContainsFunc(parts, lacks),
 			fmt.Sprintf("%s %s: %s", got.Status, got.Reason, got.Message)
 	})
 	return message

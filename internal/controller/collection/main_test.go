@@ -22,7 +22,7 @@ const (
 	// admins is the group that may do everything.
 	admins = "system:masters"
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 30 * time.Second
+	soon = 2 * time.Minute
 	// calm is how long a test watches that nothing happens: longer than the poll interval of these tests, 5 s.
 	calm = 7 * time.Second
 	// aWhile is how long a test watches that members stay: longer than the pause between two tries of what fails.

@@ -178,8 +178,8 @@ func TestNamesake(t *testing.T) {
 		generation := theirs.GetGeneration()
 		oc := w.collect()
 		create(t, w.c, oc)
-		message := awaitCondition(t, w.c, oc, failed(commonv1.ReasonNameTaken))
-		if diff := cmp.Diff("Objects that are no members of the collection exist: "+name+": name of a member is taken", message); diff != "" {
+		want := "Objects that are no members of the collection exist: " + name + ": name of a member is taken"
+		if diff := cmp.Diff(want, awaitCondition(t, w.c, oc, failed(commonv1.ReasonNameTaken), want)); diff != "" {
 			t.Errorf("message: -want, +got:\n%s", diff)
 		}
 		w.awaitMembers(t, "second")

@@ -34,7 +34,8 @@ func TestReadinessFollowsQuery(t *testing.T) {
 		o.Desired().Readiness = queries("object.?data.?phase.orValue('').lowerAscii() == 'ready'")
 		create(t, c, o)
 		awaitCondition(t, c, o, synced)
-		if got, want := awaitCondition(t, c, o, unavailable), "The CEL query is false"; got != want {
+		want := "The CEL query is false"
+		if got := awaitCondition(t, c, o, unavailable, want); got != want {
 			t.Errorf("message: want %q, got %q", want, got)
 		}
 
@@ -86,7 +87,7 @@ func TestQueryWithoutAnswer(t *testing.T) {
 				o.Desired().Readiness = queries(tc.query)
 				create(t, c, o)
 				awaitCondition(t, c, o, synced)
-				if got := awaitCondition(t, c, o, unavailable); got != tc.want {
+				if got := awaitCondition(t, c, o, unavailable, tc.want); got != tc.want {
 					t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want, got)
 				}
 				awaitData(t, target.Client(t), types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})

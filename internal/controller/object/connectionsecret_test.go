@@ -44,9 +44,8 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 				theirs := tc.secret.DeepCopy()
 				theirs.Namespace, theirs.Name, theirs.Data = p.secret.Namespace, p.secret.Name, map[string][]byte{"theirs": []byte("x")}
 				create(t, p.c, theirs, p.object)
-				got := awaitCondition(t, p.c, p.object, failed(xpv2.ReasonReconcileError))
 				want := "cannot create or update connection secret: cannot create object: Secret " + p.secret.String() + " " + tc.want
-				if got != want {
+				if got := awaitCondition(t, p.c, p.object, failed(xpv2.ReasonReconcileError), want); got != want {
 					t.Errorf("%s\nmessage of condition Synced: want %q, got %q", tc.reason, want, got)
 				}
 				staysUnwritten(t, p.c, p.object)
@@ -88,7 +87,7 @@ func TestDetailsWithoutWatch(t *testing.T) {
 		create(t, p.c, p.object)
 		awaitCondition(t, p.c, p.object, synced)
 		want := "Connection details are missing: other (the target forbids to get Secret " + p.target + "/forbidden)"
-		if got := awaitCondition(t, p.c, p.object, unavailable); got != want {
+		if got := awaitCondition(t, p.c, p.object, unavailable, want); got != want {
 			t.Errorf("message of condition Ready: want %q, got %q", want, got)
 		}
 		p.awaitPublished(t, map[string]string{"password": "hunter2"})

@@ -213,7 +213,7 @@ func TestAbsentSource(t *testing.T) {
 		want := "Connection details are missing: password (Secret " + p.target + "/database does not exist), " +
 			"shape (ConfigMap " + p.target + "/settings: there is no field data.shape), " +
 			"not a key (toConnectionSecretKey \"not a key\" is no key of a Secret)"
-		if got := awaitCondition(t, p.c, p.object, unavailable); got != want {
+		if got := awaitCondition(t, p.c, p.object, unavailable, want); got != want {
 			t.Errorf("message of condition Ready: want %q, got %q", want, got)
 		}
 		p.awaitPublished(t, map[string]string{"color": "blue"})
@@ -256,7 +256,7 @@ func TestSourcesOfUnknownKinds(t *testing.T) {
 		create(t, p.c, p.object)
 		want := "Connection details are missing: one (target does not serve kind Gadget of " + groups[0] + "/v1), " +
 			"two (target does not serve kind Gadget of " + groups[1] + "/v1)"
-		if got := awaitCondition(t, p.c, p.object, unavailable); got != want {
+		if got := awaitCondition(t, p.c, p.object, unavailable, want); got != want {
 			t.Errorf("message of condition Ready: want %q, got %q", want, got)
 		}
 		for _, g := range groups {

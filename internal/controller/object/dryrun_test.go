@@ -45,8 +45,9 @@ func TestDryRunCreatesNothing(t *testing.T) {
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue")))
 		create(t, c, o)
-		if got, want := awaitCondition(t, c, o, different), "Applying the manifest would create the resource"; got != want {
-			t.Errorf("message of condition UpToDate: want %q, got %q", want, got)
+		wantMessage := "Applying the manifest would create the resource"
+		if got := awaitCondition(t, c, o, different, wantMessage); got != wantMessage {
+			t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
 		}
 		awaitCondition(t, c, o, synced)
 		awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})

@@ -2,8 +2,11 @@ package object_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +26,7 @@ import (
 const user = "provider"
 
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 20 * time.Second
+const soon = 2 * time.Minute
 
 var local, target kube.Server
 
@@ -98,17 +101,19 @@ func targetUser(t *testing.T) *rest.Config {
 	return target.User(t, user, "system:masters")
 }
 
-// awaitCondition waits until a condition of an Object has a status and reason, and returns its message.
-func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCondition) string {
+// awaitCondition waits until a condition of an Object has a status, a reason and parts in its message, which it returns. One reason may
+// come with several messages in turn, as the provider does not see all that a test makes at once.
+func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCondition, parts ...string) string {
 	t.Helper()
 	var message string
-	kube.Eventually(t, soon, want.String()+" of "+o.GetName(), func() (bool, string) {
+	lacks := func(part string) bool { return !strings.Contains(message, part) }
+	kube.Eventually(t, soon, fmt.Sprintf("%s of %s %q", want, o.GetName(), parts), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
 		got := o.GetCondition(want.Type)
 		message = got.Message
-		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason),
+		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) && !slices.ContainsFunc(parts, lacks),
 			string(got.Status) + " " + string(got.Reason) + ": " + got.Message
 	})
 	return message

@@ -89,10 +89,8 @@ func TestMovesFromLostTarget(t *testing.T) {
 			setConfig(o, lost)
 			o.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "moved", "color", "blue"))
 		})
-		kube.Eventually(t, soon, "the condition to say what is waited for", func() (bool, string) {
-			m := awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-			return strings.Contains(m, "cannot replace ConfigMap "+w.target+"/settings") && strings.Contains(m, "spec.unreachableTarget: Orphan"), m
-		})
+		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable),
+			"cannot replace ConfigMap "+w.target+"/settings", "spec.unreachableTarget: Orphan")
 		w.exists(t, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "moved")}, false)
 
 		edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })

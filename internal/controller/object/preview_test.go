@@ -126,7 +126,7 @@ func TestPreviewOfAnObserver(t *testing.T) {
 				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", p.data...))
 				o.SetManagementPolicies(observeOnly)
 				create(t, c, o)
-				if got := awaitCondition(t, c, o, p.want); got != p.message {
+				if got := awaitCondition(t, c, o, p.want, p.message); got != p.message {
 					t.Errorf("%s\nmessage of condition UpToDate: want %q, got %q", p.reason, p.message, got)
 				}
 				want := strings.ReplaceAll(strings.Join(p.diff, "\n"), "NAMESPACE", tns)
@@ -188,8 +188,9 @@ func TestPreviewMasksSecrets(t *testing.T) {
 		o := s.Object(ns, tns, pc, m)
 		o.SetManagementPolicies(observeOnly)
 		create(t, c, o)
-		if got, want := awaitCondition(t, c, o, different), "Applying the manifest would change data.password, data.token"; got != want {
-			t.Errorf("message of condition UpToDate: want %q, got %q", want, got)
+		wantMessage := "Applying the manifest would change data.password, data.token"
+		if got := awaitCondition(t, c, o, different, wantMessage); got != wantMessage {
+			t.Errorf("message of condition UpToDate: want %q, got %q", wantMessage, got)
 		}
 		want := []string{`replace /data/password "*** (after)"`, `add /data/token "***"`}
 		if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
@@ -198,8 +199,8 @@ func TestPreviewMasksSecrets(t *testing.T) {
 
 		m["stringData"] = map[string]any{"password": 31337}
 		setManifest(t, c, o, m)
-		refused := awaitCondition(t, c, o, cannotCompare)
-		if strings.Contains(refused, "31337") || !strings.Contains(refused, ".stringData.password") {
+		refused := awaitCondition(t, c, o, cannotCompare, ".stringData.password")
+		if strings.Contains(refused, "31337") {
 			t.Errorf("message about a value of a Secret: want the field and not the value, got %q", refused)
 		}
 		if patchOf(t, o) != nil {
@@ -228,10 +229,9 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
 		create(t, c, o)
-		message := awaitCondition(t, c, o, different)
 		const want = "Applying the manifest would change data.color; compared without the defaults of the target, which does not try it: "
-		if !strings.HasPrefix(message, want) || !strings.Contains(message, "cannot patch resource") {
-			t.Errorf("message of condition UpToDate: want one that begins with %q and says what is forbidden, got %q", want, message)
+		if message := awaitCondition(t, c, o, different, want, "cannot patch resource"); !strings.HasPrefix(message, want) {
+			t.Errorf("message of condition UpToDate: want one that begins with %q, got %q", want, message)
 		}
 		awaitReady(t, c, o)
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
@@ -265,9 +265,7 @@ func TestPreviewInMissingNamespace(t *testing.T) {
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns+"-later", "settings", "color", "red"))
 		o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 		create(t, c, o)
-		if m := awaitCondition(t, c, o, different); !strings.Contains(m, "would create") || !strings.Contains(m, "not found") {
-			t.Errorf("message of condition UpToDate: want what would be done and what is missing, got %q", m)
-		}
+		awaitCondition(t, c, o, different, "would create", "not found")
 		awaitCondition(t, c, o, synced)
 	})
 }

@@ -3,7 +3,6 @@ package object_test
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -124,9 +123,7 @@ func TestKeptResourceWaitsToo(t *testing.T) {
 		remove(t, c, first)
 		remove(t, c, second)
 		awaitCondition(t, c, first, failed(commonv1.ReasonWaitingForDependents))
-		if m := awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForDependents)); !strings.HasSuffix(m, w.name("3")) {
-			t.Errorf("message of condition Synced: got %q", m)
-		}
+		awaitCondition(t, c, second, failed(commonv1.ReasonWaitingForDependents), w.name("3"))
 		staysUnwritten(t, c, first, second)
 		for _, o := range []build.Object{first, second} {
 			if got := events(t, c, o, "waiting for dependents"); len(got) != 1 {
@@ -154,19 +151,11 @@ func TestCycle(t *testing.T) {
 		awaitReady(t, c, a)
 		awaitReady(t, c, outside)
 		awaitPinned(t, c, a, b, true)
-		message := awaitCondition(t, c, self, failed(commonv1.ReasonReferenceCycle))
-		if want := w.name("self") + " -> Object "; !strings.Contains(message, want) {
-			t.Errorf("message of condition Synced: want it to contain %q, got %q", want, message)
-		}
+		awaitCondition(t, c, self, failed(commonv1.ReasonReferenceCycle), w.name("self")+" -> Object ")
 
 		setReferences(t, c, d, w.on("a"))
 		for _, o := range []build.Object{a, b, d} {
-			message := awaitCondition(t, c, o, failed(commonv1.ReasonReferenceCycle))
-			for _, member := range []string{"a", "b", "d"} {
-				if !strings.Contains(message, w.name(member)) {
-					t.Errorf("message of condition Synced of %s: want it to name %s, got %q", o.GetName(), member, message)
-				}
-			}
+			awaitCondition(t, c, o, failed(commonv1.ReasonReferenceCycle), w.name("a"), w.name("b"), w.name("d"))
 			awaitRecorded(t, c, o)
 		}
 		awaitPinned(t, c, a, b, false)
@@ -191,7 +180,8 @@ func TestCycle(t *testing.T) {
 // TestStrandedFinalizersGo shows that what an earlier provider has left on Objects does not keep them: finalizers of Objects that are
 // gone, or that refer to something else. Those in a cycle do not wait for each other. Defect 2a.2 of provider-kubernetes.
 func TestStrandedFinalizersGo(t *testing.T) {
-	const patience = time.Minute // There is no sign when the last has gone for good: it is looked for each half minute.
+	// There is no sign when the last has gone for good: it is looked for each half minute. Those in a cycle must not wait for that.
+	const patience, atOnce = 3 * time.Minute, 20 * time.Second
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
@@ -224,7 +214,7 @@ func TestStrandedFinalizersGo(t *testing.T) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 				return apierrors.IsNotFound(err), conditions(o)
 			})
-			if took := time.Since(begin); o == b && took > soon {
+			if took := time.Since(begin); o == b && took > atOnce {
 				t.Errorf("Objects in a cycle: want them gone at once, took %s", took)
 			}
 		}

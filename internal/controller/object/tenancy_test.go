@@ -82,9 +82,7 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 			if err := c.Patch(t.Context(), config, client.MergeFrom(was)); err != nil {
 				t.Fatal(err)
 			}
-			if got := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(got, tc.want) {
-				t.Errorf("%s\nwant a message that contains %q, got: %s", tc.reason, tc.want, got)
-			}
+			awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), tc.want)
 			setConnection(t, c, config, was.Spec)
 			awaitReady(t, c, o)
 		})
@@ -143,9 +141,7 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 	thief := object(one, other, "stolen")
 	create(t, c, thief)
-	if got := awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden)); !strings.Contains(got, "system:serviceaccount:"+one+":robot") {
-		t.Errorf("the denial must name the ServiceAccount of the Object's namespace, got: %s", got)
-	}
+	awaitCondition(t, c, thief, failed(commonv1.ReasonForbidden), "system:serviceaccount:"+one+":robot")
 	spy := object(one, other, "own")
 	spy.SetName("spy")
 	spy.SetManagementPolicies(observeOnly)
@@ -206,9 +202,7 @@ func TestImpersonatedUser(t *testing.T) {
 		create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), config)
 		o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
 		create(t, c, o)
-		if got := awaitCondition(t, c, o, failed(commonv1.ReasonForbidden)); !strings.Contains(got, tns+"-jane") {
-			t.Errorf("the denial must name the user, got: %s", got)
-		}
+		awaitCondition(t, c, o, failed(commonv1.ReasonForbidden), tns+"-jane")
 		patch := `{"spec":{"impersonate":{"groups":["` + tns + `-group"]}}}`
 		if err := c.Patch(t.Context(), config, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Fatal(err)
@@ -226,7 +220,5 @@ func TestServiceAccountNeedsNamespace(t *testing.T) {
 	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
 	o := s.Object(ns, ns, ns, build.ConfigMap(ns, "settings"))
 	create(t, c, o)
-	if got := awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection)); !strings.Contains(got, "spec.impersonate.serviceAccountName") {
-		t.Errorf("the message must name the field, got: %s", got)
-	}
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), "spec.impersonate.serviceAccountName")
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-const soon = 60 * time.Second
+const soon = 2 * time.Minute
 
 var (
 	service    kube.Server

@@ -27,8 +27,9 @@ const maxNamePrefix = 50
 const cleanupTimeout = 10 * time.Second
 
 // Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of *Server and
-// *kcp.Server at the same time.
+// *kcp.Server at the same time. Controllers in the process log for go test -v only.
 func Run(m *testing.M, servers ...local.Starter) int {
+	setLogger()
 	return local.Main(m, servers...)
 }
 

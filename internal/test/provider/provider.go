@@ -41,7 +41,6 @@ func Start(t testing.TB, cfg *rest.Config, change ...func(*object.Options)) {
 // StartUntil is Start until a context ends. The function it returns waits for that.
 func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...func(*object.Options)) (wait func()) {
 	t.Helper()
-	setLogger()
 	cfg.QPS = -1
 	mgr, err := newManager(cfg)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 	many = 2000
 	// soon is how long anything may take that is done at once, and eventually what takes many writes; a busy machine is slower than the
 	// software.
-	soon       = 30 * time.Second
+	soon       = 2 * time.Minute
 	eventually = 5 * time.Minute
 	// polls is longer than three poll intervals of these tests, 5 s with no jitter.
 	polls = 16 * time.Second

@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	soon = 20 * time.Second
+	soon = 2 * time.Minute
 	// password and later are values that nothing but the target and the connection secret may hold.
 	password = "hunter2-hunter2"
 	later    = "correct-horse"

@@ -27,7 +27,7 @@ import (
 )
 
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 30 * time.Second
+const soon = 2 * time.Minute
 
 var (
 	clouds        cloud.Clouds

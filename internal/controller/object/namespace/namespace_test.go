@@ -23,7 +23,7 @@ import (
 )
 
 // soon is how long a namespace may take to go; the namespace controller waits longer each time it finds something left.
-const soon = time.Minute
+const soon = 2 * time.Minute
 
 var (
 	local  = kube.Server{ControllerManager: true}

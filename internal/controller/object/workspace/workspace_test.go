@@ -23,7 +23,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
-const soon = 20 * time.Second
+const soon = 2 * time.Minute
 
 var (
 	local      kube.Server

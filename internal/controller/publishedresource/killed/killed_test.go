@@ -34,7 +34,7 @@ import (
 )
 
 const (
-	soon       = 60 * time.Second
+	soon       = 2 * time.Minute
 	exportName = "shop.example.com"
 )
 

@@ -1,0 +1,24 @@
+package kube
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+)
+
+// setLogger sends logs of controllers to standard error for go test -v, and nowhere otherwise. A failing test says itself what it waited
+// for and what it saw; logs of all that went on beside it would bury that.
+func setLogger() {
+	if !flag.Parsed() {
+		flag.Parse() // Else it is not known yet whether there is -v.
+	}
+	l := logr.Discard()
+	if testing.Verbose() {
+		l = zap.New(zap.WriteTo(os.Stderr))
+	}
+	ctrl.SetLogger(l)
+}
