@@ -20,8 +20,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// foreign are the API groups of what is installed beside the provider, which the server of this test does not serve.
-var foreign = map[string]bool{"pkg.crossplane.io": true}
+// foreign are the API groups of what is installed beside the provider, or in kcp, which the server of this test does not serve.
+var foreign = map[string]bool{"pkg.crossplane.io": true, "apis.kcp.io": true}
 
 var server = &kube.Server{}
 
@@ -109,10 +109,13 @@ func accept(t *testing.T, c client.Client, content []byte) int {
 			t.Errorf("cannot parse: %v\n%s", err, content)
 			return n
 		}
-		if u.GetKind() == "" || foreign[u.GroupVersionKind().Group] {
-			continue // A fragment, or what this server cannot know.
+		if u.GetKind() == "" {
+			continue // A fragment.
 		}
 		n++
+		if foreign[u.GroupVersionKind().Group] {
+			continue
+		}
 		ensureNamespace(t, c, u.GetNamespace())
 		err = c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 		if err != nil && !apierrors.IsAlreadyExists(err) {

@@ -2,7 +2,7 @@
 # Shows the provider at work on real servers: a control plane, a remote cluster and a kcp. Run it by `make demo`.
 #
 # Every command it prints with a $ is the one it runs. All files are in a temporary folder, and nothing it has started outlives it.
-# DEMO=keep leaves all up once the Objects are applied, until Ctrl-C.
+# DEMO=keep leaves all up once everything is applied, until Ctrl-C.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -27,6 +27,9 @@ objects=(
 )
 both_scopes=objects,objects.kubernetes.m.crossplane.io
 
+# Chapters of their own.
+. cluster/local/demo-publish.sh
+
 dir='' # the temporary folder
 provider=''
 step=0
@@ -42,18 +45,21 @@ main() {
 
 	start_servers
 	name_contexts
-	make_workspace
+	make_workspaces
 	install_crds
 	start_provider
 	connect
 	apply_objects
 	show_targets
+	publish
+	whitelabel
 	if [ "${DEMO:-}" = keep ]; then
 		stay
 		return
 	fi
 	drift
 	delete_config_in_use
+	withdraw
 	delete_objects
 	show_clean
 	say "Done after $SECONDS s."
@@ -168,25 +174,28 @@ start_servers() {
 	done
 }
 
-# name_contexts makes one kubeconfig with a context for each server, and one for the workspace.
+# name_contexts makes one kubeconfig with a context for each server, and one for each workspace.
 name_contexts() {
-	local name
+	local name files=''
 	for name in control remote kcp; do
 		sed "s/: local\$/: $name/" "$dir/$name.kubeconfig" >"$dir/$name.context"
+		files+=:$dir/$name.context
 	done
-	sed 's,/clusters/root$,/clusters/root:demo,; s/: kcp$/: workspace/' "$dir/kcp.context" >"$dir/workspace.context"
-	KUBECONFIG=$dir/control.context:$dir/remote.context:$dir/kcp.context:$dir/workspace.context \
-		kubectl config view --flatten >"$dir/kubeconfig"
+	for name in demo "${workspaces[@]}"; do
+		sed "s,/clusters/root\$,/clusters/root:$name,; s/: kcp\$/: ${name/#demo/workspace}/" "$dir/kcp.context" >"$dir/$name.context"
+		files+=:$dir/$name.context
+	done
+	KUBECONFIG=${files#:} kubectl config view --flatten >"$dir/kubeconfig"
 	# Neither files in the home folder nor the user's own preferences of kubectl have a part in this.
 	export KUBECONFIG=$dir/kubeconfig KUBECACHEDIR=$dir/cache KUBERC=off
 	printf '$ export KUBECONFIG=%s\n' "$KUBECONFIG"
 	run kubectl config get-contexts -o name
 }
 
-make_workspace() {
-	title 'Create a workspace in kcp: root:demo.'
-	run kubectl --context kcp create -f cluster/local/demo-workspace.yaml
-	run kubectl --context kcp wait --for='jsonpath={.status.phase}=Ready' workspace/demo --timeout=60s
+make_workspaces() {
+	title 'Create workspaces in kcp: root:demo for a start, and one of a service with two of its consumers for later.'
+	run kubectl --context kcp create -f cluster/local/demo-workspaces.yaml
+	run kubectl --context kcp wait --for='jsonpath={.status.phase}=Ready' workspaces --all --timeout=60s
 	run kubectl --context kcp get workspaces
 }
 
@@ -263,6 +272,8 @@ stay() {
 		kubectl get objects                                           # the control plane
 		kubectl --context remote get all,cm -n demo                   # the remote cluster
 		kubectl --context workspace get cm                            # the kcp workspace root:demo
+		kubectl --context team-a api-resources --api-group=certs.example.com
+		kubectl edit publishedresource sertifikater                   # reaches all who have bound it at once
 		kubectl --context remote delete cm greeting -n demo           # is back at once
 		kubectl edit object greeting                                  # reaches the remote cluster at once
 		kubectl apply -f examples/object/pod.yaml                     # more examples are beside it
