@@ -29,6 +29,7 @@ both_scopes=objects,objects.kubernetes.m.crossplane.io
 
 # Chapters of their own.
 . cluster/local/demo-publish.sh
+. cluster/local/demo-application.sh
 
 dir='' # the temporary folder
 provider=''
@@ -53,6 +54,7 @@ main() {
 	show_targets
 	publish
 	whitelabel
+	start_application
 	if [ "${DEMO:-}" = keep ]; then
 		stay
 		return
@@ -60,6 +62,7 @@ main() {
 	drift
 	delete_config_in_use
 	withdraw
+	delete_application
 	delete_objects
 	show_clean
 	say "Done after $SECONDS s."
@@ -274,6 +277,7 @@ stay() {
 		kubectl --context workspace get cm                            # the kcp workspace root:demo
 		kubectl --context team-a api-resources --api-group=certs.example.com
 		kubectl edit publishedresource sertifikater                   # reaches all who have bound it at once
+		kubectl get kubernetesapplications,kubernetesapplicationresources -n complex
 		kubectl --context remote delete cm greeting -n demo           # is back at once
 		kubectl edit object greeting                                  # reaches the remote cluster at once
 		kubectl apply -f examples/object/pod.yaml                     # more examples are beside it
