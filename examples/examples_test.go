@@ -20,14 +20,17 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// foreign are the API groups of what is installed beside the provider, or in kcp, which the server of this test does not serve.
-var foreign = map[string]bool{"pkg.crossplane.io": true, "apis.kcp.io": true}
+// foreign are the API groups of what is installed beside the provider, and of targets that are more than a Kubernetes cluster. The server
+// of this test does not serve them.
+var foreign = map[string]bool{
+	"pkg.crossplane.io": true, "apis.kcp.io": true, "tenancy.kcp.io": true, "operators.coreos.com": true, "charts.helm.k8s.io": true,
+}
 
 var server = &kube.Server{}
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, server)) }
 
-// TestExamples shows that each file beside this one is accepted.
+// TestExamples shows that each file beside this one is accepted, and so is what its Objects would make on a target.
 func TestExamples(t *testing.T) {
 	c := prepared(t)
 	files := find(t, ".", ".yaml")
@@ -49,10 +52,13 @@ func TestExamples(t *testing.T) {
 
 var fence = regexp.MustCompile("(?ms)^```(yaml|sh)\n(.*?)^```")
 
+// opening is where a block of YAML begins, however it is written.
+var opening = regexp.MustCompile("(?mi)^[ >]*(```|~~~) *ya?ml")
+
 // inline is a document inside of a shell command.
 var inline = regexp.MustCompile(`(?ms)<<END\n(.*?)^END$`)
 
-// TestGuides shows that each YAML of the guides and the README is accepted.
+// TestGuides shows that each YAML of the guides and the README is accepted, and so is what its Objects would make on a target.
 func TestGuides(t *testing.T) {
 	c := prepared(t)
 	for _, f := range append(find(t, "../docs", ".md"), "../README.md") {
@@ -61,14 +67,19 @@ func TestGuides(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			seen := 0
 			for _, block := range fence.FindAllSubmatch(content, -1) {
 				if string(block[1]) == "yaml" {
 					accept(t, c, block[2])
+					seen++
 					continue
 				}
 				for _, doc := range inline.FindAllSubmatch(block[2], -1) {
 					accept(t, c, doc[1])
 				}
+			}
+			if want := len(opening.FindAll(content, -1)); seen != want {
+				t.Errorf("blocks of YAML: want all %d to be tried, got %d", want, seen)
 			}
 		})
 	}
@@ -109,8 +120,8 @@ func accept(t *testing.T, c client.Client, content []byte) int {
 			t.Errorf("cannot parse: %v\n%s", err, content)
 			return n
 		}
-		if u.GetKind() == "" {
-			continue // A fragment.
+		if isStatus(u) {
+			continue
 		}
 		n++
 		if foreign[u.GroupVersionKind().Group] {
@@ -121,7 +132,14 @@ func accept(t *testing.T, c client.Client, content []byte) int {
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Errorf("the server refuses %s %q: %v", u.GetKind(), u.GetName(), err)
 		}
+		acceptManifest(t, c, u)
 	}
+}
+
+// isStatus says whether a document only shows what a status is like, which nobody applies.
+func isStatus(u *unstructured.Unstructured) bool {
+	_, ok := u.Object["status"]
+	return ok && len(u.Object) == 1
 }
 
 // ensureNamespace makes a namespace that a resource needs.
