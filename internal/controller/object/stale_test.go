@@ -18,7 +18,6 @@ import (
 
 // TestSchemaChangesUnderASettledObject shows that an Object stays settled when the target comes to store its manifest in another way,
 // here with another default inside of what it applies, and that it still notices drift.
-// Defect 2a.6 of provider-kubernetes.
 func TestSchemaChangesUnderASettledObject(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -61,16 +60,92 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 	})
 }
 
-// partsOf returns a schema in which a part has a default color.
-func partsOf(color string) *apiextensionsv1.JSONSchemaProps {
-	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
-	}
-	part := object(map[string]apiextensionsv1.JSONSchemaProps{
+// TestDefaultOfAKeyChanges shows that an Object settles again whose list the target comes to store under other keys than before: what it holds
+// is compared with the answer to the last apply, and not with what the same manifest has led to earlier.
+// Defect 2a.6 of provider-kubernetes: it applies at each look until it is started anew.
+func TestDefaultOfAKeyChanges(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		crd := gadgets(tns + ".example.org")
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("red")
+		create(t, tc, crd)
+		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
+		o := s.Object(ns, tns, pc, build.Manifest{
+			"apiVersion": tns + ".example.org/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": tns},
+			"spec": map[string]any{"parts": []any{map[string]any{"size": "small"}}},
+		})
+		create(t, c, o)
+		awaitReady(t, c, o)
+
+		before := client.MergeFrom(crd.DeepCopy())
+		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = keyedBy("green")
+		if err := tc.Patch(t.Context(), crd, before); err != nil {
+			t.Fatal(err)
+		}
+		gadget := parse(t, `{"apiVersion":"`+tns+`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
+		kube.Eventually(t, soon, "an apply with the new default", func() (bool, string) {
+			parts, _, _ := unstructured.NestedSlice(gadget.Object, "spec", "parts")
+			if cmp.Equal([]any{map[string]any{"size": "small", "color": "green"}}, parts) {
+				return true, ""
+			}
+			drift := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"parts":[]}}`))
+			if err := tc.Patch(t.Context(), gadget, drift); err != nil {
+				return false, err.Error()
+			}
+			awaitParts(t, tc, gadget)
+			return false, cmp.Diff(nil, parts)
+		})
+		awaitReady(t, c, o)
+		staysUnwritten(t, c, o)
+		mark, touched := target.Audit(t).Mark(), 0
+		kube.Throughout(t, calm, "the Object stays settled", func() (bool, string) {
+			touched++
+			touch(t, c, o, touched)
+			got := target.Audit(t).Since(mark).By(tns)
+			return len(got) == 0, got.String()
+		})
+		awaitReady(t, c, o)
+	})
+}
+
+// awaitParts waits until a gadget has parts again.
+func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructured) {
+	t.Helper()
+	kube.Eventually(t, soon, "the parts to come back", func() (bool, string) {
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
+			return false, err.Error()
+		}
+		parts, _, _ := unstructured.NestedSlice(gadget.Object, "spec", "parts")
+		return len(parts) > 0, "there are none"
+	})
+}
+
+// keyedBy returns a schema of parts of which the size and the color are keys, and a color is the default.
+func keyedBy(color string) *apiextensionsv1.JSONSchemaProps {
+	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
 		"size": {Type: "string"}, "color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
 	})
-	spec := object(map[string]apiextensionsv1.JSONSchemaProps{"part": part})
-	all := object(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
+	part.Required = []string{"size"}
+	parts := apiextensionsv1.JSONSchemaProps{
+		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &part}, XListType: new("map"), XListMapKeys: []string{"size", "color"},
+	}
+	spec := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"parts": parts})
+	all := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
+	return &all
+}
+
+func objectOf(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+}
+
+// partsOf returns a schema in which a part has a default color.
+func partsOf(color string) *apiextensionsv1.JSONSchemaProps {
+	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
+		"size": {Type: "string"}, "color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
+	})
+	spec := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"part": part})
+	all := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
 	return &all
 }
 
@@ -95,7 +170,6 @@ func awaitPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured
 
 // TestRetargetedObject shows that an Object whose ProviderConfig comes to mean other credentials is not taken for settled by what it has
 // applied before, but by what the resource holds.
-// Defect 2a.6 of provider-kubernetes.
 func TestRetargetedObject(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	lc := local.Client(t)

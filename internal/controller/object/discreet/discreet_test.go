@@ -2,12 +2,14 @@
 package discreet_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
@@ -47,9 +50,30 @@ func values() []string {
 	return []string{password, later, encode([]byte(password)), encode([]byte(later))}
 }
 
-// provide starts the provider with a change log service.
-func provide(t *testing.T) (client.Client, *service.Service) {
+// A journal is what the provider logs. Its methods may be called concurrently.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write adds to the journal.
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// String returns all that was written.
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// provide starts the provider with a change log service and a journal of all it can log.
+func provide(t *testing.T) (client.Client, *service.Service, *journal) {
 	t.Helper()
+	j := &journal{}
 	s := service.Serve(t)
 	l, err := changelog.Dial(s.Socket, logging.NewNopLogger())
 	if err != nil {
@@ -59,8 +83,9 @@ func provide(t *testing.T) (client.Client, *service.Service) {
 	provider.Start(t, local.User(t, "provider", "system:masters"), func(o *object.Options) {
 		o.SanitizeSecrets, o.RemoveManagedFields = true, true
 		o.ChangeLogOptions = &xpcontroller.ChangeLogOptions{ChangeLogger: l}
+		o.Logger = logging.NewLogrLogger(zap.New(zap.WriteTo(j), zap.UseDevMode(true)))
 	})
-	return local.Client(t, apis.AddToScheme), s
+	return local.Client(t, apis.AddToScheme), s, j
 }
 
 // credentials returns the manifest of a Secret.
@@ -72,11 +97,12 @@ func credentials(namespace, name, value string) build.Manifest {
 }
 
 // TestNothingIsTold shows that the values of a Secret reach the target and the connection secret, and neither the status of the Object,
-// nor its events, nor the change logs; in the whole life of an Object that adopts a Secret made by kubectl.
+// nor its events, nor the log at its highest verbosity, nor the change logs; in the whole life of an Object that adopts a Secret made by
+// kubectl.
 //
-// Part of defect 2c of provider-kubernetes.
+// Defects 2c of provider-kubernetes: the annotation of kubectl stays in the status, and whole Objects are logged.
 func TestNothingIsTold(t *testing.T) {
-	c, log := provide(t)
+	c, changes, log := provide(t)
 	tc := target.Client(t)
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -108,7 +134,8 @@ func TestNothingIsTold(t *testing.T) {
 				return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)), "it exists"
 			})
 			checkEvents(t, c)
-			checkChanges(t, log.Of(o.GetName()))
+			checkChanges(t, changes.Of(o.GetName()))
+			checkLog(t, log.String(), o.GetName())
 		})
 	}
 }
@@ -171,6 +198,17 @@ func checkEvents(t *testing.T, c client.Client) {
 	must(t, c.List(t.Context(), events))
 	for _, e := range events.Items {
 		tellsNothing(t, "event "+e.Reason, e.Message)
+	}
+}
+
+// checkLog checks that the log tells of an Object, and no value.
+func checkLog(t *testing.T, text, name string) {
+	t.Helper()
+	if !strings.Contains(text, name) {
+		t.Errorf("the log does not tell of %s:\n%s", name, text)
+	}
+	for line := range strings.Lines(text) {
+		tellsNothing(t, "log", line)
 	}
 }
 
