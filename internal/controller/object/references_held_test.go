@@ -27,11 +27,10 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 
-		audit := local.Audit(t)
-		mark := audit.Mark()
+		mark := local.Audit(t).Mark()
 		setReferences(t, c, o, w.onConfigMap("a"))
 		awaitPinned(t, c, o, a, true)
-		checkRecordedFirst(t, audit.Since(mark).By(user), o, a)
+		checkRecordedFirst(t, mark, o, a)
 		unpin(t, c, a)
 		awaitPinned(t, c, o, a, true)
 
@@ -54,19 +53,23 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 
 // checkRecordedFirst checks that the status of an Object was written before the finalizer on what it refers to: a crash in between must
 // not leave a finalizer that nobody knows of.
-func checkRecordedFirst(t *testing.T, requests kube.Requests, o build.Object, x client.Object) {
+func checkRecordedFirst(t *testing.T, mark kube.Mark, o build.Object, x client.Object) {
 	t.Helper()
 	record, pin := -1, -1
-	for i, e := range slices.Backward(requests) {
-		switch {
-		case e.Verb == "patch" && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status"):
-			record = i
-		case e.Verb == "patch" && e.Name == x.GetName() && e.Subject() == "configmaps" && e.Namespace == x.GetNamespace():
-			pin = i
+	kube.Eventually(t, soon, "both writes to be in the audit", func() (bool, string) { // They take effect before they are answered.
+		requests := local.Audit(t).Since(mark).By(user)
+		for i, e := range slices.Backward(requests) {
+			switch {
+			case e.Verb == "patch" && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status"):
+				record = i
+			case e.Verb == "patch" && e.Name == x.GetName() && e.Subject() == "configmaps" && e.Namespace == x.GetNamespace():
+				pin = i
+			}
 		}
-	}
-	if record < 0 || pin < record {
-		t.Errorf("want the record before the finalizer, got requests\n%s", requests)
+		return record >= 0 && pin >= 0, requests.String()
+	})
+	if pin < record {
+		t.Errorf("want the record before the finalizer, got requests %d and %d", record, pin)
 	}
 }
 

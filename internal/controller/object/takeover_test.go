@@ -35,9 +35,9 @@ type heritage struct {
 	wrote []writing
 	// unseen says that the status of the Object shows nothing.
 	unseen bool
-	// want is the data in the end, and annotation whether the annotation of a client-side apply is left.
+	// want is the data in the end, and annotation what is left of the annotation of a client-side apply.
 	want       map[string]string
-	annotation bool
+	annotation string
 	// owners are the managers of data in the end, beside that of the Object.
 	owners []string
 	// patches is how many writes to the target the takeover may take.
@@ -81,7 +81,7 @@ func heritages() map[string]heritage {
 				{manager: image, data: map[string]string{"color": "blue"}, annotation: "{}"},
 				{manager: kubectl, data: map[string]string{"theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`},
 			},
-			want: map[string]string{"color": "blue", "theirs": "yes"}, annotation: true, owners: []string{kubectl}, patches: 2,
+			want: map[string]string{"color": "blue", "theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`, owners: []string{kubectl}, patches: 2,
 		},
 		"Finalizer": {
 			reason: "A finalizer that was put on the resource stays with whom it serves.",
@@ -214,8 +214,8 @@ func (h heritage) check(t *testing.T, tc client.Client, o build.Object, left *co
 	if cm.GetUID() != left.GetUID() {
 		t.Errorf("%s\nthe resource was made again", h.reason)
 	}
-	if _, ok := cm.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; ok != h.annotation {
-		t.Errorf("%s\nannotation of a client-side apply: want %t, got %t", h.reason, h.annotation, ok)
+	if got := cm.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; got != h.annotation {
+		t.Errorf("%s\nannotation of a client-side apply: want %q, got %q", h.reason, h.annotation, got)
 	}
 	if diff := cmp.Diff(left.GetFinalizers(), cm.GetFinalizers()); diff != "" {
 		t.Errorf("%s\nfinalizers: -want, +got:\n%s", h.reason, diff)
