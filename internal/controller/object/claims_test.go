@@ -42,9 +42,11 @@ func namesakes(t *testing.T, c client.Client, scopes [2]build.Scope, tns string)
 // TestNamesakesShareAResource shows that Objects of one name, in two namespaces or two scopes, keep each its fields of one resource.
 // Defect 2a.8 of provider-kubernetes.
 func TestNamesakesShareAResource(t *testing.T) {
+	t.Parallel()
 	c, tc := provide(t), target.Client(t)
 	for name, scopes := range pairs() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tns := target.Namespace(t)
 			key := types.NamespacedName{Namespace: tns, Name: "settings"}
 			first, second := namesakes(t, c, scopes, tns)
@@ -80,10 +82,12 @@ func TestNamesakesShareAResource(t *testing.T) {
 
 // TestNamesakesAtOnce shows that it does not take time between the two: none of the fields is ever taken away.
 func TestNamesakesAtOnce(t *testing.T) {
+	t.Parallel()
 	const rounds = 10
 	c, tc := provide(t), target.Client(t)
 	for name, scopes := range pairs() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for range rounds {
 				tns := target.Namespace(t)
 				first, second := namesakes(t, c, scopes, tns)
@@ -164,9 +168,11 @@ func TestStrangersKeepTheName(t *testing.T) {
 // TestNamesakeThatNeverApplied shows that an Object which was deleted before it could apply anything leaves the resource that another of its
 // name has made.
 func TestNamesakeThatNeverApplied(t *testing.T) {
+	t.Parallel()
 	c, tc := provide(t), target.Client(t)
 	for name, scopes := range pairs() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			tns := target.Namespace(t)
 			first, second := namesakes(t, c, scopes, tns)
 			create(t, c, first)

@@ -20,6 +20,7 @@ func unstructuredOf(m build.Manifest) *unstructured.Unstructured {
 
 // TestConnectionSecretOfOthers shows that a Secret which is not the Object's is left alone, and that the Object says whose it is.
 func TestConnectionSecretOfOthers(t *testing.T) {
+	t.Parallel()
 	controller := true
 	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "0b1c", Controller: &controller}
 	for name, tc := range map[string]struct {
@@ -39,7 +40,7 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
 				p := publish(t, s, from("v1", "ConfigMap", "settings", "data.color", "color"))
 				theirs := tc.secret.DeepCopy()
 				theirs.Namespace, theirs.Name, theirs.Data = p.secret.Namespace, p.secret.Name, map[string][]byte{"theirs": []byte("x")}

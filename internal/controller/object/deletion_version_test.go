@@ -16,7 +16,7 @@ import (
 // any more.
 func TestDeletionAfterVersionIsGone(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		group := tns + ".example.org"
 		ns, pc := connect(t, c, s, targetUser(t))

@@ -114,7 +114,7 @@ func TestFightIsSlowedDown(t *testing.T) {
 	create(t, c, o)
 	awaitReady(t, c, o)
 	key := types.NamespacedName{Namespace: tns, Name: "settings"}
-	mark := target.Audit(t).Mark()
+	mark, began := target.Audit(t).Mark(), time.Now()
 	for i := range 300 {
 		cm := &corev1.ConfigMap{}
 		if err := tc.Get(t.Context(), key, cm); err != nil {
@@ -126,7 +126,7 @@ func TestFightIsSlowedDown(t *testing.T) {
 		}
 	}
 	reverts := target.Audit(t).Since(mark).By(who).Count()["patch configmaps"]
-	const most = 150 // 100 at once, one a second after that
+	most := 120 + int(time.Since(began).Seconds()) // 100 at once, one a second after that, and some more
 	if reverts > most {
 		t.Errorf("reverts of 300 changes: want at most %d, got %d", most, reverts)
 	}

@@ -2,6 +2,7 @@ package object_test
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -79,30 +80,37 @@ func losses() map[string]loss {
 //
 // Defect 2a.4 of provider-kubernetes.
 func TestUnreachableTarget(t *testing.T) {
+	t.Parallel()
 	c := provide(t)
 	for name, l := range losses() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for policy, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
 				t.Run(policy, func(t *testing.T) {
-					forScopes(t, func(t *testing.T, s build.Scope) {
-						w := worldOf(t, c, s)
-						o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-						if p != nil {
-							create(t, w.tc, emptySettings(w.target))
-							o.SetManagementPolicies(p)
-						}
-						create(t, c, o)
-						awaitReady(t, c, o)
-						l.lose(t, w, o)
-						remove(t, c, o)
-						awaitCondition(t, c, o, failed(l.want), "spec.unreachableTarget: Orphan")
-						staysUnwritten(t, c, o)
+					forScopesBeside(t, func(t *testing.T, s build.Scope) {
+						kube.Within(t, promptly, "from the permission to leave the resource to the end", func() time.Duration {
+							w := worldOf(t, c, s)
+							o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+							if p != nil {
+								create(t, w.tc, emptySettings(w.target))
+								o.SetManagementPolicies(p)
+							}
+							create(t, c, o)
+							awaitReady(t, c, o)
+							l.lose(t, w, o)
+							remove(t, c, o)
+							awaitCondition(t, c, o, failed(l.want), "spec.unreachableTarget: Orphan")
+							staysUnwritten(t, c, o)
 
-						edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-						awaitGoneWithin(t, c, o)
-						awaitEvent(t, c, o, leftResource)
-						key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-						awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+							began := time.Now()
+							edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+							awaitGone(t, c, o)
+							took := time.Since(began)
+							awaitEvent(t, c, o, leftResource)
+							key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+							awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+							return took
+						})
 					})
 				})
 			}
@@ -110,31 +118,27 @@ func TestUnreachableTarget(t *testing.T) {
 	}
 }
 
-// awaitGoneWithin waits until an Object is gone, for less than a poll interval.
-func awaitGoneWithin(t *testing.T, c client.Client, o build.Object) {
-	t.Helper()
-	kube.Eventually(t, promptly, o.GetName()+" to be gone at once", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), "it exists"
-	})
-}
-
 // TestUnreachableTargetOfNoConcern shows that an Object which leaves its resource goes without asking the target.
 func TestUnreachableTargetOfNoConcern(t *testing.T) {
+	t.Parallel()
 	c := provide(t)
 	for name, p := range map[string]xpv2.ManagementPolicies{"NeverDelete": neverDelete, "Observe": observeOnly} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
-				w := worldOf(t, c, s)
-				create(t, w.tc, emptySettings(w.target))
-				o := w.object(build.ConfigMap(w.target, "settings"))
-				o.SetManagementPolicies(p)
-				create(t, c, o)
-				awaitReady(t, c, o)
-				setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
-				awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-				remove(t, c, o)
-				awaitGoneWithin(t, c, o)
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
+				kube.Within(t, promptly, "from the deletion to the end", func() time.Duration {
+					w := worldOf(t, c, s)
+					create(t, w.tc, emptySettings(w.target))
+					o := w.object(build.ConfigMap(w.target, "settings"))
+					o.SetManagementPolicies(p)
+					create(t, c, o)
+					awaitReady(t, c, o)
+					setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, nowhere(kube.BlackHole(t))))
+					awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+					began := time.Now()
+					remove(t, c, o)
+					awaitGone(t, c, o)
+					return time.Since(began)
+				})
 			})
 		})
 	}

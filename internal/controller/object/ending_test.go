@@ -158,6 +158,7 @@ func TestRemadeByOthers(t *testing.T) {
 //
 // Defect 2a.4 of provider-kubernetes.
 func TestKindIsGone(t *testing.T) {
+	t.Parallel()
 	c := provide(t)
 	for name, inOrder := range map[string]func(t *testing.T, w world, o build.Object, crd client.Object){
 		"KindFirst": func(t *testing.T, w world, o build.Object, crd client.Object) {
@@ -172,7 +173,7 @@ func TestKindIsGone(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
 				w := worldOf(t, c, s)
 				group := w.target + ".example.org"
 				crd := gadgets(group)

@@ -25,7 +25,20 @@ func forScopes(t *testing.T, f func(*testing.T, build.Scope)) {
 	}
 }
 
-// await waits until the data of a ConfigMap on the target is as wanted.
+// forScopesBeside is forScopes for a test that mostly waits, and neither measures nor stops a server: it runs beside others of its kind, once
+// all other tests are over.
+func forScopesBeside(t *testing.T, f func(*testing.T, build.Scope)) {
+	t.Helper()
+	t.Parallel()
+	for _, s := range build.Scopes() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			f(t, s)
+		})
+	}
+}
+
+// awaitData waits until the data of a ConfigMap on the target is as wanted.
 func awaitData(t *testing.T, tc client.Client, key types.NamespacedName, want map[string]string) *corev1.ConfigMap {
 	t.Helper()
 	cm := &corev1.ConfigMap{}

@@ -18,7 +18,7 @@ import (
 // resource on the other one after that. The other target is the control plane.
 func TestMovesToOtherTarget(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		there := local.Client(t, apis.AddToScheme)
 		// A namespace of that name is to be on both.

@@ -40,7 +40,7 @@ func TestPartialLateTarget(t *testing.T) {
 // TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields, which stay then.
 func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		group := w.target + ".example.org"
 		crd := gadgets(group)

@@ -103,7 +103,7 @@ func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 // what an Object does to its target.
 func TestPolicies(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		cases := runtimePolicies()
 		if s.Name == build.Cluster().Name {
 			maps.Copy(cases, clusterPolicies())
@@ -195,7 +195,7 @@ func (w world) exists(t *testing.T, o client.Object, want bool) {
 // TestNoPoliciesPause shows that an empty list of policies stops everything, deletion included, until there are some.
 func TestNoPoliciesPause(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		policyCase{policies: []any{}}.create(t, c, o)

@@ -17,6 +17,7 @@ import (
 // TestSettledPreviewIsSilent shows that a preview is asked for once: neither passes of the reconciler cost a request nor changes of what an
 // apply cannot change, whether the target finds a difference, none, or fault with the manifest, or may not be asked.
 func TestSettledPreviewIsSilent(t *testing.T) {
+	t.Parallel()
 	const reconciles = 10
 	c, tc := provide(t), target.Client(t)
 	for name, p := range map[string]struct {
@@ -31,7 +32,7 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 		"Forbidden":     {reason: "Nor is what is forbidden.", data: []string{"color", "red"}, viewer: true, want: different},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forScopes(t, func(t *testing.T, s build.Scope) {
+			forScopesBeside(t, func(t *testing.T, s build.Scope) {
 				tns := target.Namespace(t)
 				who := tns + "-asker"
 				role, binding := viewerRights(tns, who)

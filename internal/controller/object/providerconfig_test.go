@@ -14,7 +14,7 @@ import (
 // before.
 func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))

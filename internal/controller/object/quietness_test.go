@@ -24,7 +24,7 @@ func TestFailureIsWrittenOnce(t *testing.T) {
 		unknownKind(), withoutNamespace(), missingNamespace(), forbidden(), invalidBySchema(), missingProviderConfig(), missingSecret(),
 		unreachable("does not listen", kube.Refused), unreachable("does not answer", kube.BlackHole),
 	}
-	forScopes(t, func(t *testing.T, scope build.Scope) {
+	forScopesBeside(t, func(t *testing.T, scope build.Scope) {
 		objs, before := make([]build.Object, len(sick)), make([]xpv2.Condition, len(sick))
 		for i, s := range sick {
 			ns, pc := connect(t, c, scope, targetUser(t))
@@ -32,7 +32,7 @@ func TestFailureIsWrittenOnce(t *testing.T) {
 			create(t, c, objs[i])
 		}
 		for i, s := range sick {
-			awaitCondition(t, c, objs[i], failed(s.want))
+			awaitCondition(t, c, objs[i], failed(s.want), s.message)
 			before[i] = objs[i].GetCondition(xpv2.TypeSynced)
 			touch(t, c, objs[i], 1) // What needs no retry is tried again too.
 		}
@@ -75,7 +75,7 @@ func abandon(t *testing.T, c client.Client, o build.Object) {
 func TestCutConnectionIsNoOutage(t *testing.T) {
 	const count = 20
 	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		proxy, cfg := kube.NewProxy(t, targetUser(t))
 		ns, pc := connect(t, c, s, cfg)
@@ -106,7 +106,7 @@ func TestCutConnectionIsNoOutage(t *testing.T) {
 // Defect 2a.14 of provider-kubernetes: it dereferences nil where the version of a kind is known, and the kind is not.
 func TestKnownKindEndsDiscovery(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		who := tns + "-typist"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))

@@ -87,7 +87,7 @@ func passes(t *testing.T, c client.Client, o build.Object) {
 // TestWithdrawnRightsAreReported shows that a settled Object whose user has lost all rights says so when the watch breaks off.
 func TestWithdrawnRightsAreReported(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		who := tns + "-leaver"
 		binding := administrators(tns, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who})
@@ -112,6 +112,7 @@ func TestWithdrawnRightsAreReported(t *testing.T) {
 
 // TestExpiredTokenIsReported shows that a settled Object whose token the target no longer accepts says so when the watch breaks off.
 func TestExpiredTokenIsReported(t *testing.T) {
+	t.Parallel()
 	c, tc := provide(t), target.Client(t)
 	s := build.Cluster()
 	tns := target.Namespace(t)

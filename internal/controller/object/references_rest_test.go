@@ -19,7 +19,7 @@ import (
 // TestReferencesAtRestCostNothing shows that settled Objects with references of all kinds ask nothing of any server over some polls.
 func TestReferencesAtRestCostNothing(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		who := w.target + "-quiet"
 		w.config = connectAs(t, w, target.User(t, who, "system:masters"))

@@ -72,7 +72,7 @@ func TestMadeAgain(t *testing.T) {
 // TestWaitingForWhatLeaves shows that an Object which waits until what it refers to is gone writes nothing meanwhile.
 func TestWaitingForWhatLeaves(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		maker, made := grower(t, w)
 		release := hold(t, w.tc, w.kept("maker"))

@@ -107,7 +107,7 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 // makes no other.
 func TestDeletionDuringReplacement(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		create(t, c, o)

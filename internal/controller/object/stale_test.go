@@ -20,7 +20,7 @@ import (
 // here with another default inside of what it applies, and that it still notices drift.
 func TestSchemaChangesUnderASettledObject(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		tns := target.Namespace(t)
 		crd := gadgets(tns + ".example.org")
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema = partsOf("red")

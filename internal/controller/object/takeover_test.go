@@ -161,7 +161,7 @@ func dataManagers(t *testing.T, cm *corev1.ConfigMap) map[string]metav1.ManagedF
 // nothing else; and that no request follows.
 func TestClientSideApplied(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		objects := map[string]build.Object{}
 		for name, h := range heritages() {
 			t.Run(name, func(t *testing.T) { objects[name] = h.takeOver(t, s, c, tc) })

@@ -21,17 +21,17 @@ func nowhere(addr string) *rest.Config { return &rest.Config{Host: "https://" + 
 func TestRefusedConnection(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, nowhere(kube.Refused(t)))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		create(t, c, o)
-		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "connection refused")
-		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
-		healed := time.Now()
-		awaitReady(t, c, o)
-		if took := time.Since(healed); took > recovery {
-			t.Errorf("want recovery within %s, took %s", recovery, took)
-		}
+		kube.Within(t, recovery, "recovery", func() time.Duration {
+			tns := target.Namespace(t)
+			ns, pc := connect(t, c, s, nowhere(kube.Refused(t)))
+			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+			create(t, c, o)
+			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "connection refused")
+			setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
+			healed := time.Now()
+			awaitReady(t, c, o)
+			return time.Since(healed)
+		})
 	})
 }
 
@@ -39,30 +39,31 @@ func TestRefusedConnection(t *testing.T) {
 func TestTargetRestarts(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, targetUser(t))
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-		create(t, c, o)
-		awaitReady(t, c, o)
+		kube.Within(t, recovery, "recovery", func() time.Duration {
+			tns := target.Namespace(t)
+			ns, pc := connect(t, c, s, targetUser(t))
+			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+			create(t, c, o)
+			awaitReady(t, c, o)
 
-		target.Stop(t)
-		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
-		awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-		target.Restart(t)
-		back := time.Now()
-		awaitReady(t, c, o)
-		if took := time.Since(back); took > recovery {
-			t.Errorf("want recovery within %s, took %s", recovery, took)
-		}
-		key := types.NamespacedName{Namespace: tns, Name: "settings"}
-		cm := awaitData(t, target.Client(t), key, map[string]string{"color": "red"})
+			target.Stop(t)
+			setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+			target.Restart(t)
+			back := time.Now()
+			awaitReady(t, c, o)
+			took := time.Since(back)
+			key := types.NamespacedName{Namespace: tns, Name: "settings"}
+			cm := awaitData(t, target.Client(t), key, map[string]string{"color": "red"})
 
-		// The watch is back too.
-		cm.Data["color"] = "green"
-		if err := target.Client(t).Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
-		awaitData(t, target.Client(t), key, map[string]string{"color": "red"})
+			// The watch is back too.
+			cm.Data["color"] = "green"
+			if err := target.Client(t).Update(t.Context(), cm); err != nil {
+				t.Fatal(err)
+			}
+			awaitData(t, target.Client(t), key, map[string]string{"color": "red"})
+			return took
+		})
 	})
 }
 
@@ -71,33 +72,34 @@ func TestDeadTargetDelaysNoOther(t *testing.T) {
 	const dead, living, within = 300, 20, 10 * time.Second
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		tns := target.Namespace(t)
-		dns, dpc := connect(t, c, s, nowhere(kube.BlackHole(t)))
-		ns, pc := connect(t, c, s, targetUser(t))
-		objs := make([]build.Object, 0, dead)
-		for i := range dead {
-			o := s.Object(dns, fmt.Sprintf("%s-dead-%d", tns, i), dpc, build.ConfigMap(tns, fmt.Sprintf("dead-%d", i)))
-			create(t, c, o)
-			objs = append(objs, o)
-		}
-		began := time.Now()
-		for i := range living {
-			create(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("living-%d", i))))
-		}
-		for i := range living {
-			awaitReady(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, nil))
-		}
-		if took := time.Since(began); took > within {
-			t.Errorf("%d Objects beside %d of a dead target: want all ready within %s, took %s", living, dead, within, took)
-		}
-		for _, o := range objs {
-			awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-			if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-				t.Fatal(err)
+		kube.Within(t, within, "living Objects beside those of a dead target", func() time.Duration {
+			tns := target.Namespace(t)
+			dns, dpc := connect(t, c, s, nowhere(kube.BlackHole(t)))
+			ns, pc := connect(t, c, s, targetUser(t))
+			objs := make([]build.Object, 0, dead)
+			for i := range dead {
+				o := s.Object(dns, fmt.Sprintf("%s-dead-%d", tns, i), dpc, build.ConfigMap(tns, fmt.Sprintf("dead-%d", i)))
+				create(t, c, o)
+				objs = append(objs, o)
 			}
-			if err := client.IgnoreNotFound(c.Delete(t.Context(), o)); err != nil {
-				t.Fatal(err)
+			began := time.Now()
+			for i := range living {
+				create(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("living-%d", i))))
 			}
-		}
+			for i := range living {
+				awaitReady(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, nil))
+			}
+			took := time.Since(began)
+			for _, o := range objs {
+				awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
+				if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+					t.Fatal(err)
+				}
+				if err := client.IgnoreNotFound(c.Delete(t.Context(), o)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return took
+		})
 	})
 }

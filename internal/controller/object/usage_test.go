@@ -28,7 +28,7 @@ func awaitUsers(t *testing.T, c client.Client, config client.Object, want int64)
 func TestUsersAreRecorded(t *testing.T) {
 	const burst = 30
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
 		objects := make([]build.Object, burst)

@@ -34,3 +34,20 @@ func Throughout(tb testing.TB, window time.Duration, what string, check func() (
 		}
 	}
 }
+
+// measurements is how often Within measures at most.
+const measurements = 3
+
+// Within measures how long something takes, and again if it takes longer than a limit. It fails the test if it never keeps to the limit: a
+// machine that is busy with something else slows a program down, but hardly each time. What is measured must be done anew by each call.
+func Within(tb testing.TB, limit time.Duration, what string, measure func() time.Duration) {
+	tb.Helper()
+	var took []time.Duration
+	for range measurements {
+		took = append(took, measure())
+		if took[len(took)-1] <= limit {
+			return
+		}
+	}
+	tb.Errorf("%s: want it within %s, it took %s", what, limit, took)
+}
