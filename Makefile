@@ -23,9 +23,17 @@ help: ## List the commands.
 demo: tools build ## Run the provider on real clusters and a real kcp, and show what it does. DEMO=keep leaves it up.
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
+# Packages that hold the provider to seconds, which a neighbour would take from it. All others mostly wait, and run in pairs.
+MEASURED := $(addprefix $(MODULE)/internal/controller/,object publishedresource application collection/thousands)
+# Tests that say they may run beside others mostly wait, too. make lint vets.
+GOTEST   := go test -count=1 -vet=off -parallel=8 -timeout=40m
+
 .PHONY: test
-test: tools build ## Run all tests but those of e2e, on real servers, one package at a time: they share the machine.
-	go test -count=1 -p=1 -timeout=40m $$(go list ./... | grep -vx -e '$(OLM)' -e '$(PRESS)')
+test: tools build ## Run all tests but those of e2e, on real servers.
+	@failed=0; set -x; \
+	$(GOTEST) -p=2 $$(go list ./... | grep -vx $(MEASURED:%=-e %) -e '$(OLM)' -e '$(PRESS)') || failed=1; \
+	$(GOTEST) -p=1 $(MEASURED) || failed=1; \
+	exit $$failed
 
 .PHONY: e2e
 e2e: tools.olm build ## Run the tests with nodes, which KWOK plays: real operators that OLM installs, and an application on two clusters.

@@ -19,5 +19,6 @@
 // A look never blocks a worker for long. While a stream has not delivered its first list, Get waits a moment and then returns an
 // error that crossplane-runtime requeues without a word; the owner is woken when the list arrives.
 //
-// A stream that the server denies is retried each minute and reported as denied, so that the caller can read live instead.
+// A stream that the server denies is retried each minute and reported as denied, so that the caller can read live instead. A stream of
+// names, or of all logical clusters, has no such substitute: it is retried when somebody looks, though not at once.
 package watch

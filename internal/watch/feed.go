@@ -73,6 +73,7 @@ type feed struct {
 	filled bool
 	lists  int // how many lists have arrived
 	denied error
+	when   time.Time          // the server has denied the stream last
 	missed map[Owner]struct{} // owners that looked before the first list
 }
 
@@ -178,7 +179,7 @@ func (f *feed) isDenied() bool {
 func (f *feed) deny(err error) {
 	f.mu.Lock()
 	turned := f.denied == nil
-	f.denied = err
+	f.denied, f.when = err, time.Now()
 	owners := f.settle(turned && f.filled)
 	f.mu.Unlock()
 	f.wakeAll(owners)
@@ -240,6 +241,18 @@ func (f *feed) wakeAll(owners map[Owner]struct{}) {
 	}
 }
 
+// insist has a stream tried again soon that the server has denied, if it is one that nobody can read live instead: whoever looks at it has
+// no other way to learn that it is allowed by now. The caller holds the lock.
+func (f *feed) insist() {
+	if f.names == nil && !f.key.wildcard || time.Since(f.when) < retryFailed {
+		return
+	}
+	select {
+	case f.kick <- struct{}{}:
+	default:
+	}
+}
+
 func (f *feed) add(n types.NamespacedName, o Owner) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -276,6 +289,7 @@ func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.denied != nil {
+		f.insist()
 		return deniedError{cause: f.denied}
 	}
 	if !f.filled {

@@ -3,11 +3,13 @@ package publishedresource_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -144,6 +146,33 @@ func TestCredentials(t *testing.T) {
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, kcp.ServiceAccount(t, s.admin, "agent")))
 	s.awaitSchema(t, "hats", first)
 	awaitPublished(t, s.c, o)
+}
+
+// TestRightsCome shows that an API is published soon after its publisher gets the rights it lacks, although kcp tells nobody.
+func TestRightsCome(t *testing.T) {
+	const within = 20 * time.Second
+	kube.Within(t, within, "from the rights to the publication", func() time.Duration {
+		s := shop{c: provide(t)}
+		s.path, s.admin = workspaces.Workspace(t)
+		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+		s.connect(t, kcp.ServiceAccount(t, s.admin, "agent"))
+		define(t, s.c, definition(s.group, "hats"))
+		o := s.published("hats", "Hat")
+		create(t, s.c, o)
+		await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonForbidden))
+
+		in, role := kcp.Client(t, s.admin), &rbacv1.ClusterRole{}
+		if err := in.Get(t.Context(), types.NamespacedName{Name: "agent"}, role); err != nil {
+			t.Fatal(err)
+		}
+		role.Rules = append(role.Rules, kcp.AgentRules(exportName)...)
+		began := time.Now()
+		if err := in.Update(t.Context(), role); err != nil {
+			t.Fatal(err)
+		}
+		awaitPublished(t, s.c, o)
+		return time.Since(began)
+	})
 }
 
 func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {

@@ -28,8 +28,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 	}
 	switch {
-	case err != nil || p.quiet.Unsaved:
-		return res, err
+	case err != nil:
+		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
+	case p.quiet.Unsaved:
+		return res, nil
 	case p.woken:
 		return reconcile.Result{RequeueAfter: wokenPoll}, nil
 	case p.err != nil && p.cluster != nil:

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2" //nolint:depguard // It is told to be silent.
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
@@ -21,4 +22,5 @@ func setLogger() {
 		l = zap.New(zap.WriteTo(os.Stderr))
 	}
 	ctrl.SetLogger(l)
+	klog.SetLogger(l) // client-go logs each connection that breaks when the servers stop.
 }
