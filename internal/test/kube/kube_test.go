@@ -196,6 +196,30 @@ func TestEventually(t *testing.T) {
 	}
 }
 
+func TestWithin(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		took   []time.Duration
+		want   int // measurements
+		failed bool
+	}{
+		"AtOnce": {reason: "What keeps to the limit is measured once.", took: []time.Duration{1, 9, 9}, want: 1},
+		"Late":   {reason: "What does not is measured again.", took: []time.Duration{9, 9, 2}, want: 3},
+		"Never":  {reason: "What never does fails.", took: []time.Duration{9, 9, 3}, want: 3, failed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, r := 0, &recorder{TB: t}
+			kube.Within(r, 2, "an act", func() time.Duration {
+				got++
+				return tc.took[got-1]
+			})
+			if got != tc.want || r.error != "" != tc.failed {
+				t.Errorf("%s\nwant %d measurements and failure %t, got %d and %q", tc.reason, tc.want, tc.failed, got, r.error)
+			}
+		})
+	}
+}
+
 func ask(ctx context.Context, t *testing.T, address string) error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/version", nil)
@@ -214,6 +238,7 @@ type recorder struct {
 	testing.TB
 
 	fatal string
+	error string
 }
 
 func (r *recorder) Helper() {}
@@ -222,6 +247,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	r.fatal = fmt.Sprintf(format, args...)
 	runtime.Goexit()
 }
+
+func (r *recorder) Errorf(format string, args ...any) { r.error = fmt.Sprintf(format, args...) }
 
 // run returns when f returns or fails.
 func (r *recorder) run(f func()) {
