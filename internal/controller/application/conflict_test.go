@@ -18,6 +18,7 @@ import (
 // TestTwoApplicationsOneName shows that of two applications with a template of one name the first has the resource, the second says so,
 // and takes its place when it is gone.
 func TestTwoApplicationsOneName(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.application("first", w.settings("cool", "of", "first"))
 	create(t, w.c, first)
@@ -78,6 +79,7 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 // TestTwoResourcesOneTarget shows that of two resources with one remote target only one has it, without a race, and the other takes its
 // place when it is gone.
 func TestTwoResourcesOneTarget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	template := func(name string) workloadv1alpha1.ResourceTemplate {
 		return build.ResourceTemplate(name, build.ConfigMap(w.tns, "one", "of", name))

@@ -31,8 +31,10 @@ func (w world) let(t *testing.T, name string) {
 
 // TestForegroundDeletion shows that an application outlives its resources, and these what they have made, whatever propagation is asked for.
 func TestForegroundDeletion(t *testing.T) {
+	t.Parallel()
 	for _, p := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		t.Run(string(p), func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			create(t, w.c, secret(w.ns, "sql", "password", "p"))
 			app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"), w.settings("b"))
@@ -64,6 +66,7 @@ func TestForegroundDeletion(t *testing.T) {
 
 // TestPruneWaits shows that a resource whose template is removed is waited for, and that its name is free for another after that.
 func TestPruneWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	app := w.application("web", w.settings("a"), w.settings("b"))
 	create(t, w.c, app)
@@ -114,6 +117,7 @@ func TestResourceIsMadeAgain(t *testing.T) {
 // TestClusterGoneForGood shows that a deleted application waits for a cluster that does not answer and says how to let it go, and goes when
 // it is told to.
 func TestClusterGoneForGood(t *testing.T) {
+	t.Parallel()
 	w := unconnected(t)
 	proxy, cfg := kube.NewProxy(t, target.User(t, user, admins))
 	w.connect(t, "doomed", kube.Kubeconfig(t, cfg))
@@ -144,6 +148,7 @@ func TestClusterGoneForGood(t *testing.T) {
 
 // TestNamespaceGoes shows that an application goes with its namespace, though its ProviderConfig and credentials go with it too.
 func TestNamespaceGoes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	create(t, w.c, secret(w.ns, "sql", "password", "p"))
 	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"), w.settings("b"))

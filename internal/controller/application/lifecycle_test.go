@@ -146,6 +146,7 @@ func TestOneBadTemplate(t *testing.T) {
 
 // TestUnknownKind shows that a resource of a kind that comes with its own application is submitted when the kind is served.
 func TestUnknownKind(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	group := strings.ReplaceAll(w.tns, "-", "") + ".example.org"
 	crd := build.Manifest{
@@ -227,6 +228,7 @@ func TestProgress(t *testing.T) {
 
 // TestPaused shows that a paused application and a paused resource are left as they are.
 func TestPaused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	app := w.application("web", w.settings("one", "color", "blue"))
 	create(t, w.c, app)

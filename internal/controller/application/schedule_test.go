@@ -190,11 +190,13 @@ func TestScheduleIsFinal(t *testing.T) {
 
 // TestClusterInUseStays shows that the ProviderConfig of a cluster outlives the applications on it, and keeps their resources deletable.
 func TestClusterInUseStays(t *testing.T) {
+	t.Parallel()
 	for name, connect := range map[string]func(*testing.T, world) client.Object{
 		"ProviderConfig":        func(t *testing.T, w world) client.Object { return w.connect(t, "a", good(t)) },
 		"ClusterProviderConfig": func(t *testing.T, w world) client.Object { return w.shared(t, "a-"+w.ns, good(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := unconnected(t)
 			pc := connect(t, w)
 			app := w.application("web", w.settings("web"))

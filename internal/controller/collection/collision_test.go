@@ -29,7 +29,7 @@ func colliding(t *testing.T, namespace string) (before, after string) {
 
 // Defect 2a.15 of provider-kubernetes: two resources whose hashes begin alike took turns on one member.
 func TestCollidingNames(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		before, after := colliding(t, w.tns)
 		short := memberName(w.tns, w.tns, before)
 		if diff := cmp.Diff(short, memberName(w.tns, w.tns, after)); diff != "" {

@@ -30,7 +30,7 @@ func (w world) deleteMember(ctx context.Context, of client.Object, name string, 
 // name is not deleted in its place.
 // Defect 2a.15 of provider-kubernetes: that it is not found is an error, with which the collection is not synced.
 func TestMemberThatHasGone(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		oc := w.collect()
 		first := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
 		create(t, w.c, first)

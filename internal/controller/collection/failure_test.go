@@ -54,7 +54,7 @@ func TestTargetDown(t *testing.T) {
 // and that it is noticed when it appears.
 // Defect 2a.15 of provider-kubernetes: it did not put errors about the ProviderConfig in the status.
 func TestMissingProviderConfig(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
 		w.scope.SetConfig(oc, w.ns+"-later")
@@ -78,7 +78,7 @@ func TestMissingProviderConfig(t *testing.T) {
 // TestDeniedStream shows that a target which denies list and watch is reported, and that members stay; and that rights given later are
 // noticed by the next change at the latest.
 func TestDeniedStream(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
 		who := w.tns + "-guest"
 		role := &rbacv1.Role{ObjectMeta: build.Meta(w.tns, who), Rules: []rbacv1.PolicyRule{{
@@ -129,7 +129,7 @@ func awaitDenied(t *testing.T, who, namespace string) {
 // TestUnknownKind shows that a kind which the target does not serve is reported and then waited for; and that when it goes, its members
 // go with the resources, and it is waited for again.
 func TestUnknownKind(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		crd := widgets(w.tns)
 		oc := w.collect()
 		oc.Desired().ObserveObjects = commonv1.ObserveObjects{APIVersion: crd.Spec.Group + "/v1", Kind: "Widget"}

@@ -160,7 +160,7 @@ func TestSelectsAcrossNamespaces(t *testing.T) {
 // TestDeletedCollection shows that members go with their collection, that nothing on the target does, and that the ProviderConfig is in
 // use as long as the collection is there, even if it has no members.
 func TestDeletedCollection(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		cm := configMap(w.tns, "first", "a")
 		create(t, w.tc, cm)
 		full, empty := w.collect(), w.scope.Collection(w.ns, w.tns+"-empty", w.ns, commonv1.ObserveObjects{APIVersion: "v1", Kind: "Pod", Namespace: w.tns})
@@ -190,7 +190,7 @@ func TestDeletedCollection(t *testing.T) {
 
 // TestPause shows that a paused collection says so and changes no member, and makes up for it afterwards.
 func TestPause(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
 		create(t, w.c, oc)

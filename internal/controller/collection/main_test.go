@@ -60,12 +60,29 @@ type world struct {
 // forScopes runs a test for both scopes.
 func forScopes(t *testing.T, f func(*testing.T, world)) {
 	t.Helper()
-	c := provide(t)
+	for _, s := range build.CollectionScopes() {
+		t.Run(s.Name, func(t *testing.T) { f(t, newWorld(t, s)) })
+	}
+}
+
+// forScopesBeside is forScopes for a test that mostly waits, and neither counts requests nor stops a server: it runs beside others of its
+// kind, once all other tests are over.
+func forScopesBeside(t *testing.T, f func(*testing.T, world)) {
+	t.Helper()
+	t.Parallel()
 	for _, s := range build.CollectionScopes() {
 		t.Run(s.Name, func(t *testing.T) {
-			f(t, connect(t, world{c: c, tc: target.Client(t), scope: s, ns: local.Namespace(t), tns: target.Namespace(t)}, target.User(t, user, admins)))
+			t.Parallel()
+			f(t, newWorld(t, s))
 		})
 	}
+}
+
+// newWorld returns a world of its own for each test.
+func newWorld(t *testing.T, s build.CollectionScope) world {
+	t.Helper()
+	w := world{c: provide(t), tc: target.Client(t), scope: s, ns: local.Namespace(t), tns: target.Namespace(t)}
+	return connect(t, w, target.User(t, user, admins))
 }
 
 // connect makes the ProviderConfig of a world, which reaches the target as a user.

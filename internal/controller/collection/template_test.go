@@ -87,7 +87,7 @@ func TestTemplate(t *testing.T) {
 
 // TestInvalidTemplate shows that a label which the control plane refuses is reported once, and that a good one cures it.
 func TestInvalidTemplate(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
 		oc := w.collect()
 		give(map[string]string{"tier": "not a value"}, nil)(oc)
@@ -106,7 +106,7 @@ func TestInvalidTemplate(t *testing.T) {
 
 // TestChangedMember shows that a member which somebody changes, deletes or takes the label from is made again what it was.
 func TestChangedMember(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
 		create(t, w.c, oc)
@@ -166,7 +166,7 @@ func configOf(t *testing.T, o build.Object) string {
 // TestNamesake shows that an Object of a user which has the name of a member is left alone and named, that other members are made
 // nevertheless, and that the member is made when the Object is gone.
 func TestNamesake(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
 		name := memberName(w.tns, w.tns, "first")
 		theirs := w.scope.Object(w.ns, name, w.ns, build.ConfigMap(w.tns, "theirs"))
@@ -195,7 +195,7 @@ func TestNamesake(t *testing.T) {
 
 // TestLabelledObjectOfUser shows that an Object which only has the label of a collection is not deleted.
 func TestLabelledObjectOfUser(t *testing.T) {
-	forScopes(t, func(t *testing.T, w world) {
+	forScopesBeside(t, func(t *testing.T, w world) {
 		theirs := w.scope.Object(w.ns, w.tns+"-theirs", w.ns, build.ConfigMap(w.tns, "theirs"))
 		theirs.SetLabels(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns})
 		oc := w.collect()
