@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/lost"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -20,11 +21,15 @@ import (
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o remote.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ResourceGroupVersionKind.GroupKind().String())
+	record := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	lasting := lost.NewManager(mgr, lost.Options{
+		Finalizer: workloadv1alpha1.FinalizerResource, Log: o.Logger.WithValues("controller", name), Record: record,
+	})
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ResourceGroupVersionKind),
 		controller: name, registry: o.Registry, drift: remote.NewDrift(),
-		local:  quiet.NewManager(mgr).GetClient(),
-		record: quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		local:  quiet.NewManager(lasting).GetClient(),
+		record: record,
 		poll:   quiet.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
@@ -32,6 +37,7 @@ func Setup(mgr ctrl.Manager, o remote.Options) error {
 		WithOptions(remote.Retrying(o.Options)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
 			builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, lasting.Handler()).
 		WatchesRawSource(wake.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), wake.Users(o.Registry, c))

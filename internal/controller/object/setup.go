@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/lost"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
@@ -60,7 +61,8 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		drift.Forget(owner)
 	}
 	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	m := quiet.NewManager(mgr)
+	lasting := lost.NewManager(mgr, lost.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
+	m := quiet.NewManager(lasting)
 	r := &reconciler{
 		managed: newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
 		local:   m.GetClient(),
@@ -74,6 +76,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		Named(name).
 		WithOptions(remote.Retrying(o.Options)).
 		For(k.New(), builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		Watches(k.New(), lasting.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(wake.Targets(o.Registry, name, 0)).
 		WatchesRawSource(wake.Targets(o.Registry, name+formerController, 0))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/lost"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -46,10 +47,12 @@ type Options struct {
 // Setup adds the controller of PublishedResources to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
-	m := quiet.NewManager(mgr)
+	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	lasting := lost.NewManager(mgr, lost.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
+	m := quiet.NewManager(lasting)
 	c := &connector{
 		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
-		events: quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		events: events,
 		writer: kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
 		endpoints: map[string][]string{},
 	}
@@ -60,6 +63,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		Watches(&v1alpha1.PublishedResource{}, lasting.Handler()).
 		WatchesRawSource(wake.Targets(o.Registry, name, gather)).
 		WatchesRawSource(wake.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(wake.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner))
