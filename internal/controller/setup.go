@@ -30,7 +30,7 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 	o.Claims, o.Load = object.NewClaims(), &object.Load{}
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner, CrossNamespace: o.AllowCrossNamespaceReferences,
-		Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
+		Sanitized: o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
 	if err := o.References.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return errors.Wrap(err, "cannot index Objects")

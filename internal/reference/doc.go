@@ -23,6 +23,10 @@
 // Finalizers that earlier providers have left on Objects, of Objects that are gone or refer elsewhere, are taken off when the Object is
 // deleted, ten seconds later. On resources of other kinds nobody looks for them.
 //
+// Where the status of an Object does not show the values of a Secret, who refers to them gets them from the Object's controller, which holds
+// the Secret anyway to watch it, in the memory of the provider. A watch of the referrer's own on the other's target was rejected: it would
+// be a second connection with other rights, and could show what the reference does not name.
+//
 // Objects in a cycle do not pin each other: each of them says so and is not applied, and any of them can be deleted. A cycle is looked
 // for on each pass, by walking the references of cached Objects. Finding it only when deletion hangs was rejected.
 //

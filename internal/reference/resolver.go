@@ -30,6 +30,8 @@ type Options struct {
 	Wake func(watch.Owner)
 	// CrossNamespace lets Objects of a namespace refer to other namespaces and to cluster-scoped resources.
 	CrossNamespace bool
+	// Sanitized says that the status of an Object does not show the values of Secrets. Show gives them.
+	Sanitized bool
 }
 
 // A Resolver follows the references of all Objects. Its methods may be called concurrently.
@@ -37,12 +39,17 @@ type Resolver struct {
 	cluster        *target.Cluster
 	objects        *objects
 	turns          *turns
+	withheld       *withheld
 	crossNamespace bool
+	sanitized      bool
 }
 
 // NewResolver returns a Resolver.
 func NewResolver(o Options) *Resolver {
-	return &Resolver{cluster: o.Cluster, objects: newObjects(o), turns: newTurns(), crossNamespace: o.CrossNamespace}
+	return &Resolver{
+		cluster: o.Cluster, objects: newObjects(o), turns: newTurns(), withheld: newWithheld(),
+		crossNamespace: o.CrossNamespace, sanitized: o.Sanitized,
+	}
 }
 
 // A Referrer is an Object whose references are followed.
@@ -248,7 +255,7 @@ func (r *Resolver) lookup(ctx context.Context, f Referrer, ref *located) ([]*fou
 	}
 	objs, err := r.objects.lookup(ctx, r.want(&ref.Reference))
 	for _, o := range objs {
-		all = append(all, ref.found(o, func() (map[string]any, error) { return content(o, ref.GVK) }))
+		all = append(all, ref.found(o, func() (map[string]any, error) { return r.contentOf(o, &ref.Reference) }))
 	}
 	return all, refused(err)
 }
@@ -267,7 +274,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	}
 	c, err := x.content()
 	if err != nil {
-		return refused(err)
+		return err
 	}
 	if waits && !isReady(c) {
 		return waiting("%s to be ready", r)

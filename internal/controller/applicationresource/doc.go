@@ -23,6 +23,8 @@
 // A Secret that does not exist holds the first submission back: a Deployment without its password would only crash. Once it is submitted,
 // a Secret that goes takes nothing with it: the copy stays until the KubernetesApplicationResource no longer names it.
 //
+// One that is gone in spite of its finalizer is finished with as if it were there. See package lost.
+//
 // One that belongs to a KubernetesApplication does not record the use of its ProviderConfig: its application does, and outlives it. Fifty
 // records for one bundle would tell nothing more.
 package applicationresource

@@ -42,6 +42,9 @@
 // providerconfig keeps a ProviderConfig while Objects refer to it, recorded or not. To record the use before the target is connected to, as
 // is common, was rejected: of a burst of Objects each would wait for a write that none of them needs.
 //
+// An Object that is gone in spite of its finalizer, because its deletion has missed it by a moment, is finished with as if it were there. Its
+// connection secret and the record of its use of a ProviderConfig are left to the garbage collector, as ever. See package lost.
+//
 // Fields are withdrawn when the finalizer goes, as crossplane-runtime does not connect for a deleted Object that may not delete. To show it
 // a policy with Delete then, and to withdraw where it deletes, was rejected: events and metrics would tell of deletions.
 //

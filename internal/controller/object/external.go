@@ -130,8 +130,17 @@ func (e *external) missing(o Object) managed.ExternalObservation {
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}
 }
 
-// see records the live resource in the status, and whether it is ready.
+// see records the live resource in the status, and whether it is ready, and gives what is not to be there to those who refer to it.
 func (e *external) see(o Object) error {
+	if err := e.note(o); err != nil {
+		return err
+	}
+	e.show(o)
+	return nil
+}
+
+// note is see without giving anything to others.
+func (e *external) note(o Object) error {
 	v, err := readiness.Of(o.Desired().Readiness, e.live)
 	if err != nil {
 		return errors.Wrap(err, "cannot derive readiness")

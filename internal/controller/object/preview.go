@@ -102,10 +102,11 @@ func (e *external) seePreviewed(o Object) error {
 		obs.Manifest = kept
 		return nil
 	}
-	err := e.see(o)
-	if elsewhere && obs.Applied != nil {
-		obs.Manifest, obs.ProviderConfigReference = kept, config
+	if !elsewhere || obs.Applied == nil {
+		return e.see(o)
 	}
+	err := e.note(o)
+	obs.Manifest, obs.ProviderConfigReference = kept, config
 	return err
 }
 

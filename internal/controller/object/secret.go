@@ -11,6 +11,20 @@ func isSecret(content map[string]any) bool {
 	return content["apiVersion"] == "v1" && content["kind"] == "Secret"
 }
 
+// show gives the live resource to those who refer to the Object, if the status is not to show all of it.
+func (e *external) show(o Object) {
+	if !e.options.SanitizeSecrets {
+		return
+	}
+	if !isSecret(e.live.Object) {
+		e.options.References.Hide(e.gvk, e.owner.NamespacedName)
+		return
+	}
+	all := e.options
+	all.SanitizeSecrets = false
+	e.options.References.Show(o, e.gvk, present(e.live, all))
+}
+
 // withoutValues returns the content of a Secret without its values, nor the annotation that repeats them. Other parts are shared.
 func withoutValues(content map[string]any) map[string]any {
 	content = maps.Clone(content)

@@ -57,6 +57,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		o.Registry.Forget(owner)
 		o.Registry.Forget(formerOwner(owner))
 		o.References.Forget(owner)
+		o.References.Hide(k.GVK, n)
 		o.Claims.release(owner)
 		drift.Forget(owner)
 	}

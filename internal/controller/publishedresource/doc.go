@@ -27,6 +27,8 @@
 //
 // An endpoint that does not answer does not fail a pass: the others serve, and schemas can be published all the same. It is reported.
 //
+// A PublishedResource that is gone in spite of its finalizer is finished with as if it were there. See package lost.
+//
 // A deleted PublishedResource that is to withdraw its API goes by what it has last published, not by what the source says. It waits until
 // consumers have no object left: to withdraw an API that has objects would strand them where nobody can reach them. That workspaces
 // still bind the APIExport is no reason to wait, as it may offer other APIs.

@@ -3,6 +3,7 @@ package discreet_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -70,8 +71,17 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// provide starts the provider with a change log service and a journal of all it can log.
-func provide(t *testing.T) (client.Client, *service.Service, *journal) {
+// A deployment is a provider that runs with a change log service and a journal of all it can log, until the test ends or it is stopped.
+type deployment struct {
+	client.Client // of the control plane
+
+	changes *service.Service
+	log     *journal
+	stop    func()
+}
+
+// provide starts the provider.
+func provide(t *testing.T) deployment {
 	t.Helper()
 	j := &journal{}
 	s := service.Serve(t)
@@ -80,12 +90,15 @@ func provide(t *testing.T) (client.Client, *service.Service, *journal) {
 		t.Fatal(err)
 	}
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
-	provider.Start(t, local.User(t, "provider", "system:masters"), func(o *object.Options) {
+	ctx, cancel := context.WithCancel(context.Background())
+	wait := provider.StartUntil(t, ctx, local.User(t, "provider", "system:masters"), func(o *object.Options) {
 		o.SanitizeSecrets, o.RemoveManagedFields = true, true
 		o.ChangeLogOptions = &xpcontroller.ChangeLogOptions{ChangeLogger: l}
 		o.Logger = logging.NewLogrLogger(zap.New(zap.WriteTo(j), zap.UseDevMode(true)))
 	})
-	return local.Client(t, apis.AddToScheme), s, j
+	stop := func() { cancel(); wait() }
+	t.Cleanup(stop)
+	return deployment{Client: local.Client(t, apis.AddToScheme), changes: s, log: j, stop: stop}
 }
 
 // credentials returns the manifest of a Secret.
@@ -102,7 +115,8 @@ func credentials(namespace, name, value string) build.Manifest {
 //
 // Defects 2c of provider-kubernetes: the annotation of kubectl stays in the status, and whole Objects are logged.
 func TestNothingIsTold(t *testing.T) {
-	c, changes, log := provide(t)
+	d := provide(t)
+	c, changes, log := d.Client, d.changes, d.log
 	tc := target.Client(t)
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -149,8 +163,14 @@ func takePassword(o build.Object, namespace, targetNamespace string) {
 
 func kubeconfig(t *testing.T, namespace string) client.Object {
 	t.Helper()
+	return kubeconfigOf(t, namespace, "provider")
+}
+
+// kubeconfigOf returns a Secret by which the provider reaches the target as a user.
+func kubeconfigOf(t *testing.T, namespace, user string) client.Object {
+	t.Helper()
 	return &corev1.Secret{ObjectMeta: build.Meta(namespace, "credentials"), Data: map[string][]byte{
-		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
+		"kubeconfig": kube.Kubeconfig(t, target.User(t, user, "system:masters")),
 	}}
 }
 
