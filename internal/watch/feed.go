@@ -21,6 +21,9 @@ import (
 const (
 	// retryDenied is how long a stream the server refuses rests before it is tried again.
 	retryDenied = time.Minute
+	// starting is for how long after a kick a refusal is taken for a passing one: a server that has just started refuses everybody whose rights
+	// it has not read yet.
+	starting = time.Minute
 	// patientRounds is how many times in a row a stream may fail to start before it counts as denied, so that its owners read live.
 	patientRounds = 2
 	// retryFailed is how long a stream that broke rests before it is tried again.
@@ -135,6 +138,7 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 
 func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 	failures := 0
+	var kicked time.Time
 	for ctx.Err() == nil {
 		before := f.listed()
 		err := r.ListAndWatchWithContext(ctx)
@@ -144,7 +148,9 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		case f.listed() > before || err == nil || ctx.Err() != nil:
 			failures = 0
 		case refused(err) && (!f.key.wildcard || !apierrors.IsNotFound(err)):
-			rest = retryDenied
+			if time.Since(kicked) > starting {
+				rest = retryDenied
+			}
 			f.deny(err)
 		case failures >= patientRounds:
 			f.deny(err)
@@ -152,6 +158,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		select {
 		case <-ctx.Done():
 		case <-f.kick:
+			kicked = time.Now()
 		case <-time.After(rest):
 		}
 	}
