@@ -161,28 +161,3 @@ func TestNamespaceGoes(t *testing.T) {
 	}
 	awaitGone(t, w.tc, secret(w.tns, "a-sql"))
 }
-
-// TestClusterDown shows that an application is kept when its cluster comes back, and that nothing of what happened meanwhile is lost.
-func TestClusterDown(t *testing.T) {
-	w := newWorld(t)
-	create(t, w.c, secret(w.ns, "sql", "password", "first"))
-	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "blue"), "sql"), w.settings("b"))
-	create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	target.Stop(t)
-	change(t, w.c, app, func(app *application) {
-		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{
-			build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "red"), "sql"), w.settings("c"),
-		}
-	})
-	change(t, w.c, secret(w.ns, "sql"), func(s *corev1.Secret) { s.Data = map[string][]byte{"password": []byte("second")} })
-	w.awaitResource(t, "a", workloadv1alpha1.StateScheduled, "TargetUnreachable")
-	awaitState(t, w.c, app, workloadv1alpha1.StateScheduled)
-	target.Restart(t)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	if cm := w.configMap(t, "a"); cm.Data["color"] != "red" {
-		t.Errorf("want what was changed meanwhile, got %v", cm.Data)
-	}
-	w.awaitCopy(t, "a-sql", map[string]string{"password": "second"})
-	awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "b")})
-}
