@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/pkg/errors"
@@ -30,6 +31,7 @@ type KCP struct {
 	o       KCPOptions
 	thread  thread
 	ports   []*port
+	flags   []string // of kcp start
 	process *process
 	admin   *rest.Config // of the server itself, not of a workspace
 	stopped bool
@@ -56,34 +58,52 @@ func StartKCP(ctx context.Context, o KCPOptions) (*KCP, error) {
 
 func (k *KCP) start(ctx context.Context) error {
 	begin := time.Now()
-	flags, err := k.prepare()
-	if err != nil {
+	if err := k.prepare(); err != nil {
 		return err
 	}
-	if k.process, err = k.thread.spawn(k.o.Dir, "kcp", append([]string{"start"}, flags...)...); err != nil {
-		return err
-	}
-	if err := k.process.await(ctx, kcpTimeout, k.ready); err != nil {
+	if err := k.StartServer(ctx); err != nil {
 		return err
 	}
 	report(k.o.Log, k.name()+": kcp ready", begin)
 	return nil
 }
 
-// prepare makes the folder, chooses ports, and returns the flags of kcp start.
-func (k *KCP) prepare() ([]string, error) {
+// StartServer starts kcp again after StopServer: with the same address, data and users.
+func (k *KCP) StartServer(ctx context.Context) error {
+	var err error
+	if k.process, err = k.thread.spawn(k.o.Dir, "kcp", append([]string{"start"}, k.flags...)...); err != nil {
+		return err
+	}
+	return k.process.await(ctx, kcpTimeout, k.ready)
+}
+
+// StopServer ends kcp and returns when it is gone. Its ports refuse connections until StartServer.
+func (k *KCP) StopServer() error { return k.process.stop() }
+
+// Freeze stops the process where it is: connections stay, and nothing is answered until Thaw.
+func (k *KCP) Freeze() error {
+	return errors.Wrap(k.process.cmd.Process.Signal(syscall.SIGSTOP), "cannot freeze kcp")
+}
+
+// Thaw lets the process go on after Freeze.
+func (k *KCP) Thaw() error {
+	return errors.Wrap(k.process.cmd.Process.Signal(syscall.SIGCONT), "cannot thaw kcp")
+}
+
+// prepare makes the folder and chooses ports, and thus the flags of kcp start.
+func (k *KCP) prepare() error {
 	if err := os.MkdirAll(k.o.Dir, 0o700); err != nil {
-		return nil, errors.Wrap(err, "cannot make folder of kcp")
+		return errors.Wrap(err, "cannot make folder of kcp")
 	}
 	for range 3 {
 		p, err := reservePort()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		k.ports = append(k.ports, p)
 	}
 	url := "https://" + k.ports[0].addr()
-	flags := []string{
+	k.flags = []string{
 		"--root-directory=" + k.o.Dir,
 		"--bind-address=" + loopback,
 		"--external-hostname=" + loopback,
@@ -96,13 +116,13 @@ func (k *KCP) prepare() ([]string, error) {
 		"--shutdown-watch-termination-grace-period=1s",
 	}
 	if !k.o.Audit {
-		return flags, nil
+		return nil
 	}
 	audit, err := auditFlags(k.o.Dir)
 	for name, value := range audit {
-		flags = append(flags, "--"+name+"="+value)
+		k.flags = append(k.flags, "--"+name+"="+value)
 	}
-	return flags, err
+	return err
 }
 
 // ready finds the administrator's configuration when kcp has written it, and asks for what a new workspace needs.

@@ -96,30 +96,8 @@ func schemaOf(e *apisv1alpha2.APIExport, plural string) string {
 	return ""
 }
 
-// definition returns a CustomResourceDefinition of a namespaced kind with a field and a status, of version v1.
-func definition(group, plural string, fields ...string) *apiextensionsv1.CustomResourceDefinition {
-	properties := map[string]apiextensionsv1.JSONSchemaProps{}
-	for _, f := range append(fields, "size") {
-		properties[f] = apiextensionsv1.JSONSchemaProps{Type: "string"}
-	}
-	kind := kindOf(plural)
-	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
-	d.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: group, Scope: apiextensionsv1.NamespaceScoped,
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-			Name: "v1", Served: true, Storage: true,
-			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-					"spec":   {Type: "object", Properties: properties},
-					"status": {Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"phase": {Type: "string"}}},
-				},
-			}},
-		}},
-	}
-	return d
-}
+// How kinds of tests are defined, and named.
+var definition, kindOf = build.Definition, build.Kind
 
 // define creates a CustomResourceDefinition on the control plane.
 func define(t *testing.T, c client.Client, d *apiextensionsv1.CustomResourceDefinition) {
@@ -235,6 +213,3 @@ func setConfig(t *testing.T, c client.Client, name, ns string, k *commonv1.KCPCo
 		return true, ""
 	})
 }
-
-// kindOf returns the kind of a plural that ends in s.
-func kindOf(plural string) string { return strings.ToUpper(plural[:1]) + plural[1:len(plural)-1] }

@@ -34,7 +34,8 @@ type Server struct {
 	// Audited logs all requests.
 	Audited bool
 
-	kcp *local.KCP
+	kcp  *local.KCP
+	back func() error // brings it back from an outage; nil without one
 }
 
 // AuditLog returns the path of the log of all requests, for kube.AuditOf.
@@ -57,6 +58,41 @@ func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
 		}
 		return errors.Wrap(os.RemoveAll(dir), "cannot remove folder of kcp")
 	}, nil
+}
+
+// Stop ends kcp: its address refuses connections until Return, or until the test ends. Its data stay. Not for tests that run in parallel
+// with others.
+func (s *Server) Stop(tb testing.TB) {
+	tb.Helper()
+	s.interrupt(tb, s.kcp.StopServer, func() error { return s.kcp.StartServer(context.WithoutCancel(tb.Context())) })
+}
+
+// Freeze is Stop, but that connections stay open and new ones are taken, and nothing is answered.
+func (s *Server) Freeze(tb testing.TB) {
+	tb.Helper()
+	s.interrupt(tb, s.kcp.Freeze, s.kcp.Thaw)
+}
+
+func (s *Server) interrupt(tb testing.TB, begin, end func() error) {
+	tb.Helper()
+	if err := begin(); err != nil {
+		tb.Fatal(err)
+	}
+	s.back = end
+	tb.Cleanup(func() { s.Return(tb) })
+}
+
+// Return brings kcp back after Stop or Freeze, with the same address, data and users.
+func (s *Server) Return(tb testing.TB) {
+	tb.Helper()
+	if s.back == nil {
+		return
+	}
+	back := s.back
+	s.back = nil
+	if err := back(); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // Config returns the administrator's configuration for a workspace, by its path or the name of its logical cluster.

@@ -17,7 +17,6 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,27 +65,12 @@ func newStage(t *testing.T) *stage {
 	s.o.Spec.ProviderConfigReference = &xpv2.Reference{Name: s.group}
 	s.o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	s.o.Spec.DeletionPolicy = xpv2.DeletionDelete
-	for _, obj := range []client.Object{hats(s.group), s.o} {
+	for _, obj := range []client.Object{build.Definition(s.group, "hats"), s.o} {
 		if err := s.c.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return s
-}
-
-func hats(group string) *apiextensionsv1.CustomResourceDefinition {
-	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "hats." + group}}
-	d.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: group, Scope: apiextensionsv1.NamespaceScoped,
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "hats", Singular: "hat", Kind: "Hat", ListKind: "HatList"},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-			Name: "v1", Served: true, Storage: true,
-			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object"}},
-			}},
-		}},
-	}
-	return d
 }
 
 // run runs a provider until it is killed or a condition holds, and returns what it has written.
@@ -186,7 +170,7 @@ func TestKilled(t *testing.T) {
 			name: "Change",
 			prepare: func(t *testing.T, s *stage) {
 				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
-				d := hats(s.group)
+				d := build.Definition(s.group, "hats")
 				if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 					t.Fatal(err)
 				}
