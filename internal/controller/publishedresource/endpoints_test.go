@@ -1,0 +1,94 @@
+package publishedresource_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSeveralEndpoints shows that all endpoints of an APIExport are used, as a kcp of several shards has them: one that does not answer is
+// named, and one that goes is forgotten. The second endpoint is the first by another address.
+func TestSeveralEndpoints(t *testing.T) {
+	s := openShop(t)
+	o := s.publishHats(t)
+	_, consumer := workspaces.Workspace(t)
+	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	first := s.endpoints(t)
+	proxy, cfg := kube.NewProxy(t, &rest.Config{Host: first[0]})
+	both := append(first, cfg.Host)
+	slices.Sort(both)
+
+	s.setEndpoints(t, both...)
+	s.awaitEndpoints(t, o, both...)
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	proxy.Cut(1 << 20)
+	message := await(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing))
+	if !strings.Contains(message, cfg.Host) || strings.Contains(message, first[0]) {
+		t.Errorf("want the endpoint named that does not answer, and no other, got %q", message)
+	}
+	proxy.Cut(0)
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	s.setEndpoints(t, first...)
+	s.awaitEndpoints(t, o, first...)
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+}
+
+// endpoints returns those that kcp has given the APIExport.
+func (s *shop) endpoints(t *testing.T) []string {
+	t.Helper()
+	slice := &apisv1alpha1.APIExportEndpointSlice{}
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, slice); err != nil {
+		t.Fatal(err)
+	}
+	var urls []string
+	for _, e := range slice.Status.APIExportEndpoints {
+		urls = append(urls, e.URL)
+	}
+	return urls
+}
+
+// setEndpoints writes the endpoints, as the shards of a kcp do.
+func (s *shop) setEndpoints(t *testing.T, urls ...string) {
+	t.Helper()
+	in := kcp.Client(t, s.admin)
+	kube.Eventually(t, soon, "update of the endpoints", func() (bool, string) {
+		slice := &apisv1alpha1.APIExportEndpointSlice{}
+		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, slice); err != nil {
+			return false, err.Error()
+		}
+		slice.Status.APIExportEndpoints = nil
+		for _, url := range urls {
+			slice.Status.APIExportEndpoints = append(slice.Status.APIExportEndpoints, apisv1alpha1.APIExportEndpoint{URL: url})
+		}
+		if err := in.Status().Update(t.Context(), slice); err != nil {
+			return false, err.Error()
+		}
+		return true, ""
+	})
+}
+
+// awaitEndpoints waits until a PublishedResource has all endpoints in its status.
+func (s *shop) awaitEndpoints(t *testing.T, o *v1alpha1.PublishedResource, urls ...string) {
+	t.Helper()
+	kube.Eventually(t, soon, strings.Join(urls, " and ")+" in the status", func() (bool, string) {
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		var got []string
+		for _, e := range o.Status.Endpoints {
+			got = append(got, e.URL)
+		}
+		return slices.Equal(got, urls), fmt.Sprint(got)
+	})
+}
