@@ -33,9 +33,9 @@ func TestSeveralEndpoints(t *testing.T) {
 	s.awaitEndpoints(t, o, both...)
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	proxy.Cut(1 << 20)
-	message := await(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing))
-	if !strings.Contains(message, cfg.Host) || strings.Contains(message, first[0]) {
-		t.Errorf("want the endpoint named that does not answer, and no other, got %q", message)
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), cfg.Host)
+	if m := o.GetCondition(v1alpha1.TypeEndpointsReady).Message; strings.Contains(m, first[0]) {
+		t.Errorf("want the endpoint named that does not answer, and no other, got %q", m)
 	}
 	proxy.Cut(0)
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))

@@ -11,9 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -38,7 +36,6 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &other, &north, &south
 
 // TestOutage takes one kcp away and brings it back, then the other. One ends and refuses connections, one does not answer any more.
 func TestOutage(t *testing.T) {
-	ctrl.SetLogger(zap.New(zap.WriteTo(os.Stderr)))
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	provider.Start(t, local.User(t, "provider", admins))
 	c := local.Client(t, apis.AddToScheme)
