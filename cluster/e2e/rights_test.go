@@ -1,0 +1,127 @@
+package e2e_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
+)
+
+// TestDocumentedRights shows that the provider needs no more rights than the guide says, on the control plane and on a target: it keeps
+// collections, and Objects with dependencies and connection secrets, in both scopes, lets go of them, and is never denied anything.
+// Defects 2c of provider-kubernetes: its documents ask for all rights.
+func TestDocumentedRights(t *testing.T) {
+	const modest = "modest"
+	c, tc := clients(t)
+	grant(t, c, "provider-kcp", modest)
+	grant(t, tc, "provider-kcp-target", modest)
+	t.Cleanup(func() {
+		// A lease whose holder was killed would keep the next run of this test waiting for a minute.
+		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), &coordinationv1.Lease{}, client.InNamespace("default")); err != nil {
+			t.Error(err)
+		}
+	})
+	m := mark(t)
+	program.Start(t, local.User(t, modest), provider.Options{Args: []string{"--leader-election"}})
+	for _, s := range build.CollectionScopes() {
+		ns, tns := local.Namespace(t), target.Namespace(t)
+		config := s.Config(ns, ns, build.FromSecret(ns, "credentials"))
+		first := s.Object(ns, tns, ns, build.ConfigMap(tns, "first", "color", "blue"))
+		second := s.Object(ns, tns+"-second", ns, build.ConfigMap(tns, "second"))
+		second.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: tns, WaitFor: commonv1.WaitForReady}}}
+		publishColor(first, ns, tns)
+		all := s.Collection(ns, tns, ns, build.ConfigMaps(tns, commonv1.LabelKeyManaged, commonv1.LabelValueManaged))
+		for _, o := range []client.Object{kubeconfigSecret(ns, "credentials", kube.Kubeconfig(t, target.User(t, modest))), config, all, first, second} {
+			if err := c.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		awaitReady(t, c, second)
+		kube.Eventually(t, soon, "the connection secret", func() (bool, string) {
+			published := &corev1.Secret{}
+			err := c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "connection"}, published)
+			return err == nil && string(published.Data["color"]) == "blue", string(published.Data["color"])
+		})
+		kube.Eventually(t, soon, "the collection to be Ready", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(all), all)
+			return err == nil && all.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, all.GetCondition(xpv2.TypeSynced).Message
+		})
+		for _, o := range []client.Object{all, first, second, config} {
+			if err := c.Delete(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, o := range []client.Object{first, second, config} {
+			awaitGone(t, c, o)
+		}
+	}
+	checkAllowed(t, local.Audit(t), m.local, modest)
+	checkAllowed(t, target.Audit(t), m.target, modest)
+}
+
+// checkAllowed checks that no request of a user since a mark was denied.
+func checkAllowed(t *testing.T, a kube.Audit, since kube.Mark, who string) {
+	t.Helper()
+	var denied kube.Requests
+	for _, e := range append(a.Since(since), a.Watches(since)...).By(who) {
+		if e.Code == http.StatusForbidden {
+			denied = append(denied, e)
+		}
+	}
+	if len(denied) > 0 {
+		t.Errorf("requests that were denied:\n%s", denied)
+	}
+}
+
+// publishColor makes an Object publish the color of its ConfigMap.
+func publishColor(o build.Object, namespace, targetNamespace string) {
+	build.WriteConnectionSecret(o, types.NamespacedName{Namespace: namespace, Name: "connection"})
+	from := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: targetNamespace, Name: "first", FieldPath: "data.color"}
+	o.Desired().ConnectionDetails = append(o.Desired().ConnectionDetails, build.ConnectionDetail(from, "color"))
+}
+
+// fenced is a block of YAML of a guide.
+var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```")
+
+// grant gives a user the rights of a ClusterRole that the guide shows.
+func grant(t *testing.T, c client.Client, name, who string) {
+	t.Helper()
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range fenced.FindAllSubmatch(guide, -1) {
+		role := &rbacv1.ClusterRole{}
+		if yaml.Unmarshal(block[1], role) != nil || role.Kind != "ClusterRole" || role.GetName() != name {
+			continue
+		}
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: build.Meta("", name),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}},
+		}
+		for _, o := range []client.Object{role, binding} {
+			if err := client.IgnoreAlreadyExists(c.Create(t.Context(), o)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return
+	}
+	t.Fatalf("the guide shows no ClusterRole %s", name)
+}
