@@ -11,9 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
-	"github.com/go-logr/logr"
 	"github.com/pkg/errors"
-	"go.uber.org/zap/zapcore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -87,22 +85,6 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot set up controllers")
 	}
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
-}
-
-// quietUnless lets only errors of controller-runtime through, which logs each start of a watch, unless debug is set.
-func quietUnless(debug bool, l logr.Logger) logr.Logger {
-	if debug {
-		return l
-	}
-	return zap.New(zap.Level(zapcore.ErrorLevel))
-}
-
-// reconcilerLog returns the log of reconcilers, who say all at level debug: encoding what is not printed costs as much.
-func reconcilerLog(debug bool, l logging.Logger) logging.Logger {
-	if debug {
-		return l
-	}
-	return logging.NewNopLogger()
 }
 
 // warn tells an operator of flags that have no effect.

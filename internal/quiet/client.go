@@ -7,6 +7,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,15 +92,27 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if p.last != nil {
 		return c.Client.Get(ctx, key, obj, o...)
 	}
-	err := c.written.await(ctx, key, func(ctx context.Context) (string, error) {
-		err := c.Client.Get(ctx, key, obj, o...)
-		return obj.GetResourceVersion(), err
-	})
+	err := c.await(ctx, key, obj)
+	if err == nil {
+		err = c.Client.Get(ctx, key, obj, o...)
+	}
 	p.Gone = apierrors.IsNotFound(err)
 	if err == nil {
 		p.saw(obj)
 	}
 	return err
+}
+
+// await waits until the cache has seen our last write to an object, by its resource version, without a copy of the object.
+func (c Client) await(ctx context.Context, key client.ObjectKey, obj client.Object) error {
+	return c.written.await(ctx, key, func(ctx context.Context) (string, error) {
+		cached, ok := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+		if !ok {
+			return "", errors.Errorf("%T is not an object", obj)
+		}
+		err := c.Client.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
+		return cached.GetResourceVersion(), err
+	})
 }
 
 // Update writes the metadata of the object of a pass if it has changed.
