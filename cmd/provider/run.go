@@ -40,7 +40,7 @@ const (
 	leaseDuration    = 60 * time.Second
 	renewDeadline    = 50 * time.Second
 	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind beside it.
-	gcPercent = 50
+	gcPercent = 25
 )
 
 // run runs the provider until the context ends.

@@ -103,15 +103,15 @@ func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	return err
 }
 
-// await waits until the cache has seen our last write to an object, by its resource version, without a copy of the object.
+// await waits until the cache has seen our last write to an object. It looks at what the cache holds without a copy.
 func (c Client) await(ctx context.Context, key client.ObjectKey, obj client.Object) error {
+	held, ok := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	if !ok {
+		return errors.Errorf("%T is not an object", obj)
+	}
 	return c.written.await(ctx, key, func(ctx context.Context) (string, error) {
-		cached, ok := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
-		if !ok {
-			return "", errors.Errorf("%T is not an object", obj)
-		}
-		err := c.Client.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
-		return cached.GetResourceVersion(), err
+		err := c.Client.Get(ctx, key, held, client.UnsafeDisableDeepCopy)
+		return held.GetResourceVersion(), err
 	})
 }
 

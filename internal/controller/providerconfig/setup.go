@@ -31,7 +31,7 @@ const (
 // Setup adds the controller of one kind of ProviderConfig to a manager.
 func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
-	r := providerconfig.NewReconciler(quiet.NewManager(mgr), c.Kinds,
+	r := providerconfig.NewReconciler(countingManager{quiet.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))))
 	b := ctrl.NewControllerManagedBy(mgr).

@@ -1,0 +1,91 @@
+package quiet
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A cache holds another version of one ConfigMap at each read, the last for good. An empty version is none.
+type cache struct {
+	client.Client
+
+	versions []string
+	held     *corev1.ConfigMap // what the last read has found
+	copies   int
+}
+
+func (c *cache) Get(_ context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	cm, ok := obj.(*corev1.ConfigMap)
+	if !ok {
+		return errors.Errorf("no %T here", obj)
+	}
+	c.held = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, ResourceVersion: c.versions[0], Labels: map[string]string{"is": "cached"}}}
+	if len(c.versions) > 1 {
+		c.versions = c.versions[1:]
+	}
+	if c.held.ResourceVersion == "" {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	o := client.GetOptions{}
+	if o.ApplyOptions(opts); o.UnsafeDisableDeepCopy != nil && *o.UnsafeDisableDeepCopy {
+		*cm = *c.held
+		return nil
+	}
+	c.copies++
+	c.held.DeepCopyInto(cm)
+	return nil
+}
+
+// TestGetAwaitsOurWrite shows that the object of a pass is no older than our last write to it, and that what a caller gets is its own.
+func TestGetAwaitsOurWrite(t *testing.T) {
+	type want struct {
+		version string
+		copies  int
+		is      func(error) bool
+	}
+	fine := func(err error) bool { return err == nil }
+	for name, tc := range map[string]struct {
+		reason   string
+		wrote    string
+		versions []string
+		want     want
+	}{
+		"NeverWritten": {"What we have not written is taken as it is.", "", []string{"5"}, want{"5", 1, fine}},
+		"Current":      {"So is a cache that has seen our write.", "5", []string{"5"}, want{"5", 1, fine}},
+		"Behind":       {"A cache that has not is waited for, without copies.", "5", []string{"3", "4", "4", "6"}, want{"6", 1, fine}},
+		"NewerStill":   {"What comes after the wait is taken.", "5", []string{"4", "5", "7"}, want{"7", 1, fine}},
+		"Gone":         {"What is gone is not waited for.", "5", []string{""}, want{"", 0, apierrors.IsNotFound}},
+		"GoneMeantime": {"Nor is what goes while we wait.", "5", []string{"4", "5", ""}, want{"", 0, apierrors.IsNotFound}},
+		"StaysBehind":  {"A cache that stays behind is a conflict.", "5", []string{"4"}, want{"", 0, apierrors.IsConflict}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := client.ObjectKey{Name: "x"}
+			from := &cache{versions: tc.versions}
+			c := Client{Client: from, written: newWritten()}
+			if tc.wrote != "" {
+				c.written.note(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, ResourceVersion: tc.wrote}})
+			}
+			got := &corev1.ConfigMap{}
+			if err := c.Get(WithPass(t.Context(), &Pass{}), key, got); !tc.want.is(err) {
+				t.Fatalf("%s\nerror: got %v", tc.reason, err)
+			}
+			if diff := cmp.Diff([]any{tc.want.version, tc.want.copies}, []any{got.ResourceVersion, from.copies}); diff != "" {
+				t.Errorf("%s\nversion and copies: -want, +got:\n%s", tc.reason, diff)
+			}
+			if got.Labels != nil {
+				got.Labels["is"] = "changed"
+			}
+			if from.held.Labels["is"] != "cached" {
+				t.Errorf("%s\nA change of the answer changes the cache", tc.reason)
+			}
+		})
+	}
+}
