@@ -65,7 +65,7 @@ func (w world) live(t *testing.T, name string) {
 	if err := w.c.Patch(t.Context(), o, patch); err != nil {
 		t.Errorf("cannot patch: %v", err)
 	}
-	time.Sleep(rand.N(momentMost)) //nolint:gosec // It is to meet each step of a pass, and waits for none.
+	time.Sleep(rand.N(momentMost)) // It is to meet each step of a pass, and waits for none.
 	if err := w.c.Delete(t.Context(), o); err != nil {
 		t.Errorf("cannot delete: %v", err)
 	}

@@ -26,7 +26,7 @@ func TestSeveralEndpoints(t *testing.T) {
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	first := s.endpoints(t)
 	proxy, cfg := kube.NewProxy(t, &rest.Config{Host: first[0]})
-	both := append(first, cfg.Host)
+	both := slices.Concat(first, []string{cfg.Host})
 	slices.Sort(both)
 
 	s.setEndpoints(t, both...)
