@@ -94,7 +94,7 @@ func (v *view) note(url string, err error) {
 	case apierrors.IsConflict(err):
 		v.early = true
 	case err != nil:
-		v.problems = append(v.problems, url+": "+err.Error())
+		v.problems = append(v.problems, "endpoint "+url+": "+err.Error())
 	}
 }
 
