@@ -17,9 +17,12 @@
 //
 // A status that could not be written, because the object was gone, is nevertheless what the object has last done. It is shown with it.
 //
+// One that is paused is left alone, with all that it has made, as when somebody takes its finalizer off. To wait until it goes on was
+// rejected: nobody can tell it to.
+//
 // What is known of lost objects is in memory. Of an object that is lost while the provider is killed, or while its watch has to begin anew
 // from a list, nobody learns: what it has made stays. No order of writes can prevent that, as the server has confirmed the finalizer.
 //
 // An object that takes the name of a lost one waits until that is finished with, as it would have to wait to be created if the finalizer
-// had held.
+// had held. If that cannot be, say because its target is gone for good, a restart of the provider forgets it.
 package lost

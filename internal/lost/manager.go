@@ -55,7 +55,7 @@ func (m Manager) Handler() handler.EventHandler {
 			if e.DeleteStateUnknown || !m.client.objects.add(e.Object, q) {
 				return
 			}
-			m.options.Log.Info("Finishing with an object that has gone in spite of its finalizer",
+			m.options.Log.Debug("Finishing with an object that has gone in spite of its finalizer",
 				"namespace", e.Object.GetNamespace(), "name", e.Object.GetName(), "uid", e.Object.GetUID())
 			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 		},

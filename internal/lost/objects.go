@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -53,9 +55,10 @@ func (s *objects) get(key types.NamespacedName) client.Object {
 	return copyOf(l.object)
 }
 
-// add records the loss of an object, whose last state it is given, and says whether it is one.
+// add records the loss of an object, whose last state it is given, and says whether it is one. One that is paused is not: nobody can let
+// it go on, and whoever has its name next would wait for that.
 func (s *objects) add(last client.Object, q queue) bool {
-	if last.GetDeletionTimestamp() != nil || !slices.Contains(last.GetFinalizers(), s.finalizer) {
+	if last.GetDeletionTimestamp() != nil || !slices.Contains(last.GetFinalizers(), s.finalizer) || isPaused(last) {
 		return false
 	}
 	s.mu.Lock()
@@ -120,6 +123,14 @@ func (s *objects) isAwaited(o client.Object) bool {
 	defer s.mu.Unlock()
 	l, ok := s.losses[client.ObjectKeyFromObject(o)]
 	return ok && l.object.GetUID() != o.GetUID()
+}
+
+// isPaused says whether a user has told reconcilers to leave an object alone, by its annotation or by management policies that are empty.
+func isPaused(o client.Object) bool {
+	p, ok := o.(interface {
+		GetManagementPolicies() xpv2.ManagementPolicies
+	})
+	return meta.IsPaused(o) || ok && len(p.GetManagementPolicies()) == 0
 }
 
 func copyOf(o client.Object) client.Object {

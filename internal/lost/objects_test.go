@@ -3,6 +3,8 @@ package lost
 import (
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +27,12 @@ func configMap(uid types.UID, value string, finalizers ...string) *corev1.Config
 // leaving returns it as it is while it is being deleted.
 func leaving(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	cm.DeletionTimestamp = new(metav1.Now())
+	return cm
+}
+
+// paused returns it as one that reconcilers are to leave alone.
+func paused(cm *corev1.ConfigMap) *corev1.ConfigMap {
+	cm.Annotations = map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
 	return cm
 }
 
@@ -56,6 +64,10 @@ func TestObjects(t *testing.T) {
 		"Finished": {
 			reason: "Of an object whose finalizers were removed while it was being deleted, the last state still shows them.",
 			args:   args{deleted: leaving(configMap("1", "last", ours))},
+		},
+		"Paused": {
+			reason: "Nobody could let it go on, and its name would never be free.",
+			args:   args{deleted: paused(configMap("1", "last", ours))},
 		},
 		"MissedBefore": {
 			reason: "What a pass could not write is shown.",
@@ -115,6 +127,34 @@ func TestObjects(t *testing.T) {
 			}
 			if s.written(configMap("2", "namesake")) {
 				t.Errorf("%s\na write about an object that has the name now must reach the server", tc.reason)
+			}
+		})
+	}
+}
+
+// A policed object has management policies.
+type policed struct {
+	corev1.ConfigMap
+
+	policies xpv2.ManagementPolicies
+}
+
+func (o *policed) GetManagementPolicies() xpv2.ManagementPolicies { return o.policies }
+
+func TestIsPaused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		o      client.Object
+		want   bool
+	}{
+		"Plain":      {"An object without policies goes by its annotation alone.", configMap("1", "last"), false},
+		"Annotation": {"The annotation pauses any object.", paused(configMap("1", "last")), true},
+		"Policies":   {"Policies that allow something do not pause.", &policed{policies: xpv2.ManagementPolicies{xpv2.ManagementActionObserve}}, false},
+		"NoPolicies": {"Policies that allow nothing pause.", &policed{policies: xpv2.ManagementPolicies{}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isPaused(tc.o); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
 	}

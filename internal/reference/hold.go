@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -135,4 +136,14 @@ func without(finalizer string) func([]string) []string {
 	return func(all []string) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == finalizer })
 	}
+}
+
+// kindOf returns the kind of a pinned resource.
+func kindOf(p commonv1.PinnedReference) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(p.APIVersion, p.Kind)
+}
+
+// nameOf returns the namespace and name of a pinned resource.
+func nameOf(p commonv1.PinnedReference) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
@@ -292,14 +291,4 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 func isReady(content map[string]any) bool {
 	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromObject}, &unstructured.Unstructured{Object: content})
 	return err == nil && v.Ready
-}
-
-// kindOf returns the kind of a pinned resource.
-func kindOf(p commonv1.PinnedReference) schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(p.APIVersion, p.Kind)
-}
-
-// nameOf returns the namespace and name of a pinned resource.
-func nameOf(p commonv1.PinnedReference) types.NamespacedName {
-	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }

@@ -21,4 +21,7 @@
 //
 // A stream that the server denies is retried each minute and reported as denied, so that the caller can read live instead. A stream of
 // names, or of all logical clusters, has no such substitute: it is retried when somebody looks, though not at once.
+//
+// For a minute after a kick all that are denied are retried every two seconds: a server that has just started does not know yet who may do
+// what.
 package watch

@@ -19,11 +19,6 @@ import (
 )
 
 const (
-	// retryDenied is how long a stream the server refuses rests before it is tried again.
-	retryDenied = time.Minute
-	// starting is for how long after a kick a refusal is taken for a passing one: a server that has just started refuses everybody whose rights
-	// it has not read yet.
-	starting = time.Minute
 	// patientRounds is how many times in a row a stream may fail to start before it counts as denied, so that its owners read live.
 	patientRounds = 2
 	// retryFailed is how long a stream that broke rests before it is tried again.
@@ -77,6 +72,7 @@ type feed struct {
 	lists  int // how many lists have arrived
 	denied error
 	when   time.Time          // the server has denied the stream last
+	kicked time.Time          // the Set was kicked last
 	missed map[Owner]struct{} // owners that looked before the first list
 }
 
@@ -87,6 +83,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 		owners: map[types.NamespacedName]map[Owner]int{},
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
+		kicked: o.kicked,
 	}
 	f.store = newStore(f.changed, f.fill)
 	if key.selects {
@@ -138,7 +135,6 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 
 func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 	failures := 0
-	var kicked time.Time
 	for ctx.Err() == nil {
 		before := f.listed()
 		err := r.ListAndWatchWithContext(ctx)
@@ -148,9 +144,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		case f.listed() > before || err == nil || ctx.Err() != nil:
 			failures = 0
 		case refused(err) && (!f.key.wildcard || !apierrors.IsNotFound(err)):
-			if time.Since(kicked) > starting {
-				rest = retryDenied
-			}
+			rest = f.restDenied()
 			f.deny(err)
 		case failures >= patientRounds:
 			f.deny(err)
@@ -158,15 +152,9 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		select {
 		case <-ctx.Done():
 		case <-f.kick:
-			kicked = time.Now()
 		case <-time.After(rest):
 		}
 	}
-}
-
-// refused says whether an error is the server's decision, which only somebody's change of it can turn.
-func refused(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
 }
 
 // listed returns how many lists have arrived.
@@ -174,22 +162,6 @@ func (f *feed) listed() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lists
-}
-
-func (f *feed) isDenied() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.denied != nil
-}
-
-// deny records that the server does not serve the stream. All who look through it are woken once, to read live.
-func (f *feed) deny(err error) {
-	f.mu.Lock()
-	turned := f.denied == nil
-	f.denied, f.when = err, time.Now()
-	owners := f.settle(turned && f.filled)
-	f.mu.Unlock()
-	f.wakeAll(owners)
 }
 
 // fill records that a list has arrived.
@@ -245,18 +217,6 @@ func (f *feed) changed(n types.NamespacedName, by Owner) {
 func (f *feed) wakeAll(owners map[Owner]struct{}) {
 	for o := range owners {
 		f.wake(o)
-	}
-}
-
-// insist has a stream tried again soon that the server has denied, if it is one that nobody can read live instead: whoever looks at it has
-// no other way to learn that it is allowed by now. The caller holds the lock.
-func (f *feed) insist() {
-	if f.names == nil && !f.key.wildcard || time.Since(f.when) < retryFailed {
-		return
-	}
-	select {
-	case f.kick <- struct{}{}:
-	default:
 	}
 }
 

@@ -24,6 +24,8 @@ type Options struct {
 	Metadata metadata.Interface
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)
+
+	kicked time.Time // the Set was kicked last
 }
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
@@ -160,15 +162,13 @@ func (s *Set) carriers(r schema.GroupVersionResource, n types.NamespacedName) []
 	return stores
 }
 
-// Kick makes streams that rest after a failure try again now.
+// Kick makes streams that rest after a failure try again now, as the cluster may answer otherwise than it did.
 func (s *Set) Kick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.options.kicked = time.Now()
 	for _, f := range s.feeds {
-		select {
-		case f.kick <- struct{}{}:
-		default:
-		}
+		f.restart()
 	}
 }
 

@@ -1,7 +1,6 @@
 package application_test
 
 import (
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,25 +17,19 @@ import (
 func TestLostResource(t *testing.T) {
 	w := newWorld(t)
 	group := schema.GroupResource{Group: workloadv1alpha1.ResourceGroupVersionKind.Group, Resource: "kubernetesapplicationresources"}
-	begun, begin := make(chan struct{}), sync.Once{}
 	held := local.HoldDeletion(t, group, func(n types.NamespacedName) bool {
-		begin.Do(func() { close(begun) })
 		now := &resource{}
 		return w.c.Get(t.Context(), n, now) == nil && now.Status.Submitted != nil
 	})
 	o := &resource{ObjectMeta: build.Meta(w.ns, "settings")} // Without a cluster it gets no finalizer.
-	o.SetLabels(held)
+	o.SetLabels(held.Labels)
 	o.Spec.ResourceTemplateSpec = build.ResourceTemplate("settings", build.ConfigMap(w.tns, "settings", "color", "blue"), "password").Spec
 	create(t, w.c, secret(w.ns, "password", "value", "hidden"), o)
-	gone := make(chan error, 1)
-	go func() { gone <- w.c.Delete(t.Context(), o) }()
-	<-begun
+	awaitEnd := held.Delete(t, w.c, o)
 	change(t, w.c, o, func(o *resource) {
 		o.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: w.ns}
 	})
-	if err := <-gone; err != nil {
-		t.Fatalf("cannot delete: %v", err)
-	}
+	awaitEnd()
 	if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: "settings"}, o); !apierrors.IsNotFound(err) {
 		t.Fatalf("it must be gone without its finalizer having been removed: %v", err)
 	}

@@ -1,7 +1,6 @@
 package object_test
 
 import (
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,26 +20,20 @@ func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
 	if o.GetNamespace() != "" {
 		gvr.Group = "kubernetes.m.crossplane.io"
 	}
-	waiting, begin := make(chan struct{}), sync.Once{}
 	held := local.HoldDeletion(t, gvr, func(n types.NamespacedName) bool {
-		begin.Do(func() { close(waiting) })
 		now := w.scope.New()
 		return w.c.Get(t.Context(), n, now) == nil && far(now)
 	})
-	o.SetLabels(held)
+	o.SetLabels(held.Labels)
 	setConfig(o, w.config+"-later") // Until the deletion is under way the Object has no target, and no finalizer.
 	create(t, w.c, o)
-	gone := make(chan error, 1)
-	go func() { gone <- w.c.Delete(t.Context(), o) }()
-	<-waiting
+	awaitEnd := held.Delete(t, w.c, o)
 	patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 	setConfig(o, w.config)
 	if err := w.c.Patch(t.Context(), o, patch); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-gone; err != nil {
-		t.Fatalf("cannot delete: %v", err)
-	}
+	awaitEnd()
 	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), w.scope.New()); !apierrors.IsNotFound(err) {
 		t.Fatalf("the Object must be gone without its finalizer having been removed: %v", err)
 	}

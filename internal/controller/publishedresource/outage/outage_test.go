@@ -22,7 +22,7 @@ import (
 
 const (
 	soon      = 60 * time.Second
-	promptly  = 10 * time.Second // how long what takes seconds may take; a busy machine is slower than the software
+	promptly  = 30 * time.Second // how long what takes seconds may take on a busy machine: less than the minute that a stream which is denied rests
 	elsewhere = "elsewhere"      // the ProviderConfig of the other service cluster
 	admins    = "system:masters"
 )

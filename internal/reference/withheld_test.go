@@ -1,0 +1,82 @@
+package reference
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// secretAt returns a Secret in a version.
+func secretAt(version string) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"uid": "s", "resourceVersion": version}}
+}
+
+func TestWithheld(t *testing.T) {
+	k := want{NamespacedName: types.NamespacedName{Namespace: "default", Name: "database"}, kind: schema.GroupKind{Kind: "Object"}}
+	type want struct {
+		content map[string]any
+		late    bool
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		before func(*withheld)
+		want   want
+	}{
+		"Seen": {
+			reason: "What the Object has last seen is given.",
+			before: func(w *withheld) {
+				w.put(k, sight{object: "o", content: secretAt("1")})
+				w.put(k, sight{object: "o", content: secretAt("2")})
+			},
+			want: want{content: secretAt("2")},
+		},
+		"Never": {reason: "An Object that has not looked yet may do so in a moment.", before: func(*withheld) {}},
+		"NeverForLong": {
+			reason: "One that does not look for long may never do.",
+			before: func(w *withheld) { w.asked[k] = time.Now().Add(-2 * patience) },
+			want:   want{late: true},
+		},
+		"Namesake": {
+			reason: "What an Object of the same name has seen before is not given.",
+			before: func(w *withheld) { w.put(k, sight{object: "former", content: secretAt("1")}) },
+		},
+		"Removed": {
+			reason: "What is not withheld any more is not given, and the wait for the next begins anew.",
+			before: func(w *withheld) {
+				w.put(k, sight{object: "o", content: secretAt("1")})
+				w.asked[k] = time.Now().Add(-2 * patience)
+				w.remove(k)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWithheld()
+			tc.before(w)
+			content, late := w.get(k, "o")
+			if diff := cmp.Diff(tc.want, want{content: content, late: late}, cmp.AllowUnexported(want{})); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWithheldIsNew(t *testing.T) {
+	k, w := want{kind: schema.GroupKind{Kind: "Object"}}, newWithheld()
+	for _, step := range []struct {
+		reason string
+		sight  sight
+		want   bool
+	}{
+		{"What is seen first is new.", sight{object: "o", content: secretAt("1")}, true},
+		{"The same again is not, so that nobody is woken.", sight{object: "o", content: secretAt("1")}, false},
+		{"Another version is.", sight{object: "o", content: secretAt("2")}, true},
+		{"So is the same seen by another Object of the name.", sight{object: "p", content: secretAt("2")}, true},
+	} {
+		if got := w.put(k, step.sight); got != step.want {
+			t.Errorf("%s\nnew: want %t, got %t", step.reason, step.want, got)
+		}
+	}
+}
