@@ -15,6 +15,7 @@
 // The final status of a pass may be amended before it is compared and written. crossplane-runtime reports each creation as Creating
 // and looks again; Amend lets what the creation has shown count at once, in one write instead of two.
 //
-// Events of type Normal are limited to five a second, fifty at once, for each controller. They repeat what the status says, and where
-// a thousand resources are made at a time, each would be one write in five and a burden on etcd for an hour. Warnings are not limited.
+// Events of type Normal are limited to five a second, fifty at once, for each controller of Objects. They repeat what the status says, and
+// where a thousand resources are made at a time, each would be one write in five and a burden on etcd for an hour. Warnings are not limited,
+// nor are events of other kinds: each is a step that somebody follows.
 package quiet

@@ -64,21 +64,31 @@ func TestRecorder(t *testing.T) {
 }
 
 func TestRecorderLimitsNormalEvents(t *testing.T) {
+	const all = 10 * normalBurst
 	var got []event.Reason
 	r := NewRecorder(heard{reasons: &got})
-	for range 10 * normalBurst {
-		r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("N", "n"))
-		r.WithAnnotations("a", "b").Event(withConditions(), event.Warning("W", errors.New("w")))
+	count := func(r Recorder) (normals, warnings int) {
+		got = nil
+		for range all {
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("N", "n"))
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Warning("W", errors.New("w")))
+		}
+		for _, reason := range got {
+			if reason == "N" {
+				normals++
+			}
+		}
+		return normals, len(got) - normals
 	}
-	count := map[event.Reason]int{}
-	for _, reason := range got {
-		count[reason]++
+	if n, w := count(r); n != all || w != all {
+		t.Errorf("Without a limit all are recorded: want %d of each, got %d and %d", all, n, w)
 	}
-	if count["W"] != 10*normalBurst {
-		t.Errorf("Warnings are not limited: want %d, got %d", 10*normalBurst, count["W"])
+	n, w := count(r.Limited())
+	if w != all {
+		t.Errorf("Warnings are not limited: want %d, got %d", all, w)
 	}
-	if count["N"] < normalBurst || count["N"] > 2*normalBurst {
-		t.Errorf("Normal events are limited to about %d at once, got %d", normalBurst, count["N"])
+	if n < normalBurst || n > 2*normalBurst {
+		t.Errorf("Normal events are limited to about %d at once, got %d", normalBurst, n)
 	}
 }
 

@@ -22,13 +22,13 @@ const (
 const MessageMissing = "external resource does not exist"
 
 const (
-	// normalRate is how many Normal events a controller records each second, and normalBurst how many at once.
+	// normalRate is how many Normal events a limited Recorder records each second, and normalBurst how many at once.
 	normalRate  = 5
 	normalBurst = 50
 )
 
-// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already; and Normal events
-// beyond a rate. Warnings are all recorded.
+// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already. A limited one drops
+// Normal events beyond a rate, too. Warnings are all recorded.
 type Recorder struct {
 	next    event.Recorder
 	normals *rate.Limiter
@@ -36,7 +36,12 @@ type Recorder struct {
 
 // NewRecorder returns a Recorder that hands on to another.
 func NewRecorder(next event.Recorder) Recorder {
-	return Recorder{next: next, normals: rate.NewLimiter(normalRate, normalBurst)}
+	return Recorder{next: next, normals: rate.NewLimiter(rate.Inf, 0)}
+}
+
+// Limited returns a Recorder that limits Normal events, for kinds of which thousands are made at a time.
+func (r Recorder) Limited() Recorder {
+	return Recorder{next: r.next, normals: rate.NewLimiter(normalRate, normalBurst)}
 }
 
 // Event records an event about something new.

@@ -61,7 +61,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		o.Claims.release(owner)
 		drift.Forget(owner)
 	}
-	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)).Limited()
 	lasting := lost.NewManager(mgr, lost.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
 	m := quiet.NewManager(lasting)
 	r := &reconciler{
