@@ -7,7 +7,13 @@ OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
 OLM     := $(MODULE)/cluster/e2e/olm
 PRESS   := $(MODULE)/cluster/e2e/wordpress
+XPKG    := $(OUTPUT)/xpkg
+ARCHES  := amd64 arm64
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+
+# Nothing of when, where and by whom the provider is built is in it.
+GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w -X $(MODULE)/internal/version.Version=$(VERSION)'
+COMMA  := ,
 
 # Servers and tools find each other by path, never by what happens to be installed.
 export PATH := $(TOOLS):$(PATH)
@@ -57,7 +63,23 @@ lint: tools.lint ## Check the code with golangci-lint.
 .PHONY: build
 build: ## Build the provider.
 	@mkdir -p $(OUTPUT)/bin
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X $(MODULE)/internal/version.Version=$(VERSION)' -o $(OUTPUT)/bin/provider ./cmd/provider
+	$(GOBUILD) -o $(OUTPUT)/bin/provider ./cmd/provider
+
+.PHONY: xpkg
+xpkg: $(ARCHES:%=xpkg.%) ## Build the package, with the image of the provider in it, for amd64 and arm64.
+
+.PHONY: $(ARCHES:%=xpkg.%)
+$(ARCHES:%=xpkg.%): xpkg.%: tools.xpkg
+	@mkdir -p $(XPKG)
+	GOOS=linux GOARCH=$* $(GOBUILD) -o $(XPKG)/provider-$* ./cmd/provider
+	go run ./cluster/images --program=$(XPKG)/provider-$* --arch=$* --version=$(VERSION) --out=$(XPKG)/image-$*.tar
+	crank xpkg build --package-root=package --examples-root=examples --embed-runtime-image-tarball=$(XPKG)/image-$*.tar \
+		--package-file=$(XPKG)/provider-kcp-$*.xpkg
+
+.PHONY: xpkg.push
+xpkg.push: xpkg ## Push the package to a registry: make xpkg.push REGISTRY=host/organisation VERSION=v1.2.3
+	@[ -n '$(REGISTRY)' ] || { echo 'say where to: make xpkg.push REGISTRY=host/organisation VERSION=v1.2.3' >&2; exit 1; }
+	crank xpkg push --package-files=$(subst $() ,$(COMMA),$(ARCHES:%=$(XPKG)/provider-kcp-%.xpkg)) $(REGISTRY)/provider-kcp:$(VERSION)
 
 .PHONY: bench
 bench: tools build ## Measure the provider against a plain client-go loop.
@@ -70,6 +92,9 @@ tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and 
 .PHONY: tools.olm
 tools.olm:
 	@hack/tools/build.sh etcd kubernetes kwok olm
+.PHONY: tools.xpkg
+tools.xpkg:
+	@hack/tools/build.sh crossplane-cli
 
 .PHONY: tools.generate
 tools.generate:

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/alecthomas/kingpin/v2"
+	_ "golang.org/x/crypto/x509roots/fallback" // The image has no certificates of public authorities.
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 

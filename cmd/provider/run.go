@@ -9,10 +9,12 @@ import (
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -117,14 +119,14 @@ func restConfig(path string) (*rest.Config, string, error) {
 
 func newManager(cfg *rest.Config, namespace string, f *flags) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
-	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, apis.AddToScheme)
+	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, apiextensionsv1.AddToScheme, apis.AddToScheme)
 	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
 	lease, renew := leaseDuration, renewDeadline
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                         cacheOptions(f),
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		LeaderElection:                f.leaderElection,
 		LeaderElectionID:              leaderElectionID,
@@ -140,6 +142,16 @@ func newManager(cfg *rest.Config, namespace string, f *flags) (ctrl.Manager, err
 		return nil, errors.Wrap(err, "cannot make manager")
 	}
 	return mgr, addProbes(mgr)
+}
+
+// cacheOptions leaves out what no controller reads.
+func cacheOptions(f *flags) cache.Options {
+	return cache.Options{
+		SyncPeriod: &f.sync, DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&apiextensionsv1.CustomResourceDefinition{}: {Transform: customresourcesgate.TransformStripCRDSchema},
+		},
+	}
 }
 
 func options(f *flags, log logging.Logger, registry *target.Registry) object.Options {

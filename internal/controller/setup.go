@@ -3,11 +3,14 @@ package controller
 
 import (
 	"context"
+	"sync"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/collection"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
@@ -17,50 +20,87 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// Setup adds every controller, in every scope, to a manager.
+// Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not serve yet are added
+// when it does.
 func Setup(mgr ctrl.Manager, o object.Options) error {
 	local := mgr.GetClient()
-	configs := append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig())
-	for _, c := range configs {
-		if err := providerconfig.Setup(mgr, o.Options, c); err != nil {
-			return errors.Wrap(err, "cannot set up ProviderConfigs")
-		}
-	}
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
 	o.Claims, o.Load = object.NewClaims(), &object.Load{}
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner, CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized: o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
-	if err := o.References.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return errors.Wrap(err, "cannot index Objects")
+	var parts []part
+	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
+		parts = append(parts, configs(mgr, o, c)...)
 	}
-	if err := setupObjects(mgr, o, scope.ClusterObject); err != nil {
-		return errors.Wrap(err, "cannot set up cluster-scoped Objects")
-	}
-	if err := setupObjects(mgr, o, scope.NamespacedObject); err != nil {
-		return errors.Wrap(err, "cannot set up namespaced Objects")
-	}
-	co := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
-	if err := collection.Setup(mgr, co, scope.ClusterCollection(local)); err != nil {
-		return errors.Wrap(err, "cannot set up cluster-scoped collections")
-	}
-	if err := collection.Setup(mgr, co, scope.NamespacedCollection(local)); err != nil {
-		return errors.Wrap(err, "cannot set up namespaced collections")
-	}
-	po := publishedresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
-	if err := publishedresource.Setup(mgr, po); err != nil {
-		return errors.Wrap(err, "cannot set up PublishedResources")
-	}
-	return setupWorkloads(mgr, o)
+	return start(mgr, o.Options, append(parts,
+		objects(mgr, o, scope.ClusterObject),
+		objects(mgr, o, scope.NamespacedObject),
+		collections(mgr, o, scope.ClusterCollection(local)),
+		collections(mgr, o, scope.NamespacedCollection(local)),
+		published(mgr, o),
+		workloads(mgr, o),
+	))
 }
 
-// setupObjects adds the controllers of Objects of one scope.
-func setupObjects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(client.Client) scope.Kind[T]) error {
-	if err := object.Setup(mgr, o, kindOf(mgr.GetClient())); err != nil {
-		return err
+// configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
+func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
+	controller := sync.OnceValues(func() (*providerconfig.Controller, error) { return providerconfig.Setup(mgr, o.Options, c) })
+	parts := []part{{kinds: configKinds(c), setup: func() error {
+		_, err := controller()
+		return errors.Wrap(err, "cannot set up ProviderConfigs")
+	}}}
+	for _, u := range c.Users {
+		parts = append(parts, part{kinds: append(configKinds(c), u.GVK), setup: func() error {
+			pc, err := controller()
+			if err == nil {
+				err = pc.Follow(u)
+			}
+			return errors.Wrap(err, "cannot set up users of ProviderConfigs")
+		}})
 	}
-	return object.SetupUsage(mgr, o, kindOf(object.Paced(mgr.GetClient(), o.Load)))
+	return parts
+}
+
+// objects are the controllers of Objects of one scope.
+func objects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(client.Client) scope.Kind[T]) part {
+	k := kindOf(mgr.GetClient())
+	return part{kinds: append(configKinds(k.Configs...), k.GVK), setup: func() error {
+		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
+			return errors.Wrap(err, "cannot follow references")
+		}
+		if err := object.Setup(mgr, o, k); err != nil {
+			return errors.Wrap(err, "cannot set up Objects")
+		}
+		return errors.Wrap(object.SetupUsage(mgr, o, kindOf(object.Paced(mgr.GetClient(), o.Load))), "cannot set up records of use")
+	}}
+}
+
+// collections are the controller of collections of one scope.
+func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k scope.CollectionKind[T]) part {
+	return part{kinds: append(configKinds(k.Configs...), k.GVK, k.Member), setup: func() error {
+		co := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+		return errors.Wrap(collection.Setup(mgr, co, k), "cannot set up collections")
+	}}
+}
+
+// published is the controller of PublishedResources.
+func published(mgr ctrl.Manager, o object.Options) part {
+	kinds := append(configKinds(scope.PublishedResources(mgr.GetClient()).Configs...), syncagentv1alpha1.PublishedResourceGroupVersionKind)
+	return part{kinds: kinds, setup: func() error {
+		po := publishedresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+		return errors.Wrap(publishedresource.Setup(mgr, po), "cannot set up PublishedResources")
+	}}
+}
+
+// configKinds returns the kinds of ProviderConfigs and of the records of their use.
+func configKinds(configs ...scope.Config) []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, c := range configs {
+		kinds = append(kinds, c.Kinds.Config, c.Kinds.Usage)
+	}
+	return kinds
 }
 
 // kind returns a kind of Objects as package reference reads it.

@@ -4,21 +4,27 @@ import (
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/application"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/applicationresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/scheduler"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// setupWorkloads adds the controllers of KubernetesApplications and of their resources to a manager.
-func setupWorkloads(mgr ctrl.Manager, o object.Options) error {
-	ro := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
-	if err := scheduler.Setup(mgr, ro); err != nil {
-		return errors.Wrap(err, "cannot set up the scheduler of applications")
-	}
-	if err := application.Setup(mgr, ro); err != nil {
-		return errors.Wrap(err, "cannot set up applications")
-	}
-	return errors.Wrap(applicationresource.Setup(mgr, ro), "cannot set up resources of applications")
+// workloads are the controllers of KubernetesApplications and of their resources.
+func workloads(mgr ctrl.Manager, o object.Options) part {
+	kinds := append(configKinds(scope.NamespacedScopeConfigs()...),
+		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
+	return part{kinds: kinds, setup: func() error {
+		ro := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+		if err := scheduler.Setup(mgr, ro); err != nil {
+			return errors.Wrap(err, "cannot set up the scheduler of applications")
+		}
+		if err := application.Setup(mgr, ro); err != nil {
+			return errors.Wrap(err, "cannot set up applications")
+		}
+		return errors.Wrap(applicationresource.Setup(mgr, ro), "cannot set up resources of applications")
+	}}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -23,14 +24,14 @@ const (
 	namesMost = 5
 )
 
-// Index makes the cache find Objects by their UID. It must be called before the cache starts.
-func (r *Resolver) Index(ctx context.Context, i client.FieldIndexer) error {
-	for _, k := range r.objects.kinds {
-		uid := func(o client.Object) []string { return []string{string(o.GetUID())} }
-		if err := i.IndexField(ctx, k.New(), indexUID, uid); err != nil {
-			return errors.Wrapf(err, "cannot index %s", k.GVK.GroupKind())
-		}
+// Serve tells that the control plane serves a kind of Objects, and makes the cache find them by their UID. Until then there are none. A
+// kind that is served when the first controller starts must be told of before, or who keeps an Object may be taken for gone.
+func (r *Resolver) Serve(ctx context.Context, i client.FieldIndexer, gk schema.GroupKind) error {
+	uid := func(o client.Object) []string { return []string{string(o.GetUID())} }
+	if err := i.IndexField(ctx, r.objects.kinds[gk].New(), indexUID, uid); err != nil {
+		return errors.Wrapf(err, "cannot index %s", gk)
 	}
+	r.objects.serve(gk)
 	return nil
 }
 

@@ -58,6 +58,7 @@ type objects struct {
 	wake  func(watch.Owner)
 
 	mu        sync.Mutex
+	served    map[schema.GroupKind]bool
 	wants     map[watch.Owner][]want
 	owners    map[want]map[watch.Owner]struct{}
 	selectors map[want]labels.Selector // of the wants that have one
@@ -69,9 +70,23 @@ func newObjects(o Options) *objects {
 		kinds[k.GVK.GroupKind()] = k
 	}
 	return &objects{
-		cache: o.Cache, kinds: kinds, wake: o.Wake,
+		cache: o.Cache, kinds: kinds, wake: o.Wake, served: map[schema.GroupKind]bool{},
 		wants: map[watch.Owner][]want{}, owners: map[want]map[watch.Owner]struct{}{}, selectors: map[want]labels.Selector{},
 	}
+}
+
+// serve tells that the control plane serves a kind.
+func (s *objects) serve(gk schema.GroupKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.served[gk] = true
+}
+
+// isServed says whether the control plane serves a kind. If not, the cache cannot be asked for it.
+func (s *objects) isServed(gk schema.GroupKind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served[gk]
 }
 
 // track makes wants all that an owner is told of.
@@ -113,6 +128,9 @@ func (s *objects) drop(w want, o watch.Owner) {
 
 // get returns a shared Object, nil if there is none. It must not be changed.
 func (s *objects) get(ctx context.Context, gk schema.GroupKind, n types.NamespacedName) (Object, error) {
+	if !s.isServed(gk) {
+		return nil, nil //nolint:nilnil // None is no error.
+	}
 	o := s.kinds[gk].New()
 	err := s.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
@@ -123,6 +141,9 @@ func (s *objects) get(ctx context.Context, gk schema.GroupKind, n types.Namespac
 
 // list returns the shared Objects of a namespace that options select. They must not be changed.
 func (s *objects) list(ctx context.Context, gk schema.GroupKind, o ...client.ListOption) ([]Object, error) {
+	if !s.isServed(gk) {
+		return nil, nil
+	}
 	l := s.kinds[gk].NewList()
 	if err := s.cache.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, errors.Wrapf(err, "cannot list %s", gk)

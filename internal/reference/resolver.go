@@ -23,7 +23,7 @@ type Options struct {
 	Cluster *target.Cluster
 	// Cache reads Objects without a request.
 	Cache client.Reader
-	// Kinds are the kinds of Objects the cache holds.
+	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
 	Kinds []Kind
 	// Wake is called when something has changed for an owner. It must not block.
 	Wake func(watch.Owner)

@@ -23,6 +23,7 @@ func ClusterScopeConfig() Config {
 		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
 
 		Users: []User{{
+			GVK:       objectv1alpha2.ObjectGroupVersionKind,
 			New:       func() client.Object { return &objectv1alpha2.Object{} },
 			NewList:   func() client.ObjectList { return &objectv1alpha2.ObjectList{} },
 			Finalizer: managed.FinalizerName,
@@ -42,6 +43,7 @@ func NamespacedScopeConfigs() []Config {
 	shared.Config = mpcv1alpha1.ClusterProviderConfigGroupVersionKind
 	usage := func() client.Object { return &mpcv1alpha1.ProviderConfigUsage{} }
 	users := append(workloads(), User{
+		GVK:       mobjectv1alpha1.ObjectGroupVersionKind,
 		New:       func() client.Object { return &mobjectv1alpha1.Object{} },
 		NewList:   func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
 		Finalizer: managed.FinalizerName,

@@ -55,6 +55,8 @@ type Config struct {
 
 // A User is a kind of resources that refer to ProviderConfigs.
 type User struct {
+	// GVK of the kind.
+	GVK schema.GroupVersionKind
 	// New returns an empty resource of the kind, and NewList an empty list.
 	New     func() client.Object
 	NewList func() client.ObjectList

@@ -51,10 +51,12 @@ func (w Workload) Track(ctx context.Context, o Scheduled) error {
 // workloads returns the kinds that are scheduled to clusters.
 func workloads() []User {
 	return []User{{
+		GVK:       workloadv1alpha1.ApplicationGroupVersionKind,
 		New:       func() client.Object { return &workloadv1alpha1.KubernetesApplication{} },
 		NewList:   func() client.ObjectList { return &workloadv1alpha1.KubernetesApplicationList{} },
 		Finalizer: workloadv1alpha1.FinalizerApplication,
 	}, {
+		GVK:       workloadv1alpha1.ResourceGroupVersionKind,
 		New:       func() client.Object { return &workloadv1alpha1.KubernetesApplicationResource{} },
 		NewList:   func() client.ObjectList { return &workloadv1alpha1.KubernetesApplicationResourceList{} },
 		Finalizer: workloadv1alpha1.FinalizerResource,

@@ -54,6 +54,8 @@ func (c *Claims) include(mgr ctrl.Manager, kind client.Object, newList func() re
 		return errors.Wrap(err, "cannot index by name")
 	}
 	local := mgr.GetClient()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.listers = append(c.listers, func(ctx context.Context, name string) ([]resource.Managed, error) {
 		l := newList()
 		err := local.List(ctx, l, client.MatchingFields{indexName: name}, client.UnsafeDisableDeepCopy) // They are only read.
@@ -99,8 +101,11 @@ func (c *Claims) drop(o watch.Owner) {
 
 // namesakes returns the other Objects of an Object's name that may apply. They are shared and must not be changed.
 func (c *Claims) namesakes(ctx context.Context, o Object) ([]Object, error) {
+	c.mu.Lock()
+	listers := slices.Clone(c.listers)
+	c.mu.Unlock()
 	var found []Object
-	for _, list := range c.listers {
+	for _, list := range listers {
 		items, err := list(ctx, o.GetName())
 		if err != nil {
 			return nil, err

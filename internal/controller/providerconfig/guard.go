@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
@@ -26,10 +27,20 @@ type guard struct {
 	client client.Client
 	config scope.Config
 	next   reconcile.Reconciler
+
+	mu       sync.Mutex
+	followed []scope.User
+}
+
+// follow adds a kind of users to those that are counted. What is not served yet cannot be asked for, and refers to nothing.
+func (g *guard) follow(u scope.User) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.followed = append(g.followed, u)
 }
 
 // Reconcile reconciles a ProviderConfig unless it is deleted and still in use.
-func (g guard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+func (g *guard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pc := g.config.New()
 	if err := g.client.Get(ctx, req.NamespacedName, pc); err != nil {
 		return reconcile.Result{}, errors.Wrap(resource.IgnoreNotFound(err), "cannot get ProviderConfig")
@@ -44,9 +55,12 @@ func (g guard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 }
 
 // users counts the resources that refer to a ProviderConfig and carry our finalizer.
-func (g guard) users(ctx context.Context, key client.ObjectKey) (int64, error) {
+func (g *guard) users(ctx context.Context, key client.ObjectKey) (int64, error) {
+	g.mu.Lock()
+	followed := slices.Clone(g.followed)
+	g.mu.Unlock()
 	var n int64
-	for _, u := range g.config.Users {
+	for _, u := range followed {
 		list := u.NewList()
 		if err := g.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
@@ -66,7 +80,7 @@ func (g guard) users(ctx context.Context, key client.ObjectKey) (int64, error) {
 }
 
 // hold says on a ProviderConfig for how many users it stays.
-func (g guard) hold(ctx context.Context, pc resource.ProviderConfig, users int64, err error) error {
+func (g *guard) hold(ctx context.Context, pc resource.ProviderConfig, users int64, err error) error {
 	if err != nil {
 		return err
 	}

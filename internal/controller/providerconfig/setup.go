@@ -12,10 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -28,25 +31,36 @@ const (
 	gatherGone = 500 * time.Millisecond
 )
 
-// Setup adds the controller of one kind of ProviderConfig to a manager.
-func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) error {
+// A Controller is that of one kind of ProviderConfig.
+type Controller struct {
+	controller ctrlcontroller.Controller
+	cache      cache.Cache
+	guard      *guard
+}
+
+// Setup adds the controller of one kind of ProviderConfig to a manager. It knows of no users until it follows them.
+func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) (*Controller, error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	r := providerconfig.NewReconciler(countingManager{quiet.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))))
-	b := ctrl.NewControllerManagedBy(mgr).
+	g := &guard{client: mgr.GetClient(), config: c, next: reconcile.Func(
+		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+			return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
+		})}
+	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
 		For(c.New()).
-		Watches(c.NewUsage(), gathered(c))
-	for _, u := range c.Users {
-		b = b.Watches(u.New(), left(c))
-	}
-	err := b.Complete(guard{client: mgr.GetClient(), config: c, next: reconcile.Func(
-		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-			return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
-		})})
-	return errors.Wrapf(err, "cannot set up controller %s", name)
+		Watches(c.NewUsage(), gathered(c)).
+		Build(g)
+	return &Controller{controller: built, cache: mgr.GetCache(), guard: g}, errors.Wrapf(err, "cannot set up controller %s", name)
+}
+
+// Follow makes the controller heed users of a kind, which the control plane must serve.
+func (c *Controller) Follow(u scope.User) error {
+	c.guard.follow(u)
+	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), left(c.guard.config))), "cannot watch %s", u.GVK.Kind)
 }
 
 // gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.

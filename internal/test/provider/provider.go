@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -77,7 +78,7 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 
 func newManager(cfg *rest.Config) (ctrl.Manager, error) {
 	s := runtime.NewScheme()
-	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apis.AddToScheme)
+	kinds := runtime.NewSchemeBuilder(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apis.AddToScheme)
 	if err := kinds.AddToScheme(s); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}

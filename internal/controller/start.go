@@ -1,0 +1,172 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
+	"github.com/pkg/errors"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+const (
+	// lookInterval is how often a provider that may not watch CustomResourceDefinitions looks whether a missing kind is served.
+	lookInterval = 10 * time.Second
+	// establishedInterval is how often a kind is looked for whose CustomResourceDefinition says that it is established.
+	establishedInterval = 100 * time.Millisecond
+	// establishedPatience is how long after that it may take until it is found.
+	establishedPatience = time.Minute
+)
+
+// A part is controllers that can work as soon as the control plane serves some kinds.
+type part struct {
+	kinds []schema.GroupVersionKind
+	setup func() error
+}
+
+// A starter sets parts up, each once its kinds are served. With Crossplane's safe start a kind is not until somebody wants it.
+type starter struct {
+	manager ctrl.Manager
+	options controller.Options
+	failed  chan error // holds the first error that a part is set up with while the manager runs
+
+	mu sync.Mutex // one part is set up at a time
+}
+
+// start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for kinds if all are
+// served.
+func start(mgr ctrl.Manager, o controller.Options, parts []part) error {
+	s := &starter{manager: mgr, options: o, failed: make(chan error, 1)}
+	missing, err := s.setUp(parts)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	watchable, err := s.mayWatchDefinitions(context.Background())
+	if err != nil {
+		return err
+	}
+	if !watchable {
+		return errors.Wrap(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return s.poll(ctx, missing) })), "cannot wait for kinds")
+	}
+	return s.watch(missing)
+}
+
+// setUp sets up the parts whose kinds are served, and returns the others.
+func (s *starter) setUp(parts []part) (missing []part, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range parts {
+		served, err := s.served(p)
+		if err != nil {
+			return nil, err
+		}
+		if !served {
+			missing = append(missing, p)
+			continue
+		}
+		if err := p.setup(); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+// served says whether the control plane serves all kinds of a part.
+func (s *starter) served(p part) (bool, error) {
+	for _, k := range p.kinds {
+		_, err := s.manager.GetRESTMapper().RESTMapping(k.GroupKind(), k.Version)
+		if meta.IsNoMatchError(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, errors.Wrapf(err, "cannot find out whether %s is served", k)
+		}
+	}
+	return true, nil
+}
+
+// poll looks for missing kinds again and again, until there are none.
+func (s *starter) poll(ctx context.Context, missing []part) error {
+	err := wait.PollUntilContextCancel(ctx, lookInterval, false, func(context.Context) (bool, error) {
+		var err error
+		missing, err = s.setUp(missing)
+		return len(missing) == 0, err
+	})
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // The provider ends.
+	}
+	return err
+}
+
+// watch waits for the CustomResourceDefinitions of missing kinds.
+func (s *starter) watch(missing []part) error {
+	g := &gate.Gate[schema.GroupVersionKind]{}
+	o := s.options
+	o.Gate = g
+	if err := customresourcesgate.Setup(s.manager, o); err != nil {
+		return errors.Wrap(err, "cannot watch CustomResourceDefinitions")
+	}
+	for _, p := range missing {
+		g.Register(func() { s.establish(p) }, p.kinds...)
+	}
+	return errors.Wrap(s.manager.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		select {
+		case err := <-s.failed:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	})), "cannot wait for kinds")
+}
+
+// establish sets up a part whose CustomResourceDefinitions are established, as soon as its kinds are found. If it cannot, the provider
+// ends, as it would have done at its start.
+func (s *starter) establish(p part) {
+	missing := []part{p}
+	err := wait.PollUntilContextTimeout(context.Background(), establishedInterval, establishedPatience, true, func(context.Context) (bool, error) {
+		var err error
+		missing, err = s.setUp(missing)
+		return len(missing) == 0, err
+	})
+	if err == nil {
+		return
+	}
+	select {
+	case s.failed <- errors.Wrap(err, "cannot set up controllers of established kinds"):
+	default: // The provider ends already.
+	}
+}
+
+// mayWatchDefinitions says whether the provider may watch CustomResourceDefinitions, which Crossplane 2 allows it.
+func (s *starter) mayWatchDefinitions(ctx context.Context) (bool, error) {
+	c, err := authorizationclient.NewForConfigAndClient(s.manager.GetConfig(), s.manager.GetHTTPClient())
+	if err != nil {
+		return false, errors.Wrap(err, "cannot make client of authorization")
+	}
+	for _, verb := range []string{"get", "list", "watch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions", Verb: verb,
+			},
+		}}
+		review, err := c.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return false, errors.Wrap(err, "cannot find out whether CustomResourceDefinitions may be watched")
+		}
+		if !review.Status.Allowed {
+			return false, nil
+		}
+	}
+	return true, nil
+}
