@@ -1,0 +1,163 @@
+package controller_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+// soon is longer than the pause between two looks for missing kinds.
+const soon = 60 * time.Second
+
+// Each server is used by one test, as CustomResourceDefinitions are everybody's.
+var watched, asked kube.Server
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(kube.Run(m, &watched, &asked))
+}
+
+// TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is served: by whoever
+// may watch CustomResourceDefinitions, and by whoever may not.
+func TestKindsThatComeLater(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		server *kube.Server
+		rules  []rbacv1.PolicyRule
+	}{
+		"Watched": {
+			reason: "Crossplane 2 lets a provider that can start safely watch CustomResourceDefinitions.",
+			server: &watched,
+			rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
+			}},
+		},
+		"Asked": {
+			reason: "Others do not, and then the API server is asked for the kinds.",
+			server: &asked,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := tc.server.Client(t, apis.AddToScheme)
+			grant(t, c, "provider", append(tc.rules, granted...))
+			provider.Start(t, tc.server.User(t, "provider"))
+			ns := tc.server.Namespace(t)
+			credentials := &corev1.Secret{ObjectMeta: build.Meta(ns, "target"), Data: map[string][]byte{
+				"kubeconfig": kube.Kubeconfig(t, tc.server.User(t, "target", "system:masters")),
+			}}
+			create(t, c, credentials)
+
+			tc.server.InstallCRDs(t, definitions(t, "kubernetes.m.crossplane.io_", "collections")...)
+			works(t, c, build.Namespaced(), ns)
+			tc.server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "collections")...)
+			works(t, c, build.Cluster(), ns)
+			tc.server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "")...)
+			gathers(t, c, ns)
+		})
+	}
+}
+
+// granted is what Crossplane grants a provider: its kinds, though not to delete them, and some of the core.
+var granted = []rbacv1.PolicyRule{
+	{
+		APIGroups: []string{"kubernetes.crossplane.io", "kubernetes.m.crossplane.io"},
+		Resources: []string{"*"},
+		Verbs:     []string{"get", "list", "watch", "update", "patch", "create"},
+	},
+	{APIGroups: []string{"", "coordination.k8s.io"}, Resources: []string{"secrets", "configmaps", "events", "leases"}, Verbs: []string{"*"}},
+}
+
+// grant gives rights to a user.
+func grant(t *testing.T, c client.Client, user string, rules []rbacv1.PolicyRule) {
+	t.Helper()
+	create(t, c, &rbacv1.ClusterRole{ObjectMeta: build.Meta("", user), Rules: rules})
+	create(t, c, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: build.Meta("", user),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})
+}
+
+// definitions returns the files of CustomResourceDefinitions whose names begin with a group, but not those with a word in them.
+func definitions(t *testing.T, group, but string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "package", "crds", group+"*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("cannot find definitions of %s: %v", group, err)
+	}
+	var found []string
+	for _, f := range files {
+		if but == "" || !strings.Contains(f, but) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// works shows that an Object of a scope gets ready.
+func works(t *testing.T, c client.Client, s build.Scope, ns string) {
+	t.Helper()
+	create(t, c, s.Config(ns, "target", build.FromSecret(ns, "target")))
+	o := s.Object(ns, ns, "target", build.ConfigMap(ns, strings.ToLower(s.Name), "color", "blue"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+}
+
+// gathers shows that a collection has a member for a resource it selects.
+func gathers(t *testing.T, c client.Client, ns string) {
+	t.Helper()
+	create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "chosen", Labels: map[string]string{"chosen": "yes"}}})
+	oc := &collectionv1alpha1.ObservedObjectCollection{ObjectMeta: build.Meta("", "chosen")}
+	oc.Spec.ProviderConfigReference = &xpv2.Reference{Name: "target"}
+	oc.Spec.ObserveObjects.APIVersion, oc.Spec.ObserveObjects.Kind, oc.Spec.ObserveObjects.Namespace = "v1", "ConfigMap", ns
+	oc.Spec.ObserveObjects.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"chosen": "yes"}}
+	create(t, c, oc)
+	awaitReady(t, c, oc)
+	members := build.Cluster().NewList()
+	if err := c.List(t.Context(), members, client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": "chosen"}); err != nil {
+		t.Fatal(err)
+	}
+	if n := meta.LenList(members); n != 1 {
+		t.Errorf("members of the collection: want 1, got %d", n)
+	}
+}
+
+func create(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// awaitReady waits until a resource says that it is ready.
+func awaitReady(t *testing.T, c client.Client, o interface {
+	client.Object
+	GetCondition(t xpv2.ConditionType) xpv2.Condition
+},
+) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		ready, synced := o.GetCondition(xpv2.TypeReady), o.GetCondition(xpv2.TypeSynced)
+		return ready.Status == corev1.ConditionTrue, "ready: " + ready.Message + ", synced: " + synced.Message
+	})
+}
