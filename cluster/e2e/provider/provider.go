@@ -31,6 +31,16 @@ type Options struct {
 	Args []string
 	// Env are variables, name=value, beside those of this process.
 	Env []string
+	// Container runs the program as a container does, with no kubeconfig and no variables but Env. Only root may.
+	Container *Container
+}
+
+// A Container is what a program sees of its system.
+type Container struct {
+	// Root is the folder that holds all files of the program, which its path begins at.
+	Root string
+	// User is the id of the user and the group the program runs as.
+	User uint32
 }
 
 // A Process is a provider that has been started. It may have ended.
@@ -61,18 +71,30 @@ func Start(o Options) (*Process, error) {
 		"--webhook-port=" + strconv.Itoa(p.webhook.number),
 	}
 	env := append(without(os.Environ(), "KUBECONFIG"), o.Env...)
-	if o.KubeconfigByEnv {
+	switch {
+	case o.Container != nil:
+		env = o.Env
+	case o.KubeconfigByEnv:
 		env = append(env, "KUBECONFIG="+kubeconfig)
-	} else {
+	default:
 		args = append(args, "--kubeconfig="+kubeconfig)
 	}
 	p.cmd = exec.Command(o.Binary, append(args, o.Args...)...) //nolint:gosec,noctx // Callers choose the program, and end it.
 	p.cmd.Env, p.cmd.SysProcAttr = env, childAttributes()
+	if o.Container != nil {
+		o.Container.hold(p.cmd)
+	}
 	if err := p.start(); err != nil {
 		p.release()
 		return nil, err
 	}
 	return p, nil
+}
+
+// hold keeps a command in the container.
+func (c *Container) hold(cmd *exec.Cmd) {
+	cmd.Dir, cmd.SysProcAttr.Chroot = "/", c.Root
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.User, Gid: c.User}
 }
 
 // start runs the command from a thread that lives as long as the command: a child that is to die with its parent dies with the thread

@@ -1,0 +1,147 @@
+package local
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	crossplaneTimeout = 60 * time.Second
+	// crossplaneCA and crossplaneClient are the Secrets in which Crossplane keeps the certificates it makes.
+	crossplaneCA     = "crossplane-root-ca"
+	crossplaneClient = "crossplane-tls-client"
+)
+
+// CrossplaneNamespace is where Crossplane runs, and the packages it installs.
+const CrossplaneNamespace = "crossplane-system"
+
+// CrossplaneOptions say for which cluster to run Crossplane.
+type CrossplaneOptions struct {
+	// Dir holds all files, and is made if it is not there. Required.
+	Dir string
+	// Config is that of an administrator of the cluster, which must have a controller manager. Required.
+	Config *rest.Config
+}
+
+// A Crossplane is Crossplane 2 with its package manager and its manager of rights. What it installs it runs as Deployments: without Nodes
+// none gets ready. It has no webhooks, which protect what is in use from deletion. Packages activate no kind by themselves.
+type Crossplane struct {
+	daemon
+}
+
+// StartCrossplane returns when Crossplane is ready. Context ctx ends the start, not Crossplane; callers stop it.
+func StartCrossplane(ctx context.Context, o CrossplaneOptions) (*Crossplane, error) {
+	x := &Crossplane{}
+	if err := x.open(o.Dir, o.Config); err != nil {
+		return nil, errors.Wrap(err, "cannot prepare Crossplane")
+	}
+	if err := x.start(ctx, o.Config); err != nil {
+		// Why it did not start matters more than what else goes wrong.
+		_ = x.Stop()
+		return nil, errors.Wrap(err, "cannot start Crossplane")
+	}
+	return x, nil
+}
+
+func (x *Crossplane) start(ctx context.Context, cfg *rest.Config) error {
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return errors.Wrap(err, "cannot make client")
+	}
+	if err := x.initialise(ctx, c); err != nil {
+		return err
+	}
+	certs := filepath.Join(x.dir, "tls", "client")
+	if err := writeSecret(ctx, c, client.ObjectKey{Namespace: CrossplaneNamespace, Name: crossplaneClient}, certs); err != nil {
+		return err
+	}
+	metrics, err := x.reserve()
+	if err != nil {
+		return err
+	}
+	health, err := x.reserve()
+	if err != nil {
+		return err
+	}
+	env := append(x.env(),
+		"TLS_CLIENT_CERTS_DIR="+certs, "XPKG_CACHE_DIR="+filepath.Join(x.dir, "packages"),
+		"METRICS_PORT="+metrics.String(), "HEALTH_PROBE_PORT="+health.String())
+	var core *process
+	for _, args := range [][]string{{"rbac", "start"}, {"core", "start"}} {
+		if core, err = x.thread.spawnWith(env, x.dir, "crossplane", args...); err != nil {
+			return err
+		}
+		x.processes = append(x.processes, core)
+	}
+	ready, err := answers(&rest.Config{Host: "http://" + health.addr()}, "/readyz")
+	if err != nil {
+		return err
+	}
+	return core.await(ctx, crossplaneTimeout, ready)
+}
+
+func (x *Crossplane) env() []string {
+	return []string{
+		"KUBECONFIG=" + x.kubeconfig, "POD_NAMESPACE=" + CrossplaneNamespace, "ENABLE_WEBHOOKS=false",
+		"TLS_CA_SECRET_NAME=" + crossplaneCA, "TLS_CLIENT_SECRET_NAME=" + crossplaneClient,
+	}
+}
+
+// initialise makes what Crossplane needs of a cluster, and lets it make the rest: its CustomResourceDefinitions and certificates.
+func (x *Crossplane) initialise(ctx context.Context, c client.Client) error {
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CrossplaneNamespace}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneCA}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneClient}},
+	} {
+		if err := client.IgnoreAlreadyExists(c.Create(ctx, o)); err != nil {
+			return errors.Wrapf(err, "cannot create %s", o.GetName())
+		}
+	}
+	data, err := Data("crossplane", "crossplane-cluster")
+	if err != nil {
+		return err
+	}
+	env := append(x.env(), "CRDS_PATH="+filepath.Join(data, "crds"))
+	// The first time it may use a kind before the server has noticed that it is defined.
+	return poll(ctx, crossplaneTimeout, func(ctx context.Context) error {
+		p, err := x.thread.spawnWith(env, x.dir, "crossplane", "core", "init")
+		if err != nil {
+			return err
+		}
+		select {
+		case <-p.exited:
+		case <-ctx.Done():
+			return errors.Wrap(p.stop(), "cannot stop initialisation")
+		}
+		if !p.cmd.ProcessState.Success() {
+			return withTail(errors.Errorf("cannot initialise: %s", p.cmd.ProcessState), p.log)
+		}
+		return nil
+	})
+}
+
+// writeSecret writes the content of a Secret to a folder.
+func writeSecret(ctx context.Context, c client.Client, key client.ObjectKey, dir string) error {
+	s := &corev1.Secret{}
+	if err := c.Get(ctx, key, s); err != nil {
+		return errors.Wrapf(err, "cannot get Secret %s", key.Name)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return errors.Wrap(err, "cannot make folder of Secret")
+	}
+	for name, content := range s.Data {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			return errors.Wrapf(err, "cannot write Secret %s", key.Name)
+		}
+	}
+	return nil
+}
