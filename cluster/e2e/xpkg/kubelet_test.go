@@ -1,0 +1,255 @@
+package xpkg
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/pkg/errors"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+)
+
+const (
+	node = "kwok"
+	// look is the pause between two looks at pods.
+	look = 100 * time.Millisecond
+)
+
+// A kubelet runs the pods of packages: it starts the program of a pod that appears, and stops that of a pod that goes.
+type kubelet struct {
+	t      *testing.T
+	c      client.Client
+	server string // address of the API server, host:port
+
+	mu      sync.Mutex
+	running map[types.UID]*provider.Process
+	ended   map[types.UID]bool // by themselves
+}
+
+// startKubelet runs pods until the test ends.
+func startKubelet(t *testing.T, c client.Client) *kubelet {
+	t.Helper()
+	if err := c.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}); err != nil {
+		t.Fatal(err)
+	}
+	k := &kubelet{
+		t: t, c: c, server: strings.TrimPrefix(control.Config().Host, "https://"),
+		running: map[types.UID]*provider.Process{}, ended: map[types.UID]bool{},
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if err := k.sync(ctx); err != nil && ctx.Err() == nil {
+				t.Errorf("kubelet: %v", err)
+				return
+			}
+			time.Sleep(look)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		for _, p := range k.running {
+			p.Kill()
+			k.show(p)
+		}
+	})
+	return k
+}
+
+// show shows the log of a program whose test has failed.
+func (k *kubelet) show(p *provider.Process) {
+	if log := p.Log(); k.t.Failed() {
+		k.t.Logf("log of a provider ends with\n%s", log[max(0, len(log)-8<<10):])
+	}
+}
+
+// sync looks at all pods once.
+func (k *kubelet) sync(ctx context.Context) error {
+	pods := &corev1.PodList{}
+	if err := k.c.List(ctx, pods, client.InNamespace(local.CrossplaneNamespace)); err != nil {
+		return errors.Wrap(err, "cannot list pods")
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var alive []types.UID
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if p.GetDeletionTimestamp() != nil {
+			continue
+		}
+		alive = append(alive, p.GetUID())
+		if err := k.run(ctx, p); err != nil {
+			return err
+		}
+	}
+	for uid, process := range k.running {
+		if slices.Contains(alive, uid) {
+			continue
+		}
+		delete(k.running, uid)
+		if err := process.Stop(); err != nil {
+			k.show(process)
+			return err
+		}
+	}
+	return nil
+}
+
+// run gives a pod a node, and starts its program if it does not run.
+func (k *kubelet) run(ctx context.Context, p *corev1.Pod) error {
+	if p.Spec.NodeName == "" {
+		b := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+		return errors.Wrap(k.c.SubResource("binding").Create(ctx, p, b), "cannot bind pod")
+	}
+	if running := k.running[p.GetUID()]; running != nil {
+		select {
+		case <-running.Exited():
+			if !k.ended[p.GetUID()] {
+				k.ended[p.GetUID()] = true
+				k.t.Errorf("a provider has ended with %d", running.ExitCode())
+			}
+		default:
+		}
+		return nil
+	}
+	root, err := os.MkdirTemp("", "pod-")
+	if err != nil {
+		return errors.Wrap(err, "cannot make root of pod")
+	}
+	k.t.Cleanup(func() { _ = os.RemoveAll(root) })
+	if err := os.Chmod(root, 0o755); err != nil {
+		return errors.Wrap(err, "cannot open root of pod")
+	}
+	container := p.Spec.Containers[0]
+	entrypoint, err := unpack(container.Image, root)
+	if err != nil {
+		return err
+	}
+	if err := k.mount(ctx, p, root); err != nil {
+		return err
+	}
+	host, port, _ := strings.Cut(k.server, ":")
+	process, err := provider.Start(provider.Options{
+		Binary: entrypoint, Dir: k.t.TempDir(), Args: append(container.Args, "--debug"),
+		Env:       append(environment(p), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port),
+		Container: &provider.Container{Root: root, User: uint32(*container.SecurityContext.RunAsUser)},
+	})
+	if err != nil {
+		return err
+	}
+	k.running[p.GetUID()] = process
+	return nil
+}
+
+// processes returns how many programs run.
+func (k *kubelet) processes() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.running)
+}
+
+// unpack writes the files of an image to a folder, and returns its entrypoint.
+func unpack(image, dir string) (entrypoint string, err error) {
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		return "", errors.Wrapf(err, "cannot parse %q", image)
+	}
+	img, err := remote.Image(ref)
+	if err != nil {
+		return "", errors.Wrapf(err, "cannot pull %q", image)
+	}
+	cf, err := img.ConfigFile()
+	if err != nil {
+		return "", errors.Wrap(err, "cannot read configuration of image")
+	}
+	if len(cf.Config.Entrypoint) != 1 {
+		return "", errors.Errorf("want an image that needs no arguments, got entrypoint %v", cf.Config.Entrypoint)
+	}
+	return cf.Config.Entrypoint[0], extract(img, dir)
+}
+
+// mount writes the volumes of a pod.
+func (k *kubelet) mount(ctx context.Context, p *corev1.Pod, root string) error {
+	for _, m := range p.Spec.Containers[0].VolumeMounts {
+		i := slices.IndexFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
+		content, err := k.volume(ctx, p, &p.Spec.Volumes[i])
+		if err != nil {
+			return err
+		}
+		dir := filepath.Join(root, m.MountPath)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return errors.Wrap(err, "cannot make volume")
+		}
+		for name, b := range content {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+				return errors.Wrap(err, "cannot write volume")
+			}
+		}
+	}
+	return nil
+}
+
+// volume returns the files of a volume: of a Secret, or of the identity of a pod.
+func (k *kubelet) volume(ctx context.Context, p *corev1.Pod, v *corev1.Volume) (map[string][]byte, error) {
+	key := client.ObjectKey{Namespace: p.GetNamespace()}
+	if v.Secret != nil {
+		s := &corev1.Secret{}
+		key.Name = v.Secret.SecretName
+		err := k.c.Get(ctx, key, s)
+		return s.Data, errors.Wrap(err, "cannot get Secret of volume")
+	}
+	token := &authenticationv1.TokenRequest{}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.GetNamespace(), Name: p.Spec.ServiceAccountName}}
+	if err := k.c.SubResource("token").Create(ctx, account, token); err != nil {
+		return nil, errors.Wrap(err, "cannot make token")
+	}
+	return map[string][]byte{
+		"token": []byte(token.Status.Token), "namespace": []byte(p.GetNamespace()), "ca.crt": control.Config().CAData,
+	}, nil
+}
+
+// environment returns the variables of a container.
+func environment(p *corev1.Pod) []string {
+	var known []string // pairs of $(name) and value
+	var all []string
+	for _, e := range p.Spec.Containers[0].Env {
+		v := strings.NewReplacer(known...).Replace(e.Value)
+		if e.ValueFrom != nil {
+			v = field(p, e.ValueFrom.FieldRef.FieldPath)
+		}
+		known = append(known, "$("+e.Name+")", v)
+		all = append(all, e.Name+"="+v)
+	}
+	return all
+}
+
+// field returns what a variable says of its pod.
+func field(p *corev1.Pod, path string) string {
+	if path == "metadata.namespace" {
+		return p.GetNamespace()
+	}
+	label, err := strconv.Unquote(strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(path, "metadata.labels["), "]"), "'", `"`))
+	if err != nil {
+		panic(fmt.Sprintf("a field no package has used yet: %s", path))
+	}
+	return p.GetLabels()[label]
+}

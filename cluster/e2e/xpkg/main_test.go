@@ -1,0 +1,100 @@
+package xpkg
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/pkg/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+const soon = 90 * time.Second
+
+// Crossplane works on one cluster, and Objects keep their resources on the other.
+var (
+	control = kube.Server{ControllerManager: true}
+	target  kube.Server
+)
+
+// host is the address of the registry, as names of images begin with it.
+var host string
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
+	os.Exit(kube.Run(m, local.StartFunc(startRegistry), local.StartFunc(startControl), &target))
+}
+
+func startRegistry(context.Context) (stop func() error, err error) {
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	host = strings.TrimPrefix(s.URL, "http://")
+	return func() error { s.Close(); return nil }, nil
+}
+
+// startControl starts the control plane, with Crossplane and nodes that play pods.
+func startControl(ctx context.Context) (stop func() error, err error) {
+	stopServer, err := control.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "crossplane-")
+	if err != nil {
+		_ = stopServer()
+		return nil, errors.Wrap(err, "cannot make folder of Crossplane")
+	}
+	cfg := control.Config()
+	stopRest, err := local.StartAll(ctx,
+		local.StartFunc(func(ctx context.Context) (func() error, error) {
+			n, err := local.StartNodes(ctx, local.NodesOptions{Dir: filepath.Join(dir, "nodes"), Config: cfg})
+			if err != nil {
+				return nil, err
+			}
+			return n.Stop, nil
+		}),
+		local.StartFunc(func(ctx context.Context) (func() error, error) {
+			x, err := local.StartCrossplane(ctx, local.CrossplaneOptions{Dir: filepath.Join(dir, "crossplane"), Config: cfg})
+			if err != nil {
+				return nil, err
+			}
+			return x.Stop, nil
+		}))
+	if err != nil {
+		_ = stopServer()
+		return nil, err
+	}
+	return func() error {
+		for _, stop := range []func() error{stopRest, stopServer, func() error { return os.RemoveAll(dir) }} {
+			if err := stop(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// push builds the package in a version, pushes it, and returns its name in the registry.
+func push(t *testing.T, version string) string {
+	t.Helper()
+	organisation := host + "/crossplane-contrib"
+	make := exec.Command("make", "--no-print-directory", "xpkg.push", "ARCHES="+runtime.GOARCH,
+		"REGISTRY="+organisation, "VERSION="+version, "XPKG="+t.TempDir())
+	make.Dir = filepath.Join("..", "..", "..")
+	if out, err := make.CombinedOutput(); err != nil {
+		t.Fatalf("cannot push package: %v\n%s", err, out)
+	}
+	return organisation + "/provider-kcp:" + version
+}

@@ -1,0 +1,244 @@
+package xpkg
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// A stage is the installation that the tests of this package go through in turn.
+type stage struct {
+	c, tc   client.Client // of the control plane and of the target
+	kubelet *kubelet
+	ns      string // on both, for all tests
+}
+
+// TestPackage goes through the life of an installation, in order.
+func TestPackage(t *testing.T) {
+	s := &stage{c: control.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t)}
+	create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", s.ns)})
+	s.kubelet = startKubelet(t, s.c)
+	for _, step := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"Installs", s.installs},
+		{"StartsWhenAKindIsActive", s.starts},
+		{"WorksWithWhatCrossplaneGrants", s.works},
+		{"NeedsRightsForLocalObjects", s.local},
+		{"NeedsRightsForReferences", s.references},
+		{"NeedsRightsForCollections", s.collections},
+		{"TakesOnAKindThatIsActivatedLater", s.activates},
+		{"LosesNothingInAnUpgrade", s.upgrade},
+	} {
+		if !t.Run(step.name, step.test) {
+			return // What follows rests on it.
+		}
+	}
+}
+
+// installs shows that Crossplane accepts the package, and does not run it before one of its kinds is active.
+func (s *stage) installs(t *testing.T) {
+	s.apply(t, "install/provider.yaml", setPackage(push(t, "v0.1.0")))
+	s.awaitProvider(t, "Installed", "Healthy")
+	mrds := &unstructured.UnstructuredList{}
+	mrds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinitionList"})
+	if err := s.c.List(t.Context(), mrds); err != nil {
+		t.Fatal(err)
+	}
+	if len(mrds.Items) == 0 {
+		t.Error("the package defines no managed resources")
+	}
+	for _, m := range mrds.Items {
+		if state, _, _ := unstructured.NestedString(m.Object, "spec", "state"); state != "Inactive" {
+			t.Errorf("%s: want it inactive until somebody activates it, got %q", m.GetName(), state)
+		}
+	}
+}
+
+// starts shows that the provider is run as soon as a kind of it is active.
+func (s *stage) starts(t *testing.T) {
+	s.apply(t, "install/activation.yaml")
+	s.awaitKind(t, "objects.kubernetes.m.crossplane.io")
+	kube.Eventually(t, soon, "the provider to run", func() (bool, string) {
+		d := &appsv1.DeploymentList{}
+		err := s.c.List(t.Context(), d, client.InNamespace("crossplane-system"))
+		return s.kubelet.processes() == 1, "deployments: " + describe(d.Items, err)
+	})
+	s.awaitProvider(t, "Healthy")
+}
+
+// works shows that an Object for another cluster needs no more rights than those Crossplane grants.
+func (s *stage) works(t *testing.T) {
+	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "target"), Data: map[string][]byte{
+		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
+	}})
+	scope := build.Namespaced()
+	create(t, s.c, scope.Config(s.ns, "target", build.FromSecret(s.ns, "target")))
+	o := scope.Object(s.ns, "settings", "target", build.ConfigMap(s.ns, "settings", "color", "blue"))
+	build.WriteConnectionSecret(o, types.NamespacedName{Name: "details"})
+	o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{build.ConnectionDetail(corev1.ObjectReference{
+		Kind: "ConfigMap", Namespace: s.ns, Name: "settings", FieldPath: "data.color",
+	}, "color")}
+	create(t, s.c, o)
+	s.awaitReady(t, o)
+	s.awaitData(t, "settings", "blue")
+	kube.Eventually(t, soon, "the connection secret", func() (bool, string) {
+		secret := &corev1.Secret{}
+		err := s.c.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "details"}, secret)
+		return string(secret.Data["color"]) == "blue", "read: " + message(err)
+	})
+	s.remove(t, o)
+}
+
+// local shows that an Object for the control plane itself says which right it needs, and has all it needs by the example.
+func (s *stage) local(t *testing.T) {
+	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity}}
+	create(t, s.c, clusterConfig("local", spec))
+	o := throughClusterConfig(build.Namespaced().Object(s.ns, "sleeper", "local", deployment(s.ns, "sleeper")))
+	create(t, s.c, o)
+	s.awaitMessage(t, o, `cannot patch resource "deployments" in API group "apps"`)
+	s.apply(t, "rbac/local-objects.yaml")
+	s.awaitReady(t, o)
+	d := &appsv1.Deployment{ObjectMeta: build.Meta(s.ns, "sleeper")}
+	if err := s.c.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":false}}`))); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the change of somebody else to be reverted", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(d), d)
+		return d.Spec.Paused, "read: " + message(err)
+	})
+	s.remove(t, o)
+	s.awaitGone(t, d)
+}
+
+// references shows what references to other kinds need.
+func (s *stage) references(t *testing.T) {
+	service := &corev1.Service{ObjectMeta: build.Meta(s.ns, "front"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	create(t, s.c, service)
+	o := build.Namespaced().Object(s.ns, "front", "target", build.ConfigMap(s.ns, "front"))
+	o.Desired().References = []commonv1.Reference{{
+		PatchesFrom: &commonv1.PatchesFrom{
+			APIVersion: "v1", Kind: "Service", Namespace: s.ns, Name: "front", FieldPath: "spec.clusterIP",
+		},
+		ToFieldPath: new("data.color"),
+	}}
+	create(t, s.c, o)
+	s.awaitMessage(t, o, `cannot get resource "services"`)
+	s.apply(t, "rbac/references.yaml")
+	s.awaitReady(t, o)
+	s.awaitData(t, "front", service.Spec.ClusterIP)
+	s.remove(t, o)
+	if err := s.c.Delete(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitGone(t, service)
+}
+
+// collections shows what a collection needs when a resource is gone.
+func (s *stage) collections(t *testing.T) {
+	chosen := &corev1.ConfigMap{ObjectMeta: build.Meta(s.ns, "chosen")}
+	chosen.SetLabels(map[string]string{"chosen": "yes"})
+	create(t, s.tc, chosen)
+	oc := &mcollectionv1alpha1.ObservedObjectCollection{ObjectMeta: build.Meta(s.ns, "chosen")}
+	oc.Spec.ProviderConfigReference = &xpv2.ProviderConfigReference{Kind: "ProviderConfig", Name: "target"}
+	oc.Spec.ObserveObjects.APIVersion, oc.Spec.ObserveObjects.Kind, oc.Spec.ObserveObjects.Namespace = "v1", "ConfigMap", s.ns
+	oc.Spec.ObserveObjects.Selector.MatchLabels = chosen.GetLabels()
+	create(t, s.c, oc)
+	s.awaitMembers(t, oc, 1)
+	s.awaitReady(t, oc)
+	if err := s.tc.Delete(t.Context(), chosen); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitMessage(t, oc, `cannot delete resource "objects" in API group "kubernetes.m.crossplane.io"`)
+	s.apply(t, "rbac/collections.yaml")
+	s.awaitMembers(t, oc, 0)
+	s.awaitReady(t, oc)
+	if err := s.c.Delete(t.Context(), oc); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// activates shows that a running provider looks after a kind that is activated while it runs.
+func (s *stage) activates(t *testing.T) {
+	policy := &unstructured.Unstructured{}
+	policy.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceActivationPolicy"})
+	policy.SetName("all")
+	if err := unstructured.SetNestedStringSlice(policy.Object, []string{"*.kubernetes.crossplane.io"}, "spec", "activate"); err != nil {
+		t.Fatal(err)
+	}
+	create(t, s.c, policy)
+	s.awaitKind(t, "objects.kubernetes.crossplane.io")
+	scope := build.Cluster()
+	create(t, s.c, scope.Config("", "target", build.FromSecret(s.ns, "target")))
+	o := scope.Object("", "late", "target", build.ConfigMap(s.ns, "late", "color", "green"))
+	create(t, s.c, o)
+	s.awaitReady(t, o)
+	s.awaitData(t, "late", "green")
+	s.remove(t, o)
+	if n := s.kubelet.processes(); n != 1 {
+		t.Errorf("want one provider all the time, got %d", n)
+	}
+}
+
+// apply applies a file of examples, after changes.
+func (s *stage) apply(t *testing.T, file string, change ...func(*unstructured.Unstructured)) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "..", "examples", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(b), len(b)+1); ; {
+		u := &unstructured.Unstructured{}
+		err := d.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range change {
+			f(u)
+		}
+		create(t, s.c, u)
+	}
+}
+
+// setPackage sets the package of a Provider.
+func setPackage(image string) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		if u.GetKind() != "Provider" {
+			return
+		}
+		if err := unstructured.SetNestedField(u.Object, image, "spec", "package"); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func describe(ds []appsv1.Deployment, err error) string {
+	parts := []string{message(err)}
+	for _, d := range ds {
+		parts = append(parts, d.GetName()+" "+d.Status.String())
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,203 @@
+package xpkg
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// standing is how many Objects are there before the upgrade, and stay.
+	standing = 100
+	// kept of each few that come during the upgrade stay; the others are deleted again.
+	keptOf = 3
+)
+
+// A load creates, changes and deletes Objects until it is told to stop.
+type load struct {
+	*stage
+
+	made    int
+	gone    []string // names of Objects that were deleted
+	colors  map[string]string
+	err     error
+	stopped chan struct{}
+	done    chan struct{}
+}
+
+// upgrade shows that Objects which are created, changed and deleted while one revision of the package takes over from another end as if
+// nothing had happened, and that what was there is not touched.
+func (s *stage) upgrade(t *testing.T) {
+	for i := range standing {
+		create(t, s.c, s.object("standing-"+strconv.Itoa(i), "blue"))
+	}
+	s.awaitColors(t, standing, func(string) string { return "blue" })
+	before := s.identities(t)
+	revision := s.revision(t)
+	next := push(t, "v0.1.1")
+
+	l := &load{stage: s, colors: map[string]string{}, stopped: make(chan struct{}), done: make(chan struct{})}
+	var stop sync.Once
+	end := func() { stop.Do(func() { close(l.stopped) }); <-l.done }
+	t.Cleanup(end)
+	go l.run(context.WithoutCancel(t.Context()))
+
+	patch := fmt.Sprintf(`{"spec":{"package":%q}}`, next)
+	if err := s.c.Patch(t.Context(), s.provider(t), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the pod of the new revision, alone", func() (bool, string) {
+		pods := &corev1.PodList{}
+		err := s.c.List(t.Context(), pods, client.InNamespace("crossplane-system"))
+		now := s.revision(t)
+		alone := len(pods.Items) == 1 && pods.Items[0].GetLabels()["pkg.crossplane.io/revision"] == now
+		return now != revision && alone && s.kubelet.processes() == 1, fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), message(err))
+	})
+	s.awaitProvider(t, "Installed", "Healthy")
+	l.awaitMore(t) // The new one works.
+	end()
+	if l.err != nil {
+		t.Fatal(l.err)
+	}
+	t.Logf("%d Objects came during the upgrade, %d of them went", l.made, len(l.gone))
+	s.awaitColors(t, standing+len(l.colors), func(name string) string {
+		if c, ok := l.colors[name]; ok {
+			return c
+		}
+		return "blue"
+	})
+	for _, name := range l.gone {
+		s.awaitGone(t, &mobjectv1alpha1.Object{ObjectMeta: build.Meta(s.ns, name)})
+		cm := &corev1.ConfigMap{}
+		if err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: name}, cm); err == nil {
+			t.Errorf("%s: it is still there though its Object is gone", name)
+		}
+	}
+	after := s.identities(t)
+	for name, uid := range before {
+		if after[name] != uid {
+			t.Errorf("%s: it is another one than before", name)
+		}
+	}
+}
+
+// run makes load until it is stopped.
+func (l *load) run(ctx context.Context) {
+	defer close(l.done)
+	for i := 0; ; i++ {
+		select {
+		case <-l.stopped:
+			return
+		default:
+		}
+		name := "came-" + strconv.Itoa(i)
+		if l.err = l.once(ctx, name, i); l.err != nil {
+			return
+		}
+		l.kubelet.mu.Lock()
+		l.made++
+		l.kubelet.mu.Unlock()
+	}
+}
+
+// once creates an Object, changes it, and deletes it unless it is to stay.
+func (l *load) once(ctx context.Context, name string, i int) error {
+	o := l.object(name, "blue")
+	if err := l.c.Create(ctx, o); err != nil {
+		return errors.Wrap(err, "cannot create Object")
+	}
+	patch := `{"spec":{"forProvider":{"manifest":{"data":{"color":"red"}}}}}`
+	if err := l.c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return errors.Wrap(err, "cannot change Object")
+	}
+	if i%keptOf == 0 {
+		l.colors[name] = "red"
+		return nil
+	}
+	l.gone = append(l.gone, name)
+	return errors.Wrap(client.IgnoreNotFound(l.c.Delete(ctx, o)), "cannot delete Object")
+}
+
+// awaitMore waits until more Objects have come than at first.
+func (l *load) awaitMore(t *testing.T) {
+	t.Helper()
+	count := func() int {
+		l.kubelet.mu.Lock()
+		defer l.kubelet.mu.Unlock()
+		return l.made
+	}
+	first := count()
+	kube.Eventually(t, soon, "more Objects", func() (bool, string) {
+		n := count()
+		return n > first+keptOf*keptOf, "Objects: " + strconv.Itoa(n)
+	})
+}
+
+// object returns an Object for a ConfigMap of its name with a color.
+func (s *stage) object(name, color string) build.Object {
+	return build.Namespaced().Object(s.ns, name, "target", build.ConfigMap(s.ns, name, "color", color))
+}
+
+// revision returns the name of the current revision of the package.
+func (s *stage) revision(t *testing.T) string {
+	t.Helper()
+	r, _, err := unstructured.NestedString(s.provider(t).Object, "status", "currentRevision")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// awaitColors waits until there is a number of Objects, all are ready, and each has a ConfigMap with its color.
+func (s *stage) awaitColors(t *testing.T, want int, color func(name string) string) {
+	t.Helper()
+	kube.Eventually(t, 2*soon, strconv.Itoa(want)+" Objects to be ready", func() (bool, string) {
+		objects := &mobjectv1alpha1.ObjectList{}
+		if err := s.c.List(t.Context(), objects, client.InNamespace(s.ns)); err != nil {
+			return false, err.Error()
+		}
+		cms := &corev1.ConfigMapList{}
+		if err := s.tc.List(t.Context(), cms, client.InNamespace(s.ns)); err != nil {
+			return false, err.Error()
+		}
+		colors := map[string]string{}
+		for _, cm := range cms.Items {
+			colors[cm.GetName()] = cm.Data["color"]
+		}
+		ready := 0
+		for i := range objects.Items {
+			o := &objects.Items[i]
+			if o.GetCondition("Ready").Status == corev1.ConditionTrue && o.GetCondition("Synced").Status == corev1.ConditionTrue &&
+				colors[o.GetName()] == color(o.GetName()) {
+				ready++
+			}
+		}
+		return ready == want && len(objects.Items) == want, fmt.Sprintf("%d of %d as they should be", ready, len(objects.Items))
+	})
+}
+
+// identities returns the UIDs of the ConfigMaps on the target, by name.
+func (s *stage) identities(t *testing.T) map[string]types.UID {
+	t.Helper()
+	cms := &corev1.ConfigMapList{}
+	if err := s.tc.List(t.Context(), cms, client.InNamespace(s.ns)); err != nil {
+		t.Fatal(err)
+	}
+	uids := map[string]types.UID{}
+	for _, cm := range cms.Items {
+		uids[cm.GetName()] = cm.GetUID()
+	}
+	return uids
+}
