@@ -20,6 +20,9 @@ const (
 	crossplaneClient = "crossplane-tls-client"
 )
 
+// crossplaneAccount is the ServiceAccount of Crossplane, whose pull secrets its packages share.
+const crossplaneAccount = "crossplane"
+
 // CrossplaneNamespace is where Crossplane runs, and the packages it installs.
 const CrossplaneNamespace = "crossplane-system"
 
@@ -63,6 +66,10 @@ func (x *Crossplane) start(ctx context.Context, cfg *rest.Config) error {
 	if err := writeSecret(ctx, c, client.ObjectKey{Namespace: CrossplaneNamespace, Name: crossplaneClient}, certs); err != nil {
 		return err
 	}
+	packages := filepath.Join(x.dir, "packages")
+	if err := os.MkdirAll(packages, 0o700); err != nil {
+		return errors.Wrap(err, "cannot make folder of packages")
+	}
 	metrics, err := x.reserve()
 	if err != nil {
 		return err
@@ -72,7 +79,7 @@ func (x *Crossplane) start(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	env := append(x.env(),
-		"TLS_CLIENT_CERTS_DIR="+certs, "XPKG_CACHE_DIR="+filepath.Join(x.dir, "packages"),
+		"TLS_CLIENT_CERTS_DIR="+certs, "XPKG_CACHE_DIR="+packages,
 		"METRICS_PORT="+metrics.String(), "HEALTH_PROBE_PORT="+health.String())
 	var core *process
 	for _, args := range [][]string{{"rbac", "start"}, {"core", "start"}} {
@@ -99,6 +106,7 @@ func (x *Crossplane) env() []string {
 func (x *Crossplane) initialise(ctx context.Context, c client.Client) error {
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CrossplaneNamespace}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneAccount}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneCA}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneClient}},
 	} {

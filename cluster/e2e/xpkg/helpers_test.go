@@ -61,8 +61,15 @@ func (s *stage) awaitProvider(t *testing.T, want ...xpv2.ConditionType) {
 				}
 			}
 		}
-		status, _, _ := unstructured.NestedMap(u.Object, "status")
-		return held == len(want), "status: " + text(status)
+		revisions := &unstructured.UnstructuredList{}
+		revisions.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: "ProviderRevisionList"})
+		_ = s.c.List(t.Context(), revisions) // It only explains.
+		said := text(conditions)
+		for _, r := range revisions.Items {
+			conditions, _, _ := unstructured.NestedSlice(r.Object, "status", "conditions")
+			said += "\nrevision " + r.GetName() + ": " + text(conditions)
+		}
+		return held == len(want), said
 	})
 }
 

@@ -23,7 +23,7 @@ import (
 )
 
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 90 * time.Second
+const soon = 40 * time.Second
 
 // Crossplane works on one cluster, and Objects keep their resources on the other.
 var (
