@@ -36,6 +36,7 @@ type kubelet struct {
 	t      *testing.T
 	c      client.Client
 	server string // address of the API server, host:port
+	logs   string // folder, with one for each pod
 
 	mu      sync.Mutex
 	running map[types.UID]*provider.Process
@@ -49,7 +50,7 @@ func startKubelet(t *testing.T, c client.Client) *kubelet {
 		t.Fatal(err)
 	}
 	k := &kubelet{
-		t: t, c: c, server: strings.TrimPrefix(control.Config().Host, "https://"),
+		t: t, c: c, logs: t.TempDir(), server: strings.TrimPrefix(control.Config().Host, "https://"),
 		running: map[types.UID]*provider.Process{}, ended: map[types.UID]bool{},
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -149,7 +150,7 @@ func (k *kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	}
 	host, port, _ := strings.Cut(k.server, ":")
 	process, err := provider.Start(provider.Options{
-		Binary: entrypoint, Dir: k.t.TempDir(), Args: append(container.Args, "--debug"),
+		Binary: entrypoint, Dir: filepath.Join(k.logs, string(p.GetUID())), Args: append(container.Args, "--debug"),
 		Env:       append(environment(p), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port),
 		Container: &provider.Container{Root: root, User: uint32(*container.SecurityContext.RunAsUser)},
 	})

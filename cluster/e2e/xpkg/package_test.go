@@ -116,7 +116,7 @@ func (s *stage) local(t *testing.T) {
 	create(t, s.c, clusterConfig("local", spec))
 	o := throughClusterConfig(build.Namespaced().Object(s.ns, "sleeper", "local", deployment(s.ns, "sleeper")))
 	create(t, s.c, o)
-	s.awaitMessage(t, o, `cannot patch resource "deployments" in API group "apps"`)
+	s.awaitMessage(t, o, `cannot get resource "deployments" in API group "apps"`)
 	s.apply(t, "rbac/local-objects.yaml")
 	s.awaitReady(t, o)
 	d := &appsv1.Deployment{ObjectMeta: build.Meta(s.ns, "sleeper")}
