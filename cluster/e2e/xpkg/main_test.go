@@ -22,8 +22,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 40 * time.Second
+// soon is how long anything may take that must happen at once; a busy machine is slower than the software. It is less than the lease of a
+// leader, a minute.
+const soon = 45 * time.Second
 
 // Crossplane works on one cluster, and Objects keep their resources on the other.
 var (
