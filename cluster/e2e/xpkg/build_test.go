@@ -1,0 +1,160 @@
+package xpkg
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+)
+
+// top is the folder of the sources.
+var top = filepath.Join("..", "..", "..")
+
+// TestSameSourcesSamePackage shows that the package does not tell where it was built, or when.
+func TestSameSourcesSamePackage(t *testing.T) {
+	copied := t.TempDir()
+	if out, err := exec.Command("sh", "-c",
+		`cd "$1" && git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$2"`, "sh", top, copied).
+		CombinedOutput(); err != nil {
+		t.Fatalf("cannot copy sources: %v\n%s", err, out)
+	}
+	here, there := buildIn(t, top), buildIn(t, copied)
+	if !bytes.Equal(here, there) {
+		t.Error("the packages differ")
+	}
+}
+
+// buildIn builds the package in a folder of sources, and returns it.
+func buildIn(t *testing.T, dir string) []byte {
+	t.Helper()
+	out := t.TempDir()
+	make := exec.Command("make", "--no-print-directory", "xpkg."+runtime.GOARCH, "VERSION=v1.2.3", "XPKG="+out)
+	make.Dir = dir
+	if out, err := make.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build package: %v\n%s", err, out)
+	}
+	b, err := os.ReadFile(filepath.Join(out, "provider-kcp-"+runtime.GOARCH+".xpkg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestLayers shows what is in the package beside the program. The linter of Crossplane has seen it, or there would be none.
+func TestLayers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "package")
+	if err := os.WriteFile(path, buildIn(t, top), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	img, err := tarball.ImageFromPath(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	r := mutate.Extract(img)
+	defer r.Close()
+	for archive := tar.NewReader(r); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name] = string(b)
+	}
+	crds, err := filepath.Glob(filepath.Join(top, "package", "crds", "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(files["package.yaml"], "\nkind: CustomResourceDefinition\n"); n != len(crds) {
+		t.Errorf("kinds in the package: want %d, got %d", len(crds), n)
+	}
+	for _, part := range []string{"- safe-start", "meta.crossplane.io/maintainer:", "meta.crossplane.io/source:", "meta.crossplane.io/license:"} {
+		if !strings.Contains(files["package.yaml"], part) {
+			t.Errorf("the package does not say %q", part)
+		}
+	}
+	if !strings.Contains(files[".up/examples.yaml"], "kind: Object\n") {
+		t.Error("there is no example of an Object in the package")
+	}
+}
+
+var verdict = regexp.MustCompile(`Total (\d+) resources: (\d+) missing schemas, (\d+) success cases, (\d+) failure cases`)
+
+// TestExamplesAreValid shows that Crossplane's own validation accepts each example.
+func TestExamplesAreValid(t *testing.T) {
+	crank, err := local.Binary("crank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(crank, "beta", "validate", filepath.Join(top, "package", "crds"), filepath.Join(top, "examples"),
+		"--crossplane-image="+pushKinds(t), "--cache-dir="+t.TempDir()).CombinedOutput()
+	if err != nil {
+		t.Fatalf("cannot validate: %v\n%s", err, out)
+	}
+	m := verdict.FindSubmatch(out)
+	if m == nil || string(m[4]) != "0" || string(m[3]) == "0" {
+		t.Errorf("want some resources, and all of them valid:\n%s", out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, "could not find CRD/XRD") && strings.Contains(line, "crossplane.io") {
+			t.Error(line)
+		}
+	}
+}
+
+// pushKinds pushes an image with the CustomResourceDefinitions of Crossplane, as its own image has them, and returns its name.
+func pushKinds(t *testing.T) string {
+	t.Helper()
+	dir, err := local.Data("crossplane", "crossplane-cluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.AddFS(os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err = mutate.Config(img, v1.Config{Labels: map[string]string{"with": "kinds"}}); err != nil {
+		t.Fatal(err)
+	}
+	ref, err := name.ParseReference(host + "/crossplane/crossplane:v2.4.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+	return ref.Name()
+}
