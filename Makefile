@@ -5,8 +5,7 @@ SHELL := /usr/bin/env bash -o pipefail
 TOOLS   := $(CURDIR)/.tools/bin
 OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
-OLM     := $(MODULE)/cluster/e2e/olm
-PRESS   := $(MODULE)/cluster/e2e/wordpress
+E2E     := $(addprefix $(MODULE)/cluster/e2e/,olm wordpress xpkg)
 XPKG    := $(OUTPUT)/xpkg
 ARCHES  := amd64 arm64
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
@@ -37,13 +36,13 @@ GOTEST   := go test -count=1 -vet=off -parallel=8 -timeout=40m
 .PHONY: test
 test: tools build ## Run all tests but those of e2e, on real servers.
 	@failed=0; set -x; \
-	$(GOTEST) -p=2 $$(go list ./... | grep -vx $(MEASURED:%=-e %) -e '$(OLM)' -e '$(PRESS)') || failed=1; \
+	$(GOTEST) -p=2 $$(go list ./... | grep -vx $(MEASURED:%=-e %) $(E2E:%=-e %)) || failed=1; \
 	$(GOTEST) -p=1 $(MEASURED) || failed=1; \
 	exit $$failed
 
 .PHONY: e2e
-e2e: tools.olm build ## Run the tests with nodes, which KWOK plays: real operators that OLM installs, and an application on two clusters.
-	go test -count=1 -p=1 -timeout=30m $(OLM) $(PRESS)
+e2e: tools.e2e build xpkg ## Run the tests with nodes, which KWOK plays: a real OLM, a real Crossplane, and an application on two clusters.
+	go test -count=1 -p=1 -timeout=30m $(E2E)
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.
@@ -89,9 +88,9 @@ bench: tools build ## Measure the provider against a plain client-go loop.
 tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and provider-kubernetes, once.
 	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes
 
-.PHONY: tools.olm
-tools.olm:
-	@hack/tools/build.sh etcd kubernetes kwok olm
+.PHONY: tools.e2e
+tools.e2e:
+	@hack/tools/build.sh etcd kubernetes kwok olm crossplane crossplane-cli
 .PHONY: tools.xpkg
 tools.xpkg:
 	@hack/tools/build.sh crossplane-cli

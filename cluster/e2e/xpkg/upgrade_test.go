@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
@@ -129,7 +130,20 @@ func (l *load) once(ctx context.Context, name string, i int) error {
 		return nil
 	}
 	l.gone = append(l.gone, name)
-	return errors.Wrap(client.IgnoreNotFound(l.c.Delete(ctx, o)), "cannot delete Object")
+	return l.remove(ctx, o)
+}
+
+// remove deletes an Object as it is. A server that deletes one without a finalizer forgets a finalizer that is added meanwhile, unless it is told
+// which version to delete.
+func (l *load) remove(ctx context.Context, o build.Object) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := l.c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		version := o.GetResourceVersion()
+		return l.c.Delete(ctx, o, client.Preconditions{ResourceVersion: &version})
+	})
+	return errors.Wrap(err, "cannot delete Object")
 }
 
 // object returns an Object for a ConfigMap of its name with a color.
