@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/pkg/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
@@ -43,9 +44,9 @@ func TestSameSourcesSamePackage(t *testing.T) {
 func buildIn(t *testing.T, dir string) []byte {
 	t.Helper()
 	out := t.TempDir()
-	make := exec.Command("make", "--no-print-directory", "xpkg."+runtime.GOARCH, "VERSION=v1.2.3", "XPKG="+out)
-	make.Dir = dir
-	if out, err := make.CombinedOutput(); err != nil {
+	build := exec.Command("make", "--no-print-directory", "xpkg."+runtime.GOARCH, "VERSION=v1.2.3", "XPKG="+out)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build package: %v\n%s", err, out)
 	}
 	b, err := os.ReadFile(filepath.Join(out, "provider-kcp-"+runtime.GOARCH+".xpkg"))
@@ -70,7 +71,7 @@ func TestLayers(t *testing.T) {
 	defer r.Close()
 	for archive := tar.NewReader(r); ; {
 		h, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -64,12 +64,12 @@ func (s *stage) awaitProvider(t *testing.T, want ...xpv2.ConditionType) {
 		revisions := &unstructured.UnstructuredList{}
 		revisions.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: "ProviderRevisionList"})
 		_ = s.c.List(t.Context(), revisions) // It only explains.
-		said := text(conditions)
+		said := []string{text(conditions)}
 		for _, r := range revisions.Items {
 			conditions, _, _ := unstructured.NestedSlice(r.Object, "status", "conditions")
-			said += "\nrevision " + r.GetName() + ": " + text(conditions)
+			said = append(said, "revision "+r.GetName()+": "+text(conditions))
 		}
-		return held == len(want), said
+		return held == len(want), strings.Join(said, "\n")
 	})
 }
 

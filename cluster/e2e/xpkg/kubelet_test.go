@@ -2,7 +2,6 @@ package xpkg
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -250,7 +249,7 @@ func field(p *corev1.Pod, path string) string {
 	}
 	label, err := strconv.Unquote(strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(path, "metadata.labels["), "]"), "'", `"`))
 	if err != nil {
-		panic(fmt.Sprintf("a field no package has used yet: %s", path))
+		panic("a field no package has used yet: " + path)
 	}
 	return p.GetLabels()[label]
 }

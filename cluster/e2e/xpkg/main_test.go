@@ -91,10 +91,10 @@ func startControl(ctx context.Context) (stop func() error, err error) {
 func push(t *testing.T, version string) string {
 	t.Helper()
 	organisation := host + "/crossplane-contrib"
-	make := exec.Command("make", "--no-print-directory", "xpkg.push", "ARCHES="+runtime.GOARCH,
+	release := exec.Command("make", "--no-print-directory", "xpkg.push", "ARCHES="+runtime.GOARCH,
 		"REGISTRY="+organisation, "VERSION="+version, "XPKG="+t.TempDir())
-	make.Dir = filepath.Join("..", "..", "..")
-	if out, err := make.CombinedOutput(); err != nil {
+	release.Dir = filepath.Join("..", "..", "..")
+	if out, err := release.CombinedOutput(); err != nil {
 		t.Fatalf("cannot push package: %v\n%s", err, out)
 	}
 	return organisation + "/provider-kcp:" + version
