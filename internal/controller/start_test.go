@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,12 +27,25 @@ import (
 // soon is longer than the pause between two looks for missing kinds.
 const soon = 60 * time.Second
 
-// Each server is used by one test, as CustomResourceDefinitions are everybody's.
-var watched, asked kube.Server
-
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	os.Exit(kube.Run(m, &watched, &asked))
+	os.Exit(m.Run())
+}
+
+// newServer starts a server that serves none of our kinds yet, for one test: CustomResourceDefinitions are everybody's.
+func newServer(t *testing.T) *kube.Server {
+	t.Helper()
+	s := &kube.Server{}
+	stop, err := s.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 // TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is served: by whoever
@@ -39,39 +53,45 @@ func TestMain(m *testing.M) {
 func TestKindsThatComeLater(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		server *kube.Server
 		rules  []rbacv1.PolicyRule
 	}{
 		"Watched": {
 			reason: "Crossplane 2 lets a provider that can start safely watch CustomResourceDefinitions.",
-			server: &watched,
 			rules: []rbacv1.PolicyRule{{
 				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
 			}},
 		},
 		"Asked": {
 			reason: "Others do not, and then the API server is asked for the kinds.",
-			server: &asked,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := tc.server.Client(t, apis.AddToScheme)
+			server := newServer(t)
+			c := server.Client(t, apis.AddToScheme)
 			grant(t, c, "provider", append(tc.rules, granted...))
-			provider.Start(t, tc.server.User(t, "provider"))
-			ns := tc.server.Namespace(t)
+			run(t, server)
+			ns := server.Namespace(t)
 			credentials := &corev1.Secret{ObjectMeta: build.Meta(ns, "target"), Data: map[string][]byte{
-				"kubeconfig": kube.Kubeconfig(t, tc.server.User(t, "target", "system:masters")),
+				"kubeconfig": kube.Kubeconfig(t, server.User(t, "target", "system:masters")),
 			}}
 			create(t, c, credentials)
 
-			tc.server.InstallCRDs(t, definitions(t, "kubernetes.m.crossplane.io_", "collections")...)
+			server.InstallCRDs(t, definitions(t, "kubernetes.m.crossplane.io_", "collections")...)
 			works(t, c, build.Namespaced(), ns)
-			tc.server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "collections")...)
+			server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "collections")...)
 			works(t, c, build.Cluster(), ns)
-			tc.server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "")...)
+			server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "")...)
 			gathers(t, c, ns)
 		})
 	}
+}
+
+// run runs the provider until the test ends, which its server outlives.
+func run(t *testing.T, s *kube.Server) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	wait := provider.StartUntil(t, ctx, s.User(t, "provider"))
+	t.Cleanup(func() { cancel(); wait() })
 }
 
 // granted is what Crossplane grants a provider: its kinds, though not to delete them, and some of the core.
