@@ -41,7 +41,25 @@ type ObjectSpec struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
+
+	// sharedResource says what becomes of the resource of a deleted Object while another Object, that is not deleted, has recorded the
+	// same resource and would delete it in turn: Delete (the default) deletes it all the same; Keep leaves it to the other, without the
+	// fields that only this Object has applied, so that the last Object deletes it. It decides likewise when the manifest names another
+	// resource or providerConfigRef another target.
+	// +optional
+	// +kubebuilder:validation:Enum=Delete;Keep
+	SharedResource SharedResourcePolicy `json:"sharedResource,omitempty"`
 }
+
+// SharedResourcePolicy says what becomes of a resource that several Objects have, when one of them is deleted.
+type SharedResourcePolicy string
+
+const (
+	// SharedResourceDelete deletes the resource with any of its Objects. It is the default.
+	SharedResourceDelete SharedResourcePolicy = "Delete"
+	// SharedResourceKeep deletes the resource with the last of its Objects.
+	SharedResourceKeep SharedResourcePolicy = "Keep"
+)
 
 // UnreachableTargetPolicy says what becomes of a deleted Object whose target cannot be reached.
 type UnreachableTargetPolicy string

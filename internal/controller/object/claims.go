@@ -30,7 +30,7 @@ type Claims struct {
 	mu      sync.Mutex
 	holders map[spot]watch.Owner
 	spots   map[watch.Owner]spot
-	listers []func(ctx context.Context, name string) ([]resource.Managed, error)
+	listers []func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error)
 }
 
 // A spot is where Objects of one name can meet: a resource, whether it exists or not.
@@ -56,9 +56,9 @@ func (c *Claims) include(mgr ctrl.Manager, kind client.Object, newList func() re
 	local := mgr.GetClient()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.listers = append(c.listers, func(ctx context.Context, name string) ([]resource.Managed, error) {
+	c.listers = append(c.listers, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
 		l := newList()
-		err := local.List(ctx, l, client.MatchingFields{indexName: name}, client.UnsafeDisableDeepCopy) // They are only read.
+		err := local.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...) // They are only read.
 		return l.GetItems(), errors.Wrap(err, "cannot list Objects")
 	})
 	return nil
@@ -101,18 +101,23 @@ func (c *Claims) drop(o watch.Owner) {
 
 // namesakes returns the other Objects of an Object's name that may apply. They are shared and must not be changed.
 func (c *Claims) namesakes(ctx context.Context, o Object) ([]Object, error) {
+	others, err := c.others(ctx, o, client.MatchingFields{indexName: o.GetName()})
+	return slices.DeleteFunc(others, func(other Object) bool { return !mayApply(other) }), err
+}
+
+// others returns the Objects beside one, of all kinds. They are shared and must not be changed.
+func (c *Claims) others(ctx context.Context, o Object, l ...client.ListOption) ([]Object, error) {
 	c.mu.Lock()
 	listers := slices.Clone(c.listers)
 	c.mu.Unlock()
 	var found []Object
 	for _, list := range listers {
-		items, err := list(ctx, o.GetName())
+		items, err := list(ctx, l...)
 		if err != nil {
 			return nil, err
 		}
 		for _, mg := range items {
-			other, ok := mg.(Object)
-			if ok && other.GetUID() != o.GetUID() && mayApply(other) {
+			if other, ok := mg.(Object); ok && other.GetUID() != o.GetUID() {
 				found = append(found, other)
 			}
 		}

@@ -89,6 +89,13 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 	if ending == policy.Leave {
 		return true, nil
 	}
+	to, err := e.heir(ctx, o)
+	if err != nil {
+		return false, err
+	}
+	if to != nil {
+		ending = policy.Withdraw
+	}
 	old, there, err := e.old(ctx, o, seen)
 	if letsGo(o, err) {
 		err = errors.Wrapf(err, "cannot reach %s, which is left as it is", describe(seen))

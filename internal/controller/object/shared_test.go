@@ -1,0 +1,120 @@
+package object_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// sharer returns an Object for the ConfigMap shared, which may be that of others too, with a key of its own in it.
+func (w world) sharer(name string, policies xpv2.ManagementPolicies) build.Object {
+	o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, "shared", "color", "blue", name, "yes"))
+	o.Desired().SharedResource = commonv1.SharedResourceKeep
+	if policies != nil {
+		o.SetManagementPolicies(policies)
+	}
+	return o
+}
+
+// TestSharedResource shows with whom a resource goes that two Objects have.
+func TestSharedResource(t *testing.T) {
+	c := provide(t)
+	for name, tc := range map[string]struct {
+		reason string
+		other  xpv2.ManagementPolicies
+		change func(first build.Object)
+		kept   bool
+	}{
+		"Kept":        {reason: "The other deletes it in turn.", kept: true},
+		"OnlyDeletes": {reason: "So does one that has not made it.", other: observeDelete, kept: true},
+		"OnlyLooks":   {reason: "One that would not delete it does not keep it.", other: observeOnly},
+		"Alone": {
+			reason: "Without the wish to share it goes with any of its Objects. Policies do not let the other make it again.",
+			other:  observeDelete,
+			change: func(first build.Object) { first.Desired().SharedResource = "" },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				w := newWorld(t, c, s)
+				first, other := w.sharer("first", nil), w.sharer("other", tc.other)
+				if tc.change != nil {
+					tc.change(first)
+				}
+				for _, o := range []build.Object{first, other} {
+					create(t, c, o)
+					awaitReady(t, c, o)
+				}
+				remove(t, c, first)
+				awaitGone(t, c, first)
+				w.exists(t, w.kept("shared"), tc.kept)
+				if tc.kept {
+					want := map[string]string{"color": "blue", "other": "yes"}
+					if tc.other != nil {
+						want = nil // Nobody else has applied a field.
+					}
+					awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, want)
+				}
+				remove(t, c, other)
+				awaitGone(t, c, other)
+				w.exists(t, w.kept("shared"), false)
+			})
+		})
+	}
+}
+
+// TestSharedByDeleted shows that Objects which are deleted at once leave nothing to each other, in whichever order they are looked at.
+func TestSharedByDeleted(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		all := []build.Object{w.sharer("one", nil), w.sharer("two", nil), w.sharer("three", nil), w.sharer("four", nil)}
+		for _, o := range all {
+			create(t, c, o)
+		}
+		for _, o := range all {
+			awaitReady(t, c, o)
+		}
+		for _, o := range all {
+			remove(t, c, o)
+		}
+		for _, o := range all {
+			awaitGone(t, c, o)
+		}
+		w.exists(t, w.kept("shared"), false)
+	})
+}
+
+// TestSharedReplaced shows that an Object which names another resource leaves the one it had to who shares it.
+func TestSharedReplaced(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		first, other := w.sharer("first", nil), w.sharer("other", nil)
+		for _, o := range []build.Object{first, other} {
+			create(t, c, o)
+			awaitReady(t, c, o)
+		}
+		before := w.kept("shared")
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(before), before); err != nil {
+			t.Fatal(err)
+		}
+		setManifest(t, c, first, build.ConfigMap(w.target, "own"))
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, map[string]string{"color": "blue", "other": "yes"})
+		after := &corev1.ConfigMap{}
+		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(before), after); err != nil {
+			t.Fatal(err)
+		}
+		if before.GetUID() != after.GetUID() {
+			t.Error("it is another one than before")
+		}
+	})
+}
