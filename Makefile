@@ -80,6 +80,12 @@ xpkg.push: xpkg ## Push the package to a registry: make xpkg.push REGISTRY=host/
 	@[ -n '$(REGISTRY)' ] || { echo 'say where to: make xpkg.push REGISTRY=host/organisation VERSION=v1.2.3' >&2; exit 1; }
 	crank xpkg push --package-files=$(subst $() ,$(COMMA),$(ARCHES:%=$(XPKG)/provider-kcp-%.xpkg)) $(REGISTRY)/provider-kcp:$(VERSION)
 
+.PHONY: xpkg.capabilities
+xpkg.capabilities: tools.xpkg ## Build the Configurations of examples/capabilities.
+	@mkdir -p $(XPKG)
+	for form in claims namespaced; do crank xpkg build --package-root=examples/capabilities/configurations/$$form \
+		--examples-root=examples/capabilities/networking --package-file=$(XPKG)/capabilities-$$form.xpkg || exit 1; done
+
 .PHONY: bench
 bench: tools build ## Measure the provider against a plain client-go loop.
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider objects
@@ -89,8 +95,8 @@ tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and 
 	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes
 
 .PHONY: tools.e2e
-tools.e2e:
-	@hack/tools/build.sh etcd kubernetes kwok olm crossplane crossplane-cli
+tools.e2e: # None of these is built for anything but e2e and xpkg.
+	@hack/tools/build.sh etcd kubernetes kcp kwok olm crossplane crossplane-v1 crossplane-cli function-auto-ready
 .PHONY: tools.xpkg
 tools.xpkg:
 	@hack/tools/build.sh crossplane-cli

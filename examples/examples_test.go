@@ -24,7 +24,8 @@ import (
 // of this test does not serve them.
 var foreign = map[string]bool{
 	"pkg.crossplane.io": true, "apis.kcp.io": true, "tenancy.kcp.io": true, "operators.coreos.com": true, "charts.helm.k8s.io": true,
-	"apiextensions.crossplane.io": true,
+	"apiextensions.crossplane.io": true, "meta.pkg.crossplane.io": true, "monitoring.coreos.com": true,
+	"capabilities.morningspace.io": true, "capabilities.m.morningspace.io": true,
 }
 
 var server = &kube.Server{}

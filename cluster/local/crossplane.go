@@ -40,6 +40,9 @@ type Crossplane struct {
 	daemon
 }
 
+// functionsElsewhere lets Crossplane run providers as Deployments, but not functions: whoever runs one writes where into its revision.
+const functionsElsewhere = "Provider=Deployment;Function=External"
+
 // StartCrossplane returns when Crossplane is ready. Context ctx ends the start, not Crossplane; callers stop it.
 func StartCrossplane(ctx context.Context, o CrossplaneOptions) (*Crossplane, error) {
 	x := &Crossplane{}
@@ -66,6 +69,11 @@ func (x *Crossplane) start(ctx context.Context, cfg *rest.Config) error {
 	if err := writeSecret(ctx, c, client.ObjectKey{Namespace: CrossplaneNamespace, Name: crossplaneClient}, certs); err != nil {
 		return err
 	}
+	return x.run(ctx, "crossplane", certs, []string{"rbac", "start"}, []string{"core", "start"})
+}
+
+// run starts a program once for each of some arguments, the core last, and returns when that is ready.
+func (x *Crossplane) run(ctx context.Context, program, certs string, all ...[]string) error {
 	packages := filepath.Join(x.dir, "packages")
 	if err := os.MkdirAll(packages, 0o700); err != nil {
 		return errors.Wrap(err, "cannot make folder of packages")
@@ -79,11 +87,11 @@ func (x *Crossplane) start(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	env := append(x.env(),
-		"TLS_CLIENT_CERTS_DIR="+certs, "XPKG_CACHE_DIR="+packages,
+		"TLS_CLIENT_CERTS_DIR="+certs, "XPKG_CACHE_DIR="+packages, "PACKAGE_RUNTIME="+functionsElsewhere,
 		"METRICS_PORT="+metrics.String(), "HEALTH_PROBE_PORT="+health.String())
 	var core *process
-	for _, args := range [][]string{{"rbac", "start"}, {"core", "start"}} {
-		if core, err = x.thread.spawnWith(env, x.dir, "crossplane", args...); err != nil {
+	for _, args := range all {
+		if core, err = x.thread.spawnWith(env, x.dir, program, args...); err != nil {
 			return err
 		}
 		x.processes = append(x.processes, core)

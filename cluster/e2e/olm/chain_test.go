@@ -71,6 +71,7 @@ func forChains(t *testing.T, test func(t *testing.T, b *bed)) {
 // A bed is where a chain is installed, from the same state again and again.
 type bed struct {
 	c, tc   client.Client
+	server  *kube.Server // where the Objects are
 	chain   chain
 	objects []*unstructured.Unstructured
 	before  map[*kube.Server]inventory
@@ -79,7 +80,7 @@ type bed struct {
 
 func newBed(t *testing.T, c, tc client.Client, ch chain) *bed {
 	t.Helper()
-	b := &bed{c: c, tc: tc, chain: ch}
+	b := &bed{c: c, tc: tc, server: &control, chain: ch}
 	b.takeInventories(t)
 	var err error
 	if b.objects, err = read(ch.file); err != nil {
@@ -91,7 +92,7 @@ func newBed(t *testing.T, c, tc client.Client, ch chain) *bed {
 // takeInventories makes what there is now what must be left.
 func (b *bed) takeInventories(t *testing.T) {
 	t.Helper()
-	b.before = map[*kube.Server]inventory{&control: takeInventory(t, &control), &target: takeInventory(t, &target)}
+	b.before = map[*kube.Server]inventory{b.server: takeInventory(t, b.server), &target: takeInventory(t, &target)}
 }
 
 // round installs the chain and uninstalls it.
@@ -194,7 +195,7 @@ func (b *bed) awaitReady(t *testing.T) {
 // awaitNothing waits until there is nothing but what was there before, on both clusters.
 func (b *bed) awaitNothing(t *testing.T) {
 	t.Helper()
-	for s, what := range map[*kube.Server]string{&control: "control plane", &target: "target"} {
+	for s, what := range map[*kube.Server]string{b.server: "control plane", &target: "target"} {
 		kube.Eventually(t, soon, "nothing to be left on the "+what, func() (bool, string) {
 			diff := b.before[s].changed(takeInventory(t, s))
 			return diff == "", diff + b.state(t) + b.history.String()
@@ -283,5 +284,6 @@ func connection(t *testing.T) []client.Object {
 		build.Cluster().Config("", "default", spec),
 		build.Cluster().Config("", "kubernetes-provider", spec),
 		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", "default"), Spec: spec},
+		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", "kubernetes-provider"), Spec: spec},
 	}
 }

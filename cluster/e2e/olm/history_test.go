@@ -36,16 +36,22 @@ type happening struct {
 	object   *unstructured.Unstructured
 }
 
-// newHistory keeps a history until the test ends.
+// newHistory keeps a history of the chain until the test ends.
 func newHistory(t *testing.T) *history {
+	t.Helper()
+	return newHistoryOf(t, map[schema.GroupVersionResource]string{
+		subscriptions: operatorsNamespace, csvs: operatorsNamespace, kongs: kongsNamespace,
+	})
+}
+
+// newHistoryOf keeps a history of some resources of the target, each in a namespace or, if that is empty, in all, until the test ends.
+func newHistoryOf(t *testing.T, resources map[schema.GroupVersionResource]string) *history {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &history{}
 	dyn := dynamic.NewForConfigOrDie(target.Config())
 	var watching sync.WaitGroup
-	for gvr, namespace := range map[schema.GroupVersionResource]string{
-		subscriptions: operatorsNamespace, csvs: operatorsNamespace, kongs: kongsNamespace,
-	} {
+	for gvr, namespace := range resources {
 		c := dyn.Resource(gvr).Namespace(namespace)
 		watching.Go(func() {
 			// Nobody serves Kongs until their operator is installed for the first time.
@@ -87,6 +93,19 @@ func (h *history) first(gvr schema.GroupVersionResource, is func(happening) bool
 		}
 	}
 	return first
+}
+
+// last returns when a resource last was as said, 0 if never.
+func (h *history) last(gvr schema.GroupVersionResource, is func(happening) bool) int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var last int64
+	for _, e := range h.events {
+		if e.resource == gvr && is(e) {
+			last = max(last, e.version)
+		}
+	}
+	return last
 }
 
 // String lists what happened, for failures.

@@ -88,14 +88,26 @@ func (s *stack) stop() error {
 // clients installs our kinds on the control plane and returns clients of both clusters.
 func clients(t *testing.T) (c, tc client.Client) {
 	t.Helper()
-	control.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
-	return control.Client(t, apis.AddToScheme), target.Client(t)
+	return serve(t, &control), target.Client(t)
+}
+
+// serve installs our kinds on a server and returns a client of it.
+func serve(t *testing.T, s *kube.Server) client.Client {
+	t.Helper()
+	s.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
+	return s.Client(t, apis.AddToScheme)
 }
 
 // start starts the provider as an administrator of the control plane.
 func start(t *testing.T) *provider.Process {
 	t.Helper()
-	return program.Start(t, asUser(t, &control), provider.Options{Args: []string{"--debug"}})
+	return startOn(t, &control)
+}
+
+// startOn starts the provider as an administrator of a server.
+func startOn(t *testing.T, s *kube.Server) *provider.Process {
+	t.Helper()
+	return program.Start(t, asUser(t, s), provider.Options{Args: []string{"--debug"}})
 }
 
 // asUser returns the configuration of the provider's user, who may do anything.

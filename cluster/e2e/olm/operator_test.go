@@ -45,7 +45,9 @@ func runOperator(t *testing.T) {
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
-			o.work(ctx) // An error is another's write at the same time, or a kind that has gone: the next beat will see.
+			// An error is another's write at the same time, or a kind that has gone: the next beat will see.
+			o.work(ctx)
+			o.workOnElastic(ctx)
 			select {
 			case <-ctx.Done():
 			case <-time.After(beat):

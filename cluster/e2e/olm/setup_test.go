@@ -2,6 +2,7 @@ package olm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -77,9 +78,11 @@ func writeCatalog(dir string) (string, error) {
 	return catalog, errors.Wrap(os.WriteFile(filepath.Join(catalog, "catalog.json"), b.Bytes(), 0o600), "cannot write catalog")
 }
 
-// packageOf returns what a catalog says of a package with one channel, alpha, and one bundle, which is in files.
+// packageOf returns what a catalog says of a package with one channel and one bundle, which is in files. The channel is alpha unless the
+// ClusterServiceVersion names another one.
 func packageOf(name string, files []string) ([]any, error) {
 	var csv, version string
+	channel := "alpha"
 	var properties []any
 	for _, f := range files {
 		objects, err := read(f)
@@ -90,6 +93,7 @@ func packageOf(name string, files []string) ([]any, error) {
 			switch o.GetKind() {
 			case "ClusterServiceVersion":
 				csv = o.GetName()
+				channel = cmp.Or(o.GetAnnotations()["operators.operatorframework.io.bundle.channel.default.v1"], channel)
 				version, _, _ = unstructured.NestedString(o.Object, "spec", "version")
 			case "CustomResourceDefinition":
 				properties = append(properties, property("olm.gvk", kindOf(o)))
@@ -103,8 +107,8 @@ func packageOf(name string, files []string) ([]any, error) {
 	}
 	properties = append(properties, property("olm.package", map[string]any{"packageName": name, "version": version}))
 	return []any{
-		map[string]any{"schema": "olm.package", "name": name, "defaultChannel": "alpha"},
-		map[string]any{"schema": "olm.channel", "name": "alpha", "package": name, "entries": []any{map[string]any{"name": csv}}},
+		map[string]any{"schema": "olm.package", "name": name, "defaultChannel": channel},
+		map[string]any{"schema": "olm.channel", "name": channel, "package": name, "entries": []any{map[string]any{"name": csv}}},
 		map[string]any{"schema": "olm.bundle", "name": csv, "package": name, "properties": properties},
 	}, nil
 }

@@ -19,6 +19,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -30,6 +31,8 @@ const soon = 45 * time.Second
 var (
 	control = kube.Server{ControllerManager: true}
 	target  kube.Server
+	// workspaces are where APIs are published to.
+	workspaces kcp.Server
 )
 
 // host is the address of the registry, as names of images begin with it.
@@ -37,7 +40,7 @@ var host string
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
-	os.Exit(kube.Run(m, local.StartFunc(startRegistry), local.StartFunc(startControl), &target))
+	os.Exit(kube.Run(m, local.StartFunc(startRegistry), local.StartFunc(startControl), &target, &workspaces))
 }
 
 func startRegistry(context.Context) (stop func() error, err error) {

@@ -48,6 +48,8 @@ func TestPackage(t *testing.T) {
 		{"NeedsRightsForReferences", s.references},
 		{"NeedsRightsForCollections", s.collections},
 		{"TakesOnAKindThatIsActivatedLater", s.activates},
+		{"NeedsRightsForApplications", s.applications},
+		{"NeedsRightsToPublish", s.publishes},
 		{"LosesNothingInAnUpgrade", s.upgrade},
 	} {
 		if !t.Run(step.name, step.test) {
@@ -180,13 +182,7 @@ func (s *stage) collections(t *testing.T) {
 
 // activates shows that a running provider looks after a kind that is activated while it runs.
 func (s *stage) activates(t *testing.T) {
-	policy := &unstructured.Unstructured{}
-	policy.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceActivationPolicy"})
-	policy.SetName("all")
-	if err := unstructured.SetNestedStringSlice(policy.Object, []string{"*.kubernetes.crossplane.io"}, "spec", "activate"); err != nil {
-		t.Fatal(err)
-	}
-	create(t, s.c, policy)
+	s.activate(t, "all", "*.kubernetes.crossplane.io")
 	s.awaitKind(t, "objects.kubernetes.crossplane.io")
 	scope := build.Cluster()
 	create(t, s.c, scope.Config("", "target", build.FromSecret(s.ns, "target")))

@@ -1,0 +1,218 @@
+package olm
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	patchFunction = "crossplane-contrib-function-patch-and-transform"
+	readyFunction = "crossplane-contrib-function-auto-ready"
+)
+
+// startRegistry runs a registry until the test ends, and returns its address.
+func startRegistry(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+// runFunctions runs the functions of the stacks until the test ends, each where Crossplane finds it: one in this process, one in its own.
+func runFunctions(t *testing.T, c client.Client, host string) {
+	t.Helper()
+	certs := issue(t, c)
+	server, err := tls.LoadX509KeyPair(filepath.Join(certs, "tls.crt"), filepath.Join(certs, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12,
+	})))
+	fnv1.RegisterFunctionRunnerServiceServer(s, patches{})
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	t.Cleanup(func() {
+		s.Stop()
+		if err := <-done; err != nil {
+			t.Errorf("function: %v", err)
+		}
+	})
+	installFunction(t, c, host, patchFunction, l.Addr().String())
+	installFunction(t, c, host, readyFunction, runReady(t, certs))
+}
+
+// runReady runs function auto-ready until the test ends, and returns its address.
+func runReady(t *testing.T, certs string) string {
+	t.Helper()
+	path, err := local.Binary("function-auto-ready")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := exec.Command(path, "--address="+addr, "--tls-certs-dir="+certs)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // It was killed.
+		if t.Failed() {
+			t.Logf("function auto-ready: %s", out.String())
+		}
+	})
+	return addr
+}
+
+// installFunction lets Crossplane install the package of a function that runs at an address.
+func installFunction(t *testing.T, c client.Client, host, name, addr string) {
+	t.Helper()
+	image := host + "/crossplane-contrib/" + strings.TrimPrefix(name, "crossplane-contrib-") + ":v1.0.0"
+	pushMeta(t, image, fmt.Sprintf("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: %s\n", name))
+	f := pkg("Function", name)
+	if err := unstructured.SetNestedField(f.Object, image, "spec", "package"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"endpoint":%q}}`, addr))
+	kube.Eventually(t, soon, "the revision of "+name, func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(f), f); err != nil {
+			return false, err.Error()
+		}
+		revision, _, _ := unstructured.NestedString(f.Object, "status", "currentRevision")
+		if revision == "" {
+			return false, fmt.Sprint(f.Object["status"])
+		}
+		err := c.Status().Patch(t.Context(), pkg("FunctionRevision", revision), patch)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// pkg names a package of Crossplane.
+func pkg(kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: kind})
+	u.SetName(name)
+	return u
+}
+
+// pushMeta pushes a package that is nothing but its description.
+func pushMeta(t *testing.T, image, meta string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: "package.yaml", Mode: 0o644, Size: int64(len(meta))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(meta)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := name.ParseReference(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(ref, img); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// issue makes a certificate of Crossplane's authority for functions on loopback, and returns the folder of it.
+func issue(t *testing.T, c client.Client) string {
+	t.Helper()
+	s := &corev1.Secret{}
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: local.CrossplaneNamespace, Name: "crossplane-root-ca"}, s); err != nil {
+		t.Fatal(err)
+	}
+	authority, err := tls.X509KeyPair(s.Data["tls.crt"], s.Data["tls.key"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := x509.ParseCertificate(authority.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "functions"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, parent, &key.PublicKey, authority.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for file, content := range map[string][]byte{
+		"ca.crt":  s.Data["tls.crt"],
+		"tls.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		"tls.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

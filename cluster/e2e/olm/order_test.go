@@ -1,0 +1,85 @@
+package olm
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+)
+
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+// watched is what the histories of stacks tell of, and in which namespace.
+var watched = map[schema.GroupVersionResource]string{
+	subscriptions: operatorsNamespace, csvs: operatorsNamespace,
+	kongs: kongsNamespace, elasticsearches: kongsNamespace, kibanas: kongsNamespace,
+	deployments: "", namespaces: "",
+}
+
+// A link is resources of a chain whose names have a part in common.
+type link struct {
+	resource schema.GroupVersionResource
+	part     string
+}
+
+// orders are the resources of the stacks in the order in which they must go: each is gone before the next is deleted.
+var orders = map[string][][]link{
+	"networking/olm":   {kongChain},
+	"logging/olm":      {elasticChain},
+	"all/olm":          {kongChain, elasticChain},
+	"networking/plain": {plainNetworking},
+	"logging/plain":    {plainLogging},
+	"all/plain":        {plainNetworking, plainLogging},
+}
+
+var (
+	kongChain       = []link{{kongs, ""}, {csvs, "kong."}, {subscriptions, "kong"}}
+	elasticChain    = []link{{kibanas, ""}, {elasticsearches, ""}, {csvs, "elastic-cloud-eck."}, {subscriptions, "elastic-cloud-eck"}}
+	plainNetworking = []link{{deployments, "-kong"}, {namespaces, "networking"}}
+	plainLogging    = []link{{deployments, "-kibana"}, {deployments, "-elasticsearch"}, {namespaces, "logging"}}
+)
+
+// assertGone fails the test unless all resources of each link were gone before the first of the next was deleted.
+func assertGone(t *testing.T, h *history, chain []link) {
+	t.Helper()
+	for i, l := range chain[1:] {
+		before := chain[i]
+		last := h.last(before.resource, func(e happening) bool { return before.has(e) && gone(e) })
+		next := h.first(l.resource, func(e happening) bool { return l.has(e) && leaving(e) })
+		if last == 0 || next == 0 || next <= last {
+			t.Errorf("%s %q must be gone before %s %q goes\n%s", before.resource.Resource, before.part, l.resource.Resource, l.part, h)
+		}
+	}
+}
+
+func (l link) has(e happening) bool { return strings.Contains(e.object.GetName(), l.part) }
+
+// runScheduler puts pods that name no node on the only one, until the test ends.
+func runScheduler(t *testing.T) {
+	t.Helper()
+	cs := kubernetes.NewForConfigOrDie(target.User(t, "scheduler", admins))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ; ctx.Err() == nil; time.Sleep(beat) {
+			pods, err := cs.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+			if err != nil {
+				continue // It ends, or the next beat will see.
+			}
+			for _, p := range pods.Items {
+				b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName}}
+				_ = cs.CoreV1().Pods(p.Namespace).Bind(ctx, b, metav1.CreateOptions{}) // One that has gone needs no node.
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+}

@@ -1,0 +1,277 @@
+package olm
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// capabilities is the folder of the stacks that users are shown.
+var capabilities = filepath.Join("..", "..", "..", "examples", "capabilities")
+
+// A form is how a stack is asked for.
+type form struct {
+	file string // of the example
+	// resource is the kind of a capability, as kubectl takes it.
+	resource func(capability string) string
+	group    string
+	objects  schema.GroupVersionKind // of the Objects it is made of
+}
+
+var (
+	claims = form{
+		file: "claim.yaml", resource: func(c string) string { return c + "claim" }, group: "capabilities.morningspace.io",
+		objects: schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "ObjectList"},
+	}
+	composites = form{
+		file: "composite.yaml", resource: func(c string) string { return c + "s.capabilities.m.morningspace.io" }, group: "capabilities.m.morningspace.io",
+		objects: schema.GroupVersionKind{Group: "kubernetes.m.crossplane.io", Version: "v1alpha1", Kind: "ObjectList"},
+	}
+)
+
+// A bundle is a capability, of a backend, that is installed and uninstalled some times in a row.
+type bundle struct {
+	capability, backend string
+	objects             int // it is made of
+	rounds              int
+}
+
+// plains are the stacks without a backend.
+func plains(rounds int) []bundle {
+	return []bundle{{"networking", "plain", 3, rounds}, {"logging", "plain", 5, rounds}, {"all", "plain", 8, rounds}}
+}
+
+// olms are the stacks by OLM, which each take the time that OLM needs to come to rest.
+func olms(networking, logging, all int) []bundle {
+	return []bundle{{"networking", "olm", 3, networking}, {"logging", "olm", 4, logging}, {"all", "olm", 7, all}}
+}
+
+// TestStacks shows that what Crossplane composes of a claim, or of a composite resource in a namespace, gets ready, and leaves nothing.
+func TestStacks(t *testing.T) {
+	c, tc := clients(t)
+	s := &site{bed: bed{server: &control, c: c, tc: tc}, kubeconfig: kubeconfig(t, &control)}
+	connect(t, s.c)
+	x, err := local.StartCrossplane(t.Context(), local.CrossplaneOptions{Dir: t.TempDir(), Config: control.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := x.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	host := startRegistry(t)
+	runFunctions(t, s.c, host)
+	installConfiguration(t, s.c, host, "claims")
+	installConfiguration(t, s.c, host, "namespaced")
+	s.run(t)
+	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(10), olms(10, 1, 2)...)) })
+	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(10), olms(2, 1, 1)...)) })
+	t.Run("TwoClaims", func(t *testing.T) { s.two(t, claims) })
+	t.Run("TwoComposites", func(t *testing.T) { s.two(t, composites) })
+}
+
+// A site is a control plane where stacks are asked for.
+type site struct {
+	bed
+
+	kubeconfig string // path
+}
+
+// run runs the provider, the operators and the pods of the target.
+func (s *site) run(t *testing.T) {
+	t.Helper()
+	runOperator(t)
+	runScheduler(t)
+	startOn(t, s.server)
+}
+
+// rounds installs and uninstalls stacks, each as often as it says.
+func (s *site) rounds(t *testing.T, f form, stacks []bundle) {
+	for _, x := range stacks {
+		t.Run(x.capability+"/"+x.backend, func(t *testing.T) {
+			for i := 0; i < x.rounds && !t.Failed(); i++ { // What is left would fail the rounds to come, too.
+				t.Run(strconv.Itoa(i+1), func(t *testing.T) { s.once(t, f, x) })
+			}
+		})
+	}
+}
+
+// once installs and uninstalls a stack.
+func (s *site) once(t *testing.T, f form, x bundle) {
+	s.takeInventories(t)
+	h := newHistoryOf(t, watched)
+	s.ask(t, f, x, "my-"+x.capability+"-stack")
+	s.awaitStack(t, f, x, "my-"+x.capability+"-stack")
+	if s.listObjects(t, f); len(s.objects) != x.objects {
+		t.Errorf("want %d Objects, got %s", x.objects, s.state(t))
+	}
+	if x.backend == "olm" {
+		s.awaitRest(t)
+	}
+	s.kubectl(t, "", "delete", f.resource(x.capability), "my-"+x.capability+"-stack")
+	s.history = h
+	s.awaitObjectsGone(t)
+	s.awaitNothing(t)
+	for _, chain := range orders[x.capability+"/"+x.backend] {
+		assertGone(t, h, chain)
+	}
+}
+
+// two shows that two stacks of one capability share the operator, which stays with the second when the first one goes.
+func (s *site) two(t *testing.T, f form) {
+	x := bundle{capability: "networking", backend: "olm"}
+	s.takeInventories(t)
+	h := newHistoryOf(t, watched)
+	for _, name := range []string{"one", "two"} {
+		s.ask(t, f, x, name)
+	}
+	for _, name := range []string{"one", "two"} {
+		s.awaitStack(t, f, x, name)
+	}
+	s.awaitRest(t)
+	s.kubectl(t, "", "delete", f.resource(x.capability), "one")
+	kube.Eventually(t, soon, "one Kong to go", func() (bool, string) {
+		s.listObjects(t, f)
+		return len(s.objects) == 3, s.state(t)
+	})
+	s.awaitStack(t, f, x, "two")
+	for _, gvr := range []schema.GroupVersionResource{subscriptions, csvs} {
+		if h.first(gvr, leaving) != 0 {
+			t.Errorf("%s is gone though a stack needs it\n%s", gvr.Resource, h)
+		}
+	}
+	s.listObjects(t, f)
+	s.kubectl(t, "", "delete", f.resource(x.capability), "two")
+	s.history = h
+	s.awaitObjectsGone(t)
+	s.awaitNothing(t)
+	for _, chain := range orders["networking/olm"] {
+		assertGone(t, h, chain)
+	}
+}
+
+// ask asks for a stack by its example: as it is, unless it is to have another backend or name.
+func (s *site) ask(t *testing.T, f form, x bundle, name string) {
+	t.Helper()
+	path := filepath.Join(capabilities, x.capability, f.file)
+	if x.backend == "olm" && name == "my-"+x.capability+"-stack" {
+		s.kubectl(t, "", "apply", "-f", path)
+		return
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := strings.NewReplacer("provider: olm", "provider: "+x.backend, "name: my-"+x.capability+"-stack", "name: "+name).Replace(string(b))
+	s.kubectl(t, asked, "apply", "-f", "-")
+}
+
+// awaitStack waits until a stack says that it is ready, and its Objects do, too.
+func (s *site) awaitStack(t *testing.T, f form, x bundle, name string) {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(f.group + "/v1alpha1")
+	u.SetKind(strings.ToUpper(x.capability[:1]) + x.capability[1:])
+	if f.file == claims.file {
+		u.SetKind(u.GetKind() + "Claim")
+	}
+	u.SetNamespace(kongsNamespace)
+	u.SetName(name)
+	kube.Eventually(t, 2*soon, name+" to be ready", func() (bool, string) {
+		s.listObjects(t, f)
+		for _, o := range append([]*unstructured.Unstructured{u}, s.objects...) {
+			for _, c := range []xpv2.ConditionType{xpv2.TypeReady, xpv2.TypeSynced} {
+				status, why := s.condition(t, o, c)
+				if status != string(corev1.ConditionTrue) {
+					return false, o.GetName() + " " + string(c) + ": " + why + s.state(t)
+				}
+			}
+		}
+		return len(s.objects) > 0, "no Objects"
+	})
+}
+
+// listObjects lists the Objects there are.
+func (s *site) listObjects(t *testing.T, f form) {
+	t.Helper()
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(f.objects)
+	if err := s.c.List(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	s.objects = nil
+	for i := range l.Items {
+		s.objects = append(s.objects, &l.Items[i])
+	}
+}
+
+// kubectl runs kubectl on the control plane.
+func (s *site) kubectl(t *testing.T, input string, args ...string) {
+	t.Helper()
+	path, err := local.Binary("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig)
+	cmd.Stdin = strings.NewReader(input)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("kubectl %s: %v\n%s%s", strings.Join(args, " "), err, out, s.state(t))
+	}
+}
+
+// kubeconfig writes a kubeconfig of an administrator of a server, and returns its path.
+func kubeconfig(t *testing.T, s *kube.Server) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(path, kube.Kubeconfig(t, asUser(t, s)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// installConfiguration builds a Configuration of the stacks, and lets Crossplane install it from a registry.
+func installConfiguration(t *testing.T, c client.Client, host, name string) {
+	t.Helper()
+	crank, err := local.Binary("crank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, image := filepath.Join(t.TempDir(), "package.xpkg"), host+"/crossplane-contrib/capabilities-"+name+":v0.1.0"
+	for _, args := range [][]string{
+		{
+			"xpkg", "build", "--package-root=" + filepath.Join(capabilities, "configurations", name), "--examples-root=" + t.TempDir(),
+			"--package-file=" + file,
+		},
+		{"xpkg", "push", "--package-files=" + file, image},
+	} {
+		if out, err := exec.Command(crank, args...).CombinedOutput(); err != nil {
+			t.Fatalf("crossplane %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	u := pkg("Configuration", "capabilities-"+name)
+	u.Object["spec"] = map[string]any{"package": image, "skipDependencyResolution": true}
+	if err := c.Create(t.Context(), u); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "Configuration "+name, func() (bool, string) {
+		b := bed{c: c}
+		status, why := b.condition(t, u, "Healthy")
+		return status == "True", fmt.Sprint(status, " ", why)
+	})
+}

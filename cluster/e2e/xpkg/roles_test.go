@@ -1,0 +1,135 @@
+package xpkg
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const exportName = "shop.example.com"
+
+// activate makes kinds active.
+func (s *stage) activate(t *testing.T, name string, kinds ...string) {
+	t.Helper()
+	policy := &unstructured.Unstructured{}
+	policy.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceActivationPolicy"})
+	policy.SetName(name)
+	if err := unstructured.SetNestedStringSlice(policy.Object, kinds, "spec", "activate"); err != nil {
+		t.Fatal(err)
+	}
+	create(t, s.c, policy)
+}
+
+// applications shows what applications need: Crossplane lets them make their resources, and the example lets them delete what they have made.
+func (s *stage) applications(t *testing.T) {
+	s.activate(t, "applications", "*.workload.crossplane.io")
+	for _, kind := range []string{"kubernetesapplications", "kubernetesapplicationresources"} {
+		s.awaitKind(t, kind+".workload.crossplane.io")
+	}
+	config := build.Namespaced().Config(s.ns, "tiered", build.FromSecret(s.ns, "target"))
+	config.SetLabels(map[string]string{"tier": "test"})
+	create(t, s.c, config)
+	first := build.ResourceTemplate("first", build.ConfigMap(s.ns, "first", "color", "blue"))
+	second := build.ResourceTemplate("second", build.ConfigMap(s.ns, "second", "color", "blue"))
+	app := build.Application(s.ns, "app", "test", first, second)
+	create(t, s.c, app)
+	s.awaitReady(t, app)
+	s.awaitData(t, "second", "blue")
+	patch := client.MergeFrom(app.DeepCopy())
+	app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[:1]
+	if err := s.c.Patch(t.Context(), app, patch); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitMessage(t, app, `cannot delete resource "kubernetesapplicationresources" in API group "workload.crossplane.io"`)
+	s.apply(t, "rbac/applications.yaml")
+	kube.Eventually(t, soon, "what has no template to go", func() (bool, string) {
+		err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "second"}, &corev1.ConfigMap{})
+		return client.IgnoreNotFound(err) == nil && err != nil, "read: " + message(err)
+	})
+	s.awaitReady(t, app)
+	s.remove(t, app)
+	if err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "first"}, &corev1.ConfigMap{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the ConfigMap of the application is still there: %v", err)
+	}
+}
+
+// publishes shows that to publish needs nothing of the control plane but what Crossplane grants, and what it needs of the workspace.
+func (s *stage) publishes(t *testing.T) {
+	s.activate(t, "publishing", "publishedresources.syncagent.kcp.io")
+	s.awaitKind(t, "publishedresources.syncagent.kcp.io")
+	_, admin := workspaces.Workspace(t)
+	in := kcp.Client(t, admin)
+	create(t, in, &apisv1alpha2.APIExport{ObjectMeta: build.Meta("", exportName)})
+	rules := kcp.AgentRules(exportName)
+	for i, r := range rules {
+		if slices.Contains(r.Resources, "apiexports") {
+			rules[i].Verbs = slices.DeleteFunc(slices.Clone(r.Verbs), func(v string) bool { return v == "patch" || v == "update" })
+		}
+	}
+	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "publisher"), Data: map[string][]byte{
+		"kubeconfig": kube.Kubeconfig(t, kcp.ServiceAccount(t, admin, "publisher", rules...)),
+	}})
+	spec := build.FromSecret(s.ns, "publisher")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
+	create(t, s.c, build.Cluster().Config("", "publisher", spec))
+	create(t, s.c, hats())
+	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "hats")}
+	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: "publisher"}
+	o.Spec.Resource = syncagentv1alpha1.SourceResource{APIGroup: "hats.example.com", Kind: "Hat"}
+	create(t, s.c, o)
+	s.awaitMessage(t, o, `cannot patch resource "apiexports" in API group "apis.kcp.io"`)
+
+	role := &rbacv1.ClusterRole{}
+	if err := in.Get(t.Context(), types.NamespacedName{Name: "publisher"}, role); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range role.Rules {
+		if slices.Contains(r.Resources, "apiexports") {
+			role.Rules[i].Verbs = append(r.Verbs, "patch", "update")
+		}
+	}
+	if err := in.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitReady(t, o)
+	export := &apisv1alpha2.APIExport{}
+	if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, export); err != nil {
+		t.Fatal(err)
+	}
+	if len(export.Spec.Resources) != 1 || !strings.HasSuffix(export.Spec.Resources[0].Schema, ".hats.hats.example.com") {
+		t.Errorf("the APIExport does not offer the API: %v", export.Spec.Resources)
+	}
+	s.remove(t, o)
+}
+
+// hats returns the definition of a kind.
+func hats() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: build.Meta("", "hats.hats.example.com"),
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "hats.example.com", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "hats", Singular: "hat", Kind: "Hat", ListKind: "HatList"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			}},
+		},
+	}
+}
