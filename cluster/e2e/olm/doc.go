@@ -6,6 +6,11 @@
 // what its containers would do is done by the test (operator_test.go), with a finalizer on each Kong: if the operator goes before the Kong,
 // the Kong stays and the test fails. What came first is read from the resource versions of the target, not from the requests of the provider.
 //
+// What users are shown as capabilities is installed in the same way, by a real Crossplane 2 and by the last Crossplane 1 (stacks_test.go and
+// legacy_test.go), with OLM and without. Crossplane 2 installs the Configurations from a registry, and asks functions: auto-ready is the
+// real one, in a process of its own; patch-and-transform cannot be had, and is as far as needed in patches_test.go. Crossplane 1 has
+// the same engine in itself, so that both see that the Compositions mean the same.
+//
 // The files in testdata/document are those of the design document of policies and references, to the letter.
 //
 // # What OLM 0.42 does
@@ -34,7 +39,9 @@
 //
 // # Decisions
 //
-//   - There is no scheduler: the pods of a bundle name their node. One more server for one line was not worth it.
+//   - There is no scheduler: the pods of a bundle name their node, and those of capabilities without OLM are bound by the test. One more
+//     server for that was not worth it.
+//   - Each test with a Crossplane has a control plane of its own: Crossplane leaves much behind.
 //   - Bundles are inlined in the catalog, from readable files in testdata/bundles, as nothing here pulls images.
 //   - Nothing is left means that a list of all resources of all kinds is what it was before, on both clusters. A list of kinds that OLM is
 //     known to make would miss those it is not known to make.

@@ -1,7 +1,6 @@
 package olm
 
 import (
-	"archive/tar"
 	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
@@ -20,15 +19,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +34,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
 
 const (
@@ -117,7 +113,8 @@ func runReady(t *testing.T, certs string) string {
 func installFunction(t *testing.T, c client.Client, host, name, addr string) {
 	t.Helper()
 	image := host + "/crossplane-contrib/" + strings.TrimPrefix(name, "crossplane-contrib-") + ":v1.0.0"
-	pushMeta(t, image, fmt.Sprintf("apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: %s\n", name))
+	meta := fmt.Appendf(nil, "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: %s\n", name)
+	oci.Push(t, image, fstest.MapFS{"package.yaml": {Data: meta, Mode: 0o644}})
 	f := pkg("Function", name)
 	if err := unstructured.SetNestedField(f.Object, image, "spec", "package"); err != nil {
 		t.Fatal(err)
@@ -145,37 +142,6 @@ func pkg(kind, name string) *unstructured.Unstructured {
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: kind})
 	u.SetName(name)
 	return u
-}
-
-// pushMeta pushes a package that is nothing but its description.
-func pushMeta(t *testing.T, image, meta string) {
-	t.Helper()
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: "package.yaml", Mode: 0o644, Size: int64(len(meta))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write([]byte(meta)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := mutate.AppendLayers(empty.Image, layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ref, err := name.ParseReference(image)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(ref, img); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // issue makes a certificate of Crossplane's authority for functions on loopback, and returns the folder of it.

@@ -14,27 +14,8 @@ import (
 // TestStacksInCrossplane1 shows that claims work in the last Crossplane 1, whose own engine makes of the stacks what function
 // patch-and-transform would.
 func TestStacksInCrossplane1(t *testing.T) {
-	server := &kube.Server{ControllerManager: true}
-	stop, err := server.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &site{bed: bed{server: server, c: serve(t, server), tc: target.Client(t)}, kubeconfig: kubeconfig(t, server)}
-	connect(t, s.c)
-	x, err := local.StartCrossplane1(t.Context(), local.CrossplaneOptions{Dir: t.TempDir(), Config: server.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := x.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := newSite(t)
+	startCrossplane(t, local.StartCrossplane1, s.server)
 	s.defineStacks(t)
 	s.run(t)
 	s.rounds(t, claims, append(plains(3), olms(3, 1, 1)...))

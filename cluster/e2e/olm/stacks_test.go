@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +12,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,18 +62,8 @@ func olms(networking, logging, all int) []bundle {
 
 // TestStacks shows that what Crossplane composes of a claim, or of a composite resource in a namespace, gets ready, and leaves nothing.
 func TestStacks(t *testing.T) {
-	c, tc := clients(t)
-	s := &site{bed: bed{server: &control, c: c, tc: tc}, kubeconfig: kubeconfig(t, &control)}
-	connect(t, s.c)
-	x, err := local.StartCrossplane(t.Context(), local.CrossplaneOptions{Dir: t.TempDir(), Config: control.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := x.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := newSite(t)
+	startCrossplane(t, local.StartCrossplane, s.server)
 	host := startRegistry(t)
 	runFunctions(t, s.c, host)
 	installConfiguration(t, s.c, host, "claims")
@@ -90,6 +80,40 @@ type site struct {
 	bed
 
 	kubeconfig string // path
+}
+
+// newSite starts a control plane that serves our kinds and has what Objects of stacks need: whatever Crossplane leaves there goes with it.
+func newSite(t *testing.T) *site {
+	t.Helper()
+	server := &kube.Server{ControllerManager: true}
+	stop, err := server.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &site{bed: bed{server: server, c: serve(t, server), tc: target.Client(t)}, kubeconfig: kubeconfig(t, server)}
+	connect(t, s.c)
+	return s
+}
+
+// startCrossplane runs a Crossplane until the test ends.
+func startCrossplane(
+	t *testing.T, start func(context.Context, local.CrossplaneOptions) (*local.Crossplane, error), server *kube.Server,
+) {
+	t.Helper()
+	x, err := start(t.Context(), local.CrossplaneOptions{Dir: t.TempDir(), Config: server.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := x.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // run runs the provider, the operators and the pods of the target.
@@ -266,7 +290,7 @@ func installConfiguration(t *testing.T, c client.Client, host, name string) {
 	}
 	u := pkg("Configuration", "capabilities-"+name)
 	u.Object["spec"] = map[string]any{"package": image, "skipDependencyResolution": true}
-	if err := c.Create(t.Context(), u); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := c.Create(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
 	kube.Eventually(t, soon, "Configuration "+name, func() (bool, string) {

@@ -12,15 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/pkg/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
 
 // top is the folder of the sources.
@@ -138,31 +135,7 @@ func pushKinds(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	if err := w.AddFS(os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := mutate.AppendLayers(empty.Image, layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if img, err = mutate.Config(img, v1.Config{Labels: map[string]string{"with": "kinds"}}); err != nil {
-		t.Fatal(err)
-	}
-	ref, err := name.ParseReference(host + "/crossplane/crossplane:v2.4.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(ref, img); err != nil {
-		t.Fatal(err)
-	}
-	return ref.Name()
+	image := host + "/crossplane/crossplane:v2.4.0"
+	oci.Push(t, image, os.DirFS(dir))
+	return image
 }
