@@ -51,6 +51,7 @@ func TestPackage(t *testing.T) {
 		{"NeedsRightsForApplications", s.applications},
 		{"NeedsRightsToPublish", s.publishes},
 		{"LosesNothingInAnUpgrade", s.upgrade},
+		{"FinishesWhatIsInterrupted", s.interrupted},
 	} {
 		if !t.Run(step.name, step.test) {
 			return // What follows rests on it.
@@ -60,7 +61,7 @@ func TestPackage(t *testing.T) {
 
 // installs shows that Crossplane accepts the package, and does not run it before one of its kinds is active.
 func (s *stage) installs(t *testing.T) {
-	s.apply(t, "install/provider.yaml", setPackage(push(t, "v0.1.0")))
+	s.apply(t, "install/provider.yaml", inPackage(push(t, "v0.1.0")))
 	s.awaitProvider(t, "Installed", "Healthy")
 	mrds := &unstructured.UnstructuredList{}
 	mrds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinitionList"})
@@ -219,8 +220,8 @@ func (s *stage) apply(t *testing.T, file string, change ...func(*unstructured.Un
 	}
 }
 
-// setPackage sets the package of a Provider.
-func setPackage(image string) func(*unstructured.Unstructured) {
+// inPackage sets the package of a Provider.
+func inPackage(image string) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		if u.GetKind() != "Provider" {
 			return

@@ -56,18 +56,8 @@ func (s *stage) upgrade(t *testing.T) {
 	t.Cleanup(end)
 	go l.run(context.WithoutCancel(t.Context()))
 
-	patch := fmt.Sprintf(`{"spec":{"package":%q}}`, next)
-	if err := s.c.Patch(t.Context(), s.provider(t), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
-	kube.Eventually(t, soon, "the pod of the new revision, alone", func() (bool, string) {
-		pods := &corev1.PodList{}
-		err := s.c.List(t.Context(), pods, client.InNamespace("crossplane-system"))
-		now := s.revision(t)
-		alone := len(pods.Items) == 1 && pods.Items[0].GetLabels()["pkg.crossplane.io/revision"] == now
-		return now != revision && alone && s.kubelet.processes() == 1, fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), message(err))
-	})
-	s.awaitProvider(t, "Installed", "Healthy")
+	s.setPackage(t, next)
+	s.awaitRevision(t, revision)
 	last := s.object("last", "blue")
 	create(t, s.c, last)
 	s.awaitReady(t, last) // By the new one, which does not wait for the lease of the old one to run out.
@@ -159,6 +149,28 @@ func (s *stage) revision(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// setPackage lets Crossplane install another version of the package.
+func (s *stage) setPackage(t *testing.T, image string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"spec":{"package":%q}}`, image)
+	if err := s.c.Patch(t.Context(), s.provider(t), client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitRevision waits until another revision of the package than the old one runs, alone.
+func (s *stage) awaitRevision(t *testing.T, old string) {
+	t.Helper()
+	kube.Eventually(t, soon, "the pod of the new revision, alone", func() (bool, string) {
+		pods := &corev1.PodList{}
+		err := s.c.List(t.Context(), pods, client.InNamespace("crossplane-system"))
+		now := s.revision(t)
+		alone := len(pods.Items) == 1 && pods.Items[0].GetLabels()["pkg.crossplane.io/revision"] == now
+		return now != old && alone && s.kubelet.processes() == 1, fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), message(err))
+	})
+	s.awaitProvider(t, "Installed", "Healthy")
 }
 
 // awaitColors waits until there is a number of Objects, all are ready, and each has a ConfigMap with its color.
