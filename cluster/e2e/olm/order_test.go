@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 var (
@@ -50,6 +52,10 @@ var (
 // assertGone fails the test unless all resources of each link were gone before the first of the next was deleted.
 func assertGone(t *testing.T, h *history, chain []link) {
 	t.Helper()
+	end := chain[len(chain)-1]
+	kube.Eventually(t, soon, "the history to have its end", func() (bool, string) {
+		return h.first(end.resource, func(e happening) bool { return end.has(e) && gone(e) }) > 0, h.String()
+	})
 	for i, l := range chain[1:] {
 		before := chain[i]
 		last := h.last(before.resource, func(e happening) bool { return before.has(e) && gone(e) })

@@ -1,6 +1,7 @@
 package olm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -47,7 +49,17 @@ var (
 type bundle struct {
 	capability, backend string
 	objects             int // it is made of
-	rounds              int
+	rounds              int // or more, if E2E_ROUNDS says so
+}
+
+// atLeast returns how often each stack is installed and uninstalled at least.
+func atLeast(t *testing.T) int {
+	t.Helper()
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_ROUNDS"), "1"))
+	if err != nil {
+		t.Fatalf("E2E_ROUNDS: %v", err)
+	}
+	return n
 }
 
 // plains are the stacks without a backend.
@@ -71,6 +83,7 @@ func TestStacks(t *testing.T) {
 	s.run(t)
 	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(10), olms(10, 1, 2)...)) })
 	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(10), olms(2, 1, 1)...)) })
+	t.Run("KilledAtEachStep", func(t *testing.T) { s.killed(t, claims) })
 	t.Run("TwoClaims", func(t *testing.T) { s.two(t, claims) })
 	t.Run("TwoComposites", func(t *testing.T) { s.two(t, composites) })
 }
@@ -79,7 +92,9 @@ func TestStacks(t *testing.T) {
 type site struct {
 	bed
 
-	kubeconfig string // path
+	whole      *testing.T // at whose end the provider ends, whichever part has started it
+	kubeconfig string     // path
+	provider   *provider.Process
 }
 
 // newSite starts a control plane that serves our kinds and has what Objects of stacks need: whatever Crossplane leaves there goes with it.
@@ -95,7 +110,7 @@ func newSite(t *testing.T) *site {
 			t.Error(err)
 		}
 	})
-	s := &site{bed: bed{server: server, c: serve(t, server), tc: target.Client(t)}, kubeconfig: kubeconfig(t, server)}
+	s := &site{whole: t, bed: bed{server: server, c: serve(t, server), tc: target.Client(t)}, kubeconfig: kubeconfig(t, server)}
 	connect(t, s.c)
 	return s
 }
@@ -121,14 +136,14 @@ func (s *site) run(t *testing.T) {
 	t.Helper()
 	runOperator(t)
 	runScheduler(t)
-	startOn(t, s.server)
+	s.provider = startOn(s.whole, s.server)
 }
 
 // rounds installs and uninstalls stacks, each as often as it says.
 func (s *site) rounds(t *testing.T, f form, stacks []bundle) {
 	for _, x := range stacks {
 		t.Run(x.capability+"/"+x.backend, func(t *testing.T) {
-			for i := 0; i < x.rounds && !t.Failed(); i++ { // What is left would fail the rounds to come, too.
+			for i := 0; i < max(x.rounds, atLeast(t)) && !t.Failed(); i++ { // What is left would fail the rounds to come, too.
 				t.Run(strconv.Itoa(i+1), func(t *testing.T) { s.once(t, f, x) })
 			}
 		})
@@ -138,54 +153,35 @@ func (s *site) rounds(t *testing.T, f form, stacks []bundle) {
 // once installs and uninstalls a stack.
 func (s *site) once(t *testing.T, f form, x bundle) {
 	s.takeInventories(t)
-	h := newHistoryOf(t, watched)
-	s.ask(t, f, x, "my-"+x.capability+"-stack")
-	s.awaitStack(t, f, x, "my-"+x.capability+"-stack")
+	s.history = newHistoryOf(t, watched)
+	s.ask(t, f, x, x.example())
+	s.awaitSettled(t, f, x)
+	s.kubectl(t, "", "delete", f.resource(x.capability), x.example())
+	s.awaitEmpty(t, x)
+}
+
+// example returns the name of the stack in its example.
+func (x bundle) example() string { return "my-" + x.capability + "-stack" }
+
+// awaitSettled waits until the stack of the example is ready, and at rest.
+func (s *site) awaitSettled(t *testing.T, f form, x bundle) {
+	t.Helper()
+	s.awaitStack(t, f, x, x.example())
 	if s.listObjects(t, f); len(s.objects) != x.objects {
 		t.Errorf("want %d Objects, got %s", x.objects, s.state(t))
 	}
 	if x.backend == "olm" {
 		s.awaitRest(t)
 	}
-	s.kubectl(t, "", "delete", f.resource(x.capability), "my-"+x.capability+"-stack")
-	s.history = h
+}
+
+// awaitEmpty waits until nothing is left of stacks, and fails the test unless it went in order.
+func (s *site) awaitEmpty(t *testing.T, x bundle) {
+	t.Helper()
 	s.awaitObjectsGone(t)
 	s.awaitNothing(t)
 	for _, chain := range orders[x.capability+"/"+x.backend] {
-		assertGone(t, h, chain)
-	}
-}
-
-// two shows that two stacks of one capability share the operator, which stays with the second when the first one goes.
-func (s *site) two(t *testing.T, f form) {
-	x := bundle{capability: "networking", backend: "olm"}
-	s.takeInventories(t)
-	h := newHistoryOf(t, watched)
-	for _, name := range []string{"one", "two"} {
-		s.ask(t, f, x, name)
-	}
-	for _, name := range []string{"one", "two"} {
-		s.awaitStack(t, f, x, name)
-	}
-	s.awaitRest(t)
-	s.kubectl(t, "", "delete", f.resource(x.capability), "one")
-	kube.Eventually(t, soon, "one Kong to go", func() (bool, string) {
-		s.listObjects(t, f)
-		return len(s.objects) == 3, s.state(t)
-	})
-	s.awaitStack(t, f, x, "two")
-	for _, gvr := range []schema.GroupVersionResource{subscriptions, csvs} {
-		if h.first(gvr, leaving) != 0 {
-			t.Errorf("%s is gone though a stack needs it\n%s", gvr.Resource, h)
-		}
-	}
-	s.listObjects(t, f)
-	s.kubectl(t, "", "delete", f.resource(x.capability), "two")
-	s.history = h
-	s.awaitObjectsGone(t)
-	s.awaitNothing(t)
-	for _, chain := range orders["networking/olm"] {
-		assertGone(t, h, chain)
+		assertGone(t, s.history, chain)
 	}
 }
 
@@ -193,7 +189,7 @@ func (s *site) two(t *testing.T, f form) {
 func (s *site) ask(t *testing.T, f form, x bundle, name string) {
 	t.Helper()
 	path := filepath.Join(capabilities, x.capability, f.file)
-	if x.backend == "olm" && name == "my-"+x.capability+"-stack" {
+	if x.backend == "olm" && name == x.example() {
 		s.kubectl(t, "", "apply", "-f", path)
 		return
 	}
@@ -201,7 +197,7 @@ func (s *site) ask(t *testing.T, f form, x bundle, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := strings.NewReplacer("provider: olm", "provider: "+x.backend, "name: my-"+x.capability+"-stack", "name: "+name).Replace(string(b))
+	asked := strings.NewReplacer("provider: olm", "provider: "+x.backend, "name: "+x.example(), "name: "+name).Replace(string(b))
 	s.kubectl(t, asked, "apply", "-f", "-")
 }
 
