@@ -40,9 +40,17 @@ test: tools build ## Run all tests but those of e2e, on real servers.
 	$(GOTEST) -p=1 $(MEASURED) || failed=1; \
 	exit $$failed
 
+# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more.
+STACKS := TestStacks
+GOE2E  := go test -count=1 -p=1 -timeout=40m
+
 .PHONY: e2e
 e2e: tools.e2e build xpkg ## Run the tests with nodes, which KWOK plays: a real OLM, a real Crossplane, and an application on two clusters.
-	go test -count=1 -p=1 -timeout=30m $(E2E)
+	@failed=0; set -x; \
+	$(GOE2E) -run=$(STACKS) $(MODULE)/cluster/e2e/olm & \
+	$(GOE2E) -skip=$(STACKS) $(E2E) || failed=1; \
+	wait $$! || failed=1; \
+	exit $$failed
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.
