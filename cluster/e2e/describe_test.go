@@ -58,7 +58,7 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 			is: commonv1.ReasonForbidden, want: `User "nobody" cannot get resource "configmaps" in API group ""`,
 		},
 		"NoKind": {
-			reason: "A kind is told with its version.", config: ns, manifest: manifestOf("example.org/v1", "Hat", tns, "broken", nil),
+			reason: "A kind is told with its version.", config: ns, manifest: manifestOf("example.org/v1", "Hat", tns, "broken", map[string]any{}),
 			is: commonv1.ReasonUnknownKind, want: `no matches for kind "Hat" in version "example.org/v1"`,
 		},
 		"NoNamespace": {
@@ -66,9 +66,8 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 			is: xpv2.ReasonReconcileError, want: `namespaces "no-such" not found`,
 		},
 		"NoField": {
-			reason: "A field is told by its path.", config: ns,
-			manifest: build.Manifest{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "broken", "namespace": tns}, "date": "x"},
-			is:       commonv1.ReasonInvalidManifest, want: ".date: field not declared in schema",
+			reason: "A field is told by its path.", config: ns, manifest: manifestOf("v1", "ConfigMap", tns, "broken", map[string]any{"date": "x"}),
+			is: commonv1.ReasonInvalidManifest, want: ".date: field not declared in schema",
 		},
 		"NoReference": {
 			reason: "Who is waited for is named.", config: ns, manifest: cm, is: commonv1.ReasonWaitingForReference, want: "another",

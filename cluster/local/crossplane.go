@@ -38,6 +38,8 @@ type CrossplaneOptions struct {
 // none gets ready. It has no webhooks, which protect what is in use from deletion. Packages activate no kind by themselves.
 type Crossplane struct {
 	daemon
+
+	runtime string // of packages
 }
 
 // functionsElsewhere lets Crossplane run providers as Deployments, but not functions: whoever runs one writes where into its revision.
@@ -45,7 +47,7 @@ const functionsElsewhere = "Provider=Deployment;Function=External"
 
 // StartCrossplane returns when Crossplane is ready. Context ctx ends the start, not Crossplane; callers stop it.
 func StartCrossplane(ctx context.Context, o CrossplaneOptions) (*Crossplane, error) {
-	x := &Crossplane{}
+	x := &Crossplane{runtime: functionsElsewhere}
 	if err := x.open(o.Dir, o.Config); err != nil {
 		return nil, errors.Wrap(err, "cannot prepare Crossplane")
 	}
@@ -87,7 +89,7 @@ func (x *Crossplane) run(ctx context.Context, program, certs string, all ...[]st
 		return err
 	}
 	env := append(x.env(),
-		"TLS_CLIENT_CERTS_DIR="+certs, "XPKG_CACHE_DIR="+packages, "PACKAGE_RUNTIME="+functionsElsewhere,
+		"TLS_CLIENT_CERTS_DIR="+certs, "XPKG_CACHE_DIR="+packages, "PACKAGE_RUNTIME="+x.runtime,
 		"METRICS_PORT="+metrics.String(), "HEALTH_PROBE_PORT="+health.String())
 	var core *process
 	for _, args := range all {

@@ -13,7 +13,7 @@ import (
 // StartCrossplane1 is StartCrossplane for the last Crossplane 1, which composes resources itself. It has no manager of rights and, as nobody
 // initialises it, nothing that signs certificates of functions: it installs no packages.
 func StartCrossplane1(ctx context.Context, o CrossplaneOptions) (*Crossplane, error) {
-	x := &Crossplane{}
+	x := &Crossplane{runtime: "Deployment"}
 	if err := x.open(o.Dir, o.Config); err != nil {
 		return nil, errors.Wrap(err, "cannot prepare Crossplane")
 	}
