@@ -59,7 +59,7 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 		},
 		"NoKind": {
 			reason: "A kind is told with its version.", config: ns, manifest: manifestOf("example.org/v1", "Hat", tns, "broken", map[string]any{}),
-			is: commonv1.ReasonUnknownKind, want: `no matches for kind "Hat" in version "example.org/v1"`,
+			is: commonv1.ReasonUnknownKind, want: "target does not serve kind Hat of example.org/v1",
 		},
 		"NoNamespace": {
 			reason: "Whatever else the target says is passed on.", config: ns, manifest: build.ConfigMap("no-such", "broken"),
@@ -76,8 +76,8 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 			},
 		},
 		"NoResource": {
-			reason: "What must be created by somebody else is named by the manifest; why, by the message.", config: ns, manifest: cm,
-			is: commonv1.ReasonResourceMissing, want: "resource does not exist, and management policies do not allow to create it",
+			reason: "A resource that the Object may not create must come from somebody else.", config: ns, manifest: cm,
+			is: commonv1.ReasonResourceMissing, want: "management policies do not allow to create the resource",
 			change: func(o build.Object) { o.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve}) },
 		},
 	} {

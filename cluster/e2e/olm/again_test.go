@@ -40,7 +40,7 @@ func TestMadeAgain(t *testing.T) {
 			return state == ""
 		}, "ClusterServiceVersion")
 		release()
-		b.awaitObjectsGone(t)
+		b.awaitObjectsGone(t, prompt) // They must be at once.
 		b.awaitIdle(t, "nothing to come back", func(state string) bool { return state == "" }, "Subscription", "InstallPlan", "ClusterServiceVersion")
 		b.cleanUp(t)
 	})
@@ -117,10 +117,10 @@ func (b *bed) remove(t *testing.T, o *unstructured.Unstructured) {
 	}
 }
 
-// awaitObjectsGone waits until the Objects are gone, which they must be at once.
-func (b *bed) awaitObjectsGone(t *testing.T) {
+// awaitObjectsGone waits until the Objects are gone.
+func (b *bed) awaitObjectsGone(t *testing.T, within time.Duration) {
 	t.Helper()
-	kube.Eventually(t, prompt, "the Objects to be gone", func() (bool, string) {
+	kube.Eventually(t, within, "the Objects to be gone", func() (bool, string) {
 		for _, o := range b.objects {
 			if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopy()); !apierrors.IsNotFound(err) {
 				return false, b.state(t)

@@ -178,7 +178,7 @@ func (s *site) awaitSettled(t *testing.T, f form, x bundle) {
 // awaitEmpty waits until nothing is left of stacks, and fails the test unless it went in order.
 func (s *site) awaitEmpty(t *testing.T, x bundle) {
 	t.Helper()
-	s.awaitObjectsGone(t)
+	s.awaitObjectsGone(t, soon) // The garbage collector deletes them, and may not know their kind yet.
 	s.awaitNothing(t)
 	for _, chain := range orders[x.capability+"/"+x.backend] {
 		assertGone(t, s.history, chain)

@@ -102,7 +102,7 @@ func (s *stage) publishes(t *testing.T) {
 	}
 	for i, r := range role.Rules {
 		if slices.Contains(r.Resources, "apiexports") {
-			role.Rules[i].Verbs = append(r.Verbs, "patch", "update")
+			role.Rules[i].Verbs = slices.Concat(r.Verbs, []string{"patch", "update"})
 		}
 	}
 	if err := in.Update(t.Context(), role); err != nil {

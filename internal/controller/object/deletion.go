@@ -25,11 +25,11 @@ var errDependents = errors.New("waiting for those who hold the Object")
 // observeDeleted looks at the resource of an Object that is being deleted.
 func (e *external) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if len(o.GetFinalizers()) == 1 { // Until then others hold the Object, and with it its resource.
-		to, err := e.heir(ctx, o)
+		to, found, err := e.heir(ctx, o)
 		if err != nil {
 			return managed.ExternalObservation{}, err
 		}
-		if to != nil {
+		if found {
 			return managed.ExternalObservation{}, e.bequeath(ctx, o, to)
 		}
 	}

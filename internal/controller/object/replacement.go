@@ -89,11 +89,11 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 	if ending == policy.Leave {
 		return true, nil
 	}
-	to, err := e.heir(ctx, o)
+	_, found, err := e.heir(ctx, o)
 	if err != nil {
 		return false, err
 	}
-	if to != nil {
+	if found {
 		ending = policy.Withdraw
 	}
 	old, there, err := e.old(ctx, o, seen)

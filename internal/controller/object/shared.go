@@ -15,16 +15,17 @@ import (
 // reasonLeftShared is the reason of events about resources that an Object leaves to another.
 const reasonLeftShared event.Reason = "LeftSharedResource"
 
-// heir returns the Object to which an Object that ends leaves its resource, nil if it is to delete it: there is no other, or it does not share.
+// heir returns the Object to which an Object that ends leaves its resource. If none is found it is to delete it: there is no other, or it does not
+// share.
 // Of Objects that are deleted at once the last to be looked at sees that all others are, too, as one cache shows all of them.
-func (e *external) heir(ctx context.Context, o Object) (Object, error) {
+func (e *external) heir(ctx context.Context, o Object) (to Object, found bool, err error) {
 	seen := identity(o)
 	if seen == nil || o.Desired().SharedResource != commonv1.SharedResourceKeep {
-		return nil, nil
+		return nil, false, nil
 	}
 	others, err := e.options.Claims.others(ctx, o)
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot find out who shares the resource")
+		return nil, false, errors.Wrap(err, "cannot find out who shares the resource")
 	}
 	uid := seen.GetUID()
 	for _, other := range others {
@@ -35,10 +36,10 @@ func (e *external) heir(ctx context.Context, o Object) (Object, error) {
 			continue
 		}
 		if id := identity(other); id != nil && id.GetUID() == uid {
-			return other, nil
+			return other, true, nil
 		}
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // bequeath leaves the resource of an Object to another, without the fields that only the former has applied.
