@@ -143,10 +143,15 @@ func (s *site) run(t *testing.T) {
 func (s *site) rounds(t *testing.T, f form, stacks []bundle) {
 	for _, x := range stacks {
 		t.Run(x.capability+"/"+x.backend, func(t *testing.T) {
-			for i := 0; i < max(x.rounds, atLeast(t)) && !t.Failed(); i++ { // What is left would fail the rounds to come, too.
-				t.Run(strconv.Itoa(i+1), func(t *testing.T) { s.once(t, f, x) })
+			for i := range max(x.rounds, atLeast(t)) {
+				if !t.Run(strconv.Itoa(i+1), func(t *testing.T) { s.once(t, f, x) }) {
+					return
+				}
 			}
 		})
+		if t.Failed() { // What is left would fail the rounds to come, too.
+			return
+		}
 	}
 }
 
