@@ -136,6 +136,37 @@ func installFunction(t *testing.T, c client.Client, host, name, addr string) {
 	})
 }
 
+// installConfiguration builds a Configuration of the stacks, and lets Crossplane install it from a registry.
+func installConfiguration(t *testing.T, c client.Client, host, name string) {
+	t.Helper()
+	crank, err := local.Binary("crank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, image := filepath.Join(t.TempDir(), "package.xpkg"), host+"/crossplane-contrib/capabilities-"+name+":v0.1.0"
+	for _, args := range [][]string{
+		{
+			"xpkg", "build", "--package-root=" + filepath.Join(capabilities, "configurations", name), "--examples-root=" + t.TempDir(),
+			"--package-file=" + file,
+		},
+		{"xpkg", "push", "--package-files=" + file, image},
+	} {
+		if out, err := exec.Command(crank, args...).CombinedOutput(); err != nil {
+			t.Fatalf("crossplane %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	u := pkg("Configuration", "capabilities-"+name)
+	u.Object["spec"] = map[string]any{"package": image, "skipDependencyResolution": true}
+	if err := c.Create(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "Configuration "+name, func() (bool, string) {
+		b := bed{c: c}
+		status, why := b.condition(t, u, "Healthy")
+		return status == "True", fmt.Sprint(status, " ", why)
+	})
+}
+
 // pkg names a package of Crossplane.
 func pkg(kind, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}

@@ -3,7 +3,6 @@ package olm
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
@@ -268,35 +266,4 @@ func kubeconfig(t *testing.T, s *kube.Server) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// installConfiguration builds a Configuration of the stacks, and lets Crossplane install it from a registry.
-func installConfiguration(t *testing.T, c client.Client, host, name string) {
-	t.Helper()
-	crank, err := local.Binary("crank")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, image := filepath.Join(t.TempDir(), "package.xpkg"), host+"/crossplane-contrib/capabilities-"+name+":v0.1.0"
-	for _, args := range [][]string{
-		{
-			"xpkg", "build", "--package-root=" + filepath.Join(capabilities, "configurations", name), "--examples-root=" + t.TempDir(),
-			"--package-file=" + file,
-		},
-		{"xpkg", "push", "--package-files=" + file, image},
-	} {
-		if out, err := exec.Command(crank, args...).CombinedOutput(); err != nil {
-			t.Fatalf("crossplane %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
-	u := pkg("Configuration", "capabilities-"+name)
-	u.Object["spec"] = map[string]any{"package": image, "skipDependencyResolution": true}
-	if err := c.Create(t.Context(), u); err != nil {
-		t.Fatal(err)
-	}
-	kube.Eventually(t, soon, "Configuration "+name, func() (bool, string) {
-		b := bed{c: c}
-		status, why := b.condition(t, u, "Healthy")
-		return status == "True", fmt.Sprint(status, " ", why)
-	})
 }
