@@ -42,7 +42,7 @@ const (
 	// lookInterval is the pause between looks at the requests.
 	lookInterval = 500 * time.Millisecond
 	// silence is how long nothing must happen for all to count as settled.
-	silence = 3 * time.Second
+	silence = 8 * time.Second
 )
 
 var local, target kube.Server
