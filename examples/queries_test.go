@@ -12,15 +12,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
 
-// object is the part of an Object that these tests read.
-type object struct {
-	Spec struct {
-		Readiness struct {
-			CelQuery string `json:"celQuery"`
-		} `json:"readiness"`
-	} `json:"spec"`
-}
-
 var separator = regexp.MustCompile(`(?m)^---$`)
 
 // TestQueriesAreCEL shows that each CEL query of the examples and guides can be asked.
@@ -39,20 +30,46 @@ func TestQueriesAreCEL(t *testing.T) {
 			}
 		}
 		for _, doc := range docs {
-			o := object{}
+			var parsed any
 			if !strings.Contains(doc, "celQuery:") {
 				continue
 			}
-			if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+			if err := yaml.Unmarshal([]byte(doc), &parsed); err != nil {
 				t.Errorf("%s: %v", f, err)
 			}
-			queries++
-			if _, err := readiness.Query(o.Spec.Readiness.CelQuery, map[string]any{}); errors.Is(err, readiness.ErrInvalidQuery) {
-				t.Errorf("%s: %v: %s", f, err, o.Spec.Readiness.CelQuery)
+			found := queriesIn(parsed)
+			if len(found) == 0 {
+				t.Errorf("%s: no query where there should be one", f)
+			}
+			queries += len(found)
+			for _, q := range found {
+				if _, err := readiness.Query(q, map[string]any{}); errors.Is(err, readiness.ErrInvalidQuery) {
+					t.Errorf("%s: %v: %s", f, err, q)
+				}
 			}
 		}
 	}
 	if queries == 0 {
 		t.Error("there are no queries")
 	}
+}
+
+// queriesIn returns the CEL queries of an Object, or of the Objects that a Composition makes.
+func queriesIn(content any) []string {
+	var found []string
+	switch c := content.(type) {
+	case []any:
+		for _, v := range c {
+			found = append(found, queriesIn(v)...)
+		}
+	case map[string]any:
+		for k, v := range c {
+			if q, ok := v.(string); ok && k == "celQuery" {
+				found = append(found, q)
+				continue
+			}
+			found = append(found, queriesIn(v)...)
+		}
+	}
+	return found
 }
