@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -211,11 +212,16 @@ func TestClaimsInBothVersions(t *testing.T) {
 	}
 
 	// A client of v1alpha1 that adds a claim of its own leaves ours as they are.
-	old.Spec.PermissionClaims[0].All = true
-	old.Spec.PermissionClaims = append(old.Spec.PermissionClaims, apisv1alpha1.PermissionClaim{
-		GroupResource: apisv1alpha1.GroupResource{Resource: "namespaces"}, All: true,
-	})
-	if err := c.Update(t.Context(), old); err != nil {
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // kcp writes the APIExport, too.
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "shop"}, old); err != nil {
+			return err
+		}
+		old.Spec.PermissionClaims[0].All = true
+		old.Spec.PermissionClaims = append(old.Spec.PermissionClaims, apisv1alpha1.PermissionClaim{
+			GroupResource: apisv1alpha1.GroupResource{Resource: "namespaces"}, All: true,
+		})
+		return c.Update(t.Context(), old)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	wantNew = append(wantNew, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "namespaces"}, Verbs: []string{"*"}})

@@ -52,14 +52,12 @@ func setField(d *apiextensionsv1.CustomResourceDefinition, field string, there b
 func TestEvolve(t *testing.T) {
 	s := openShop(t)
 	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
-	e := s.export(t)
-	e.Spec.Resources = append(e.Spec.Resources, apisv1alpha2.ResourceSchema{
-		Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
-		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	s.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.Resources = append(e.Spec.Resources, apisv1alpha2.ResourceSchema{
+			Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
+			Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+		})
 	})
-	if err := kcp.Client(t, s.admin).Update(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
 	s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
 	_, consumer := workspaces.Workspace(t)
