@@ -14,7 +14,12 @@ var (
 	Bindings       = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")
 	Schemas        = apisv1alpha1.SchemeGroupVersion.WithResource("apiresourceschemas")
 	EndpointSlices = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
+
+	LogicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
 )
+
+// LogicalCluster is the name of the one resource by which kcp tells of a workspace in that workspace.
+const LogicalCluster = "cluster"
 
 // AnnotationCluster is the annotation by which kcp tells the logical cluster of each resource.
 const AnnotationCluster = "kcp.io/cluster"

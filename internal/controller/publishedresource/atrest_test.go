@@ -27,10 +27,8 @@ const (
 )
 
 // TestManyAtOnce shows that a hundred PublishedResources publish to one APIExport at a time and none is lost, and that nothing is asked of the
-// control plane, which is the service cluster too, or of kcp once they are published and bound. It comes after all other tests, as it leaves
-// a lot for the servers to clear away, which makes them slow.
+// control plane, which is the service cluster too, or of kcp once they are published and bound.
 func TestManyAtOnce(t *testing.T) {
-	t.Parallel() // Alone: no other is.
 	s := openShop(t)
 	var names []string
 	for i := range many {

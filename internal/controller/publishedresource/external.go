@@ -106,6 +106,9 @@ func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 	if !ok || e.wanted == nil {
 		return errors.Errorf("resource is a %T that was not observed", mg)
 	}
+	if err := e.mayMakeAgain(ctx, o); err != nil {
+		return err
+	}
 	if !e.state.hasSchema(e.wanted.schema) {
 		if err := e.createSchema(ctx, o); err != nil {
 			return err

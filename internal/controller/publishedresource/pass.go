@@ -95,6 +95,9 @@ var errTaken = errors.New("another PublishedResource publishes the resource")
 // errRefusedSchema is the cause of the error if kcp refuses a schema, which only a change of the source or of the projection can cure.
 var errRefusedSchema = errors.New("kcp refuses the schema")
 
+// errWorkspaceDeleted is the cause of the error if nothing is made again, as the workspace is being deleted.
+var errWorkspaceDeleted = errors.New("the workspace is being deleted")
+
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
 func reason(err error) xpv2.ConditionReason {
 	if r := projection.ReasonOf(err); r != "" {
@@ -107,6 +110,7 @@ func reason(err error) xpv2.ConditionReason {
 		{causedBy(errControlPlane), ""},
 		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec},
 		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft},
+		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted},
 		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished},
 		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing},
 		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema)},
@@ -139,7 +143,7 @@ func isWoken(err error) bool {
 	if projection.ReasonOf(err) != "" {
 		return true
 	}
-	for _, cause := range []error{errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, kcp.ErrNoExport, scope.ErrNoConfig} {
+	for _, cause := range []error{errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, errWorkspaceDeleted, kcp.ErrNoExport, scope.ErrNoConfig} {
 		if errors.Is(err, cause) {
 			return true
 		}

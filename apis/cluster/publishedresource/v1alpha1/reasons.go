@@ -54,6 +54,8 @@ const (
 const (
 	// ReasonInvalidSpec means that the spec and the ProviderConfig together do not say what to publish.
 	ReasonInvalidSpec xpv2.ConditionReason = "InvalidSpec"
+	// ReasonWorkspaceDeleted means that what was published has gone because the workspace of the APIExport is being deleted.
+	ReasonWorkspaceDeleted xpv2.ConditionReason = "WorkspaceDeleted"
 	// ReasonConsumersLeft means that a deleted PublishedResource is kept as consumers still have objects of the API.
 	ReasonConsumersLeft xpv2.ConditionReason = "ConsumersHaveObjects"
 )
