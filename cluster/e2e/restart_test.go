@@ -15,22 +15,25 @@ import (
 func TestRestartWith1000(t *testing.T) {
 	c, _ := clients(t)
 	p := start(t)
-	f := newFleet(t, c, 1001)
-	added := f.objects[1000]
+	f := newFleet(t, c, 1003)
+	more := f.objects[1000:]
 	f.objects = f.objects[:1000]
 	f.settle(t, c)
-	p.Kill()
+	restart := func() time.Duration {
+		added := more[0]
+		more = more[1:]
+		p.Kill()
+		begin := time.Now()
+		p = start(t)
+		if err := c.Create(t.Context(), added); err != nil {
+			t.Fatal(err)
+		}
+		awaitReady(t, c, added)
+		return time.Since(begin)
+	}
 
-	m, begin := mark(t), time.Now()
-	start(t)
-	if err := c.Create(t.Context(), added); err != nil {
-		t.Fatal(err)
-	}
-	awaitReady(t, c, added)
-	// The benchmark holds it to two seconds, on a machine with nothing else to do.
-	if took := time.Since(begin); took > 30*time.Second {
-		t.Errorf("start to a new Object that is Ready: want a few seconds, got %s", took)
-	}
+	added, m := more[0], mark(t)
+	first := restart()
 	awaitSilence(t)
 
 	want := map[string]int{"update providerconfigs.kubernetes.crossplane.io/status": 1} // one user more
@@ -51,6 +54,15 @@ func TestRestartWith1000(t *testing.T) {
 			t.Errorf("requests to the %s: want each list, watch and discovery at most once, got %v", server, got)
 		}
 	}
+	// The benchmark holds it to two seconds, on a machine with nothing else to do.
+	again := false
+	kube.Within(t, 10*time.Second, "start to a new Object that is Ready", func() time.Duration {
+		if again {
+			return restart()
+		}
+		again = true
+		return first
+	})
 }
 
 // without leaves out requests about an Object: about itself, the record of use of its ProviderConfig, and its events.

@@ -48,10 +48,15 @@ const functionsElsewhere = "Provider=Deployment;Function=External"
 // StartCrossplane returns when Crossplane is ready. Context ctx ends the start, not Crossplane; callers stop it.
 func StartCrossplane(ctx context.Context, o CrossplaneOptions) (*Crossplane, error) {
 	x := &Crossplane{runtime: functionsElsewhere}
+	return x.begin(ctx, o, x.start)
+}
+
+// begin prepares Crossplane and has it started.
+func (x *Crossplane) begin(ctx context.Context, o CrossplaneOptions, start func(context.Context, *rest.Config) error) (*Crossplane, error) {
 	if err := x.open(o.Dir, o.Config); err != nil {
 		return nil, errors.Wrap(err, "cannot prepare Crossplane")
 	}
-	if err := x.start(ctx, o.Config); err != nil {
+	if err := start(ctx, o.Config); err != nil {
 		// Why it did not start matters more than what else goes wrong.
 		_ = x.Stop()
 		return nil, errors.Wrap(err, "cannot start Crossplane")
@@ -153,12 +158,17 @@ func writeSecret(ctx context.Context, c client.Client, key client.ObjectKey, dir
 	if err := c.Get(ctx, key, s); err != nil {
 		return errors.Wrapf(err, "cannot get Secret %s", key.Name)
 	}
+	return errors.Wrapf(writeFiles(dir, s.Data), "cannot write Secret %s", key.Name)
+}
+
+// writeFiles writes files, by their names, to a folder, which is made.
+func writeFiles(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return errors.Wrap(err, "cannot make folder of Secret")
+		return errors.Wrap(err, "cannot make folder")
 	}
-	for name, content := range s.Data {
+	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			return errors.Wrapf(err, "cannot write Secret %s", key.Name)
+			return errors.Wrap(err, "cannot write file")
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func TestManyAtOnce(t *testing.T) {
 	var l, k kube.Mark
 	quiet := func() { l, k = localAudit.Mark(), kcpAudit.Mark() }
 	quiet()
-	kube.Eventually(t, 4*inTime, "rest", func() (bool, string) {
+	kube.Eventually(t, 2*inTime, "rest", func() (bool, string) {
 		start := time.Now()
 		quiet()
 		for time.Since(start) < atRest/3 {

@@ -1,12 +1,9 @@
 package publishedresource_test
 
 import (
-	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -28,21 +25,11 @@ func TestWorkspaceGoes(t *testing.T) {
 	held.SetFinalizers([]string{"example.org/held"})
 	s.create(t, held)
 
-	root, name, _ := strings.Cut(s.path, ":")
-	top, workspace := kcp.Client(t, workspaces.Config(root)), &unstructured.Unstructured{}
-	workspace.SetAPIVersion("tenancy.kcp.io/v1alpha1")
-	workspace.SetKind("Workspace")
-	workspace.SetName(name)
-	if err := top.Delete(t.Context(), workspace); err != nil {
-		t.Fatal(err)
-	}
+	gone := workspaces.DeleteWorkspace(t, s.path)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonWorkspaceDeleted))
 	kube.Eventually(t, soon, "the held schema to be let go", func() (bool, string) {
 		err := kcp.Client(t, s.admin).Patch(t.Context(), held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		return client.IgnoreNotFound(err) == nil, "it is not"
 	})
-	kube.Eventually(t, soon, "the workspace to be gone", func() (bool, string) {
-		err := top.Get(t.Context(), client.ObjectKeyFromObject(workspace), workspace)
-		return apierrors.IsNotFound(err), "it is there"
-	})
+	kube.Eventually(t, soon, "the workspace to be gone", gone)
 }

@@ -3,10 +3,12 @@ package kcp
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -120,6 +122,20 @@ func (s *Server) Workspace(tb testing.TB) (path string, cfg *rest.Config) {
 	awaitReady(tb, c, ws)
 	path = root + ":" + ws.GetName()
 	return path, s.Config(path)
+}
+
+// DeleteWorkspace deletes the workspace of a path below the top, and returns what says whether it is gone.
+func (s *Server) DeleteWorkspace(tb testing.TB, path string) (gone func() (bool, string)) {
+	tb.Helper()
+	c, ws := Client(tb, s.Config(root)), newWorkspace()
+	ws.SetName(strings.TrimPrefix(path, root+":"))
+	if err := c.Delete(tb.Context(), ws); err != nil {
+		tb.Fatalf("cannot delete workspace: %v", err)
+	}
+	return func() (bool, string) {
+		err := c.Get(tb.Context(), client.ObjectKeyFromObject(ws), ws)
+		return apierrors.IsNotFound(err), "it is there"
+	}
 }
 
 // newWorkspace is not of the SDK's type: that would be all this package needs of it.
