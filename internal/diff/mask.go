@@ -41,7 +41,7 @@ func (m masker) mask(v, other any) any {
 }
 
 func (m masker) maskMap(v, other map[string]any) map[string]any {
-	secret := isSecret(v) || isSecret(other)
+	secret := IsSecret(v) || IsSecret(other)
 	out := make(map[string]any, len(v))
 	for k, item := range v {
 		switch {
@@ -77,4 +77,5 @@ func (m masker) hide(v, other any) string {
 	return m.changed
 }
 
-func isSecret(m map[string]any) bool { return m["apiVersion"] == "v1" && m["kind"] == "Secret" }
+// IsSecret says whether the content of a resource is that of a Secret.
+func IsSecret(m map[string]any) bool { return m["apiVersion"] == "v1" && m["kind"] == "Secret" }

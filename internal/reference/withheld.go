@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 )
 
 const (
@@ -97,7 +98,7 @@ func (r *Resolver) contentOf(o Object, ref *Reference) (map[string]any, error) {
 		return c, refused(err)
 	}
 	shown, _, _ := unstructured.NestedMap(c, "status", "atProvider", "manifest")
-	if shown["apiVersion"] != corev1.SchemeGroupVersion.String() || shown["kind"] != "Secret" {
+	if !diff.IsSecret(shown) {
 		return c, nil
 	}
 	k := want{NamespacedName: client.ObjectKeyFromObject(o), kind: ref.GVK.GroupKind()}

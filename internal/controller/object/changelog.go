@@ -9,6 +9,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 )
 
 // A discreetLogger keeps values of Secrets out of the change logs, to which each change sends the whole Object.
@@ -39,7 +41,7 @@ func maskSecret(raw *runtime.RawExtension) error {
 	if err := decode(raw.Raw, &content); err != nil {
 		return errors.New("cannot decode manifest for the change logs")
 	}
-	if !isSecret(content) {
+	if !diff.IsSecret(content) {
 		return nil
 	}
 	masked, err := json.Marshal(withoutValues(content))

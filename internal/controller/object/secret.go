@@ -4,19 +4,16 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// isSecret says whether the content of a resource is that of a Secret.
-func isSecret(content map[string]any) bool {
-	return content["apiVersion"] == "v1" && content["kind"] == "Secret"
-}
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
+)
 
 // show gives the live resource to those who refer to the Object, if the status is not to show all of it.
 func (e *external) show(o Object) {
 	if !e.options.SanitizeSecrets {
 		return
 	}
-	if !isSecret(e.live.Object) {
+	if !diff.IsSecret(e.live.Object) {
 		e.options.References.Hide(e.gvk, e.owner.NamespacedName)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 )
 
 // record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is there.
@@ -37,7 +38,7 @@ func present(live *unstructured.Unstructured, o Options) map[string]any {
 	if o.RemoveManagedFields {
 		content = withoutMetadata(content, "managedFields")
 	}
-	if o.SanitizeSecrets && isSecret(content) {
+	if o.SanitizeSecrets && diff.IsSecret(content) {
 		content = withoutValues(content)
 	}
 	return content
