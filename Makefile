@@ -5,7 +5,6 @@ SHELL := /usr/bin/env bash -o pipefail
 TOOLS   := $(CURDIR)/.tools/bin
 OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
-E2E     := $(addprefix $(MODULE)/cluster/e2e/,olm wordpress xpkg)
 XPKG    := $(OUTPUT)/xpkg
 ARCHES  := amd64 arm64
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
@@ -28,27 +27,28 @@ help: ## List the commands.
 demo: tools build ## Run the provider on real clusters and a real kcp, and show what it does. DEMO=keep leaves it up.
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
+# Tests of the built program, beside those under cluster/e2e: it is killed, cut off and given thousands of objects.
+HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed publishedresource/outage collection/thousands)
 # Packages that hold the provider to seconds, which a neighbour would take from it. All others mostly wait, and run in pairs.
-MEASURED := $(addprefix $(MODULE)/internal/controller/,object publishedresource application collection/thousands)
+MEASURED := $(addprefix $(MODULE)/internal/controller/,object publishedresource application)
 # Tests that say they may run beside others mostly wait, too. make lint vets.
 GOTEST   := go test -count=1 -vet=off -parallel=8 -timeout=40m
 
 .PHONY: test
 test: tools build ## Run all tests but those of e2e, on real servers.
 	@failed=0; set -x; \
-	$(GOTEST) -p=2 $$(go list ./... | grep -vx $(MEASURED:%=-e %) $(E2E:%=-e %)) || failed=1; \
+	$(GOTEST) -p=2 $$(go list ./... | grep -v /cluster/e2e | grep -vx $(MEASURED:%=-e %) $(HARSH:%=-e %)) || failed=1; \
 	$(GOTEST) -p=1 $(MEASURED) || failed=1; \
 	exit $$failed
 
-# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more.
+# Tests that mostly wait, for an OLM of their own, and run beside the others.
 STACKS := TestStacks
-GOE2E  := go test -count=1 -p=1 -timeout=40m
 
 .PHONY: e2e
-e2e: tools.e2e build xpkg ## Run the tests with nodes, which KWOK plays: a real OLM, a real Crossplane, and an application on two clusters.
+e2e: tools.e2e build xpkg ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
 	@failed=0; set -x; \
-	$(GOE2E) -run=$(STACKS) $(MODULE)/cluster/e2e/olm & \
-	$(GOE2E) -skip=$(STACKS) $(E2E) || failed=1; \
+	$(GOTEST) -run=$(STACKS) $(MODULE)/cluster/e2e/olm & \
+	$(GOTEST) -p=2 -skip=$(STACKS) ./cluster/e2e/... $(HARSH) || failed=1; \
 	wait $$! || failed=1; \
 	exit $$failed
 
@@ -99,12 +99,12 @@ bench: tools build ## Measure the provider against a plain client-go loop.
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider objects
 
 .PHONY: tools
-tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and provider-kubernetes, once.
-	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes
+tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl and kcp, once.
+	@hack/tools/build.sh etcd kubernetes kcp
 
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e and xpkg.
-	@hack/tools/build.sh etcd kubernetes kcp kwok olm crossplane crossplane-v1 crossplane-cli function-auto-ready
+	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready
 .PHONY: tools.xpkg
 tools.xpkg:
 	@hack/tools/build.sh crossplane-cli

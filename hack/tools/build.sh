@@ -148,7 +148,6 @@ build() {
 		die "cannot build $tool"
 	fi
 	job=''
-	rm -rf "$scratch/compiled" # the largest part, and little in it fits the next tool
 
 	# Without flock another run may have been first; its result is as good, and mv would move into that folder.
 	[ -d "$home" ] || mv "$scratch/out" "$home"
@@ -161,9 +160,13 @@ compile() {
 	for program in $PROGRAMS; do packages+=("${program#*=}"); done
 	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
 	mv "$scratch/packages.new" "$scratch/packages"
+	mkdir "$scratch/linked"
+	go build -v -tags "$TAGS" -ldflags "-s -w $LDFLAGS" -o "$scratch/linked/" "${packages[@]}" # all in one, as each linker has one thread
 	for program in $PROGRAMS; do
-		go build -v -tags "$TAGS" -ldflags "-s -w $LDFLAGS" -o "$scratch/out/${program%%=*}" "${program#*=}"
+		from=$(go list -f '{{.Target}}' "${program#*=}")
+		mv "$scratch/linked/${from##*/}" "$scratch/out/${program%%=*}"
 	done
+	rmdir "$scratch/linked"
 	for data in $DATA; do
 		from=${data#*=}
 		cp -R "$(go list -m -f '{{.Dir}}' "${from%%:*}")/${from#*:}" "$scratch/out/${data%%=*}"

@@ -7,7 +7,7 @@ require (
 	dario.cat/mergo v1.0.1
 	github.com/AdaLogics/go-fuzz-headers v0.0.0-20230811130428-ced1acdcaa24
 	github.com/Masterminds/semver v1.5.0
-	github.com/alecthomas/kong v1.4.0
+	github.com/alecthomas/kong v1.12.0
 	github.com/crossplane/crossplane-runtime v1.20.0
 	github.com/docker/docker v27.1.1+incompatible
 	github.com/docker/go-connections v0.5.0
@@ -41,7 +41,7 @@ require (
 	k8s.io/code-generator v0.31.2
 	k8s.io/kubectl v0.29.1
 	k8s.io/metrics v0.29.1
-	k8s.io/utils v0.0.0-20240711033017-18e509b52bc8
+	k8s.io/utils v0.0.0-20240902221715-702e33fdd3c3
 	sigs.k8s.io/controller-runtime v0.19.0
 	sigs.k8s.io/controller-tools v0.16.5
 	sigs.k8s.io/e2e-framework v0.5.0

@@ -74,7 +74,7 @@ func (h *Hold) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.begin.Do(func() { close(h.begun) })
 		n := types.NamespacedName{Namespace: review.Request.Namespace, Name: review.Request.Name}
 		for !h.until(n) && req.Context().Err() == nil {
-			time.Sleep(pollInterval)
+			time.Sleep(pollMin)
 		}
 	}
 	review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}

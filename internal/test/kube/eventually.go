@@ -5,22 +5,30 @@ import (
 	"time"
 )
 
-const pollInterval = 10 * time.Millisecond
+// pollMin and pollMax bound the pause between two checks. It is one pollShare-th of what has been waited so far, so that what is measured is
+// late by no more than that, and that servers are not kept busy by who waits for them.
+const (
+	pollMin   = 10 * time.Millisecond
+	pollMax   = 250 * time.Millisecond
+	pollShare = 10
+)
+
+func pause(waited time.Duration) time.Duration { return min(max(waited/pollShare, pollMin), pollMax) }
 
 // Eventually calls check until it says ok, at least once, and fails the test at the deadline. The failure says what was
 // waited for, which completes the words "waiting for", and the state that check returned last.
 func Eventually(tb testing.TB, deadline time.Duration, what string, check func() (ok bool, state string)) {
 	tb.Helper()
-	end := time.Now().Add(deadline)
+	begin := time.Now()
 	for {
 		ok, state := check()
 		if ok {
 			return
 		}
-		if time.Now().After(end) {
+		if time.Since(begin) > deadline {
 			tb.Fatalf("gave up waiting for %s after %s, last state: %s", what, deadline, state)
 		}
-		time.Sleep(pollInterval)
+		time.Sleep(pause(time.Since(begin)))
 	}
 }
 
@@ -28,7 +36,7 @@ func Eventually(tb testing.TB, deadline time.Duration, what string, check func()
 // must not happen: the window must be longer than what would make it happen.
 func Throughout(tb testing.TB, window time.Duration, what string, check func() (ok bool, state string)) {
 	tb.Helper()
-	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(pollInterval) {
+	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(pause(window / pollShare)) {
 		if ok, state := check(); !ok {
 			tb.Fatalf("%s: it did not stay so for %s, state: %s", what, window, state)
 		}
