@@ -147,9 +147,8 @@ func TestRefusedIdentityHeals(t *testing.T) {
 				w.connect(tc.identity, w.kubeconfig(tc.plugin), tc.bad)
 				o := w.object("settings", "color", "blue")
 				w.create(w.c, o)
-				if got := w.awaitInvalid(o); !strings.Contains(got, tc.want) {
-					w.Errorf("%s\nwant a message that contains %q, got: %s", tc.reason, tc.want, got)
-				}
+				w.Log(tc.reason)
+				w.awaitInvalid(o, tc.want)
 				if tc.good != nil {
 					w.setIdentity(tc.good(w, w.user, cloud.Principal{User: w.user}))
 					w.awaitReady(o)
@@ -189,9 +188,7 @@ func TestTokenEndpointComesBack(t *testing.T) {
 		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""), clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
 		o := w.object("settings", "color", "blue")
 		w.create(w.c, o)
-		if got := w.awaitInvalid(o); !strings.Contains(got, "cannot reach the token endpoint") {
-			w.Errorf("message: got %s", got)
-		}
+		w.awaitInvalid(o, "cannot reach the token endpoint")
 		clouds.SetDown(false)
 		w.awaitReady(o)
 	})
@@ -211,9 +208,7 @@ func TestTenantMayNotUseTheProvidersFiles(t *testing.T) {
 	tenant.connect(commonv1.IdentityAzureWorkload, kubeconfig, content)
 	thief := tenant.object("settings", "color", "red")
 	tenant.create(tenant.c, thief)
-	if got := tenant.awaitInvalid(thief); !strings.Contains(got, "a namespaced ProviderConfig may not") {
-		t.Errorf("message: got %s", got)
-	}
+	tenant.awaitInvalid(thief, "a namespaced ProviderConfig may not")
 	tenant.setIdentity([]byte(`{"type":"external_account","credential_source":{"file":"/etc/passwd"}}`))
 	kube.Throughout(t, 2*time.Second, "the tenant has no connection", func() (bool, string) {
 		err := tenant.c.Get(t.Context(), client.ObjectKeyFromObject(thief), thief)

@@ -177,19 +177,16 @@ func (w world) awaitReady(o build.Object) {
 	})
 }
 
-// awaitInvalid waits until an Object has no valid connection, and returns what it says of that.
-func (w world) awaitInvalid(o build.Object) string {
+// awaitInvalid waits until an Object has no valid connection, and says a part of why: it may first say that it sees no ProviderConfig yet.
+func (w world) awaitInvalid(o build.Object, part string) {
 	w.Helper()
-	var message string
 	kube.Eventually(w, soon, o.GetName()+" to have no valid connection", func() (bool, string) {
 		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
 		synced := o.GetCondition(xpv2.TypeSynced)
-		message = synced.Message
-		return synced.Reason == commonv1.ReasonInvalidConnection, string(synced.Reason) + " " + message
+		return synced.Reason == commonv1.ReasonInvalidConnection && strings.Contains(synced.Message, part), string(synced.Reason) + " " + synced.Message
 	})
-	return message
 }
 
 // awaitData waits until a ConfigMap on the target has some data.
