@@ -1,0 +1,323 @@
+package gotemplate
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"github.com/pkg/errors"
+)
+
+// A budget is what a rendering may still cost.
+type budget struct{ left int }
+
+// charge takes a cost from the budget, or fails if it is not there.
+func (b *budget) charge(cost int) error {
+	if cost < 0 || cost > b.left {
+		b.left = 0
+		return errTooMuch
+	}
+	b.left -= cost
+	return nil
+}
+
+// functions returns functions by their names, at the expense of the budget. Those that are built in and make nothing are left alone.
+func (b *budget) functions(names []string) template.FuncMap {
+	m := template.FuncMap{}
+	all := known()
+	for _, name := range names {
+		if f, ok := all[name]; ok {
+			m[name] = b.wrap(name, reflect.ValueOf(f))
+		}
+	}
+	m[step] = func() (string, error) { return "", b.charge(stepCost) }
+	m[shown] = func(v any) (any, error) { return v, b.charge(b.size(reflect.ValueOf(&v).Elem())) }
+	return m
+}
+
+var (
+	anyType   = reflect.TypeFor[any]()
+	errorType = reflect.TypeFor[error]()
+)
+
+// wrap returns a function that charges what it costs and then calls f. Where f takes a text, it takes anything that is one.
+func (b *budget) wrap(name string, f reflect.Value) any {
+	t := f.Type()
+	in := make([]reflect.Type, t.NumIn())
+	for i := range in {
+		if in[i] = t.In(i); in[i].Kind() == reflect.String {
+			in[i] = anyType
+		}
+	}
+	wrapped := reflect.FuncOf(in, []reflect.Type{t.Out(0), errorType}, t.IsVariadic())
+	return reflect.MakeFunc(wrapped, func(args []reflect.Value) []reflect.Value {
+		out, err := b.call(name, f, args)
+		if err != nil {
+			return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&err).Elem()}
+		}
+		return []reflect.Value{out, reflect.Zero(errorType)}
+	}).Interface()
+}
+
+func (b *budget) call(name string, f reflect.Value, args []reflect.Value) (reflect.Value, error) {
+	t := f.Type()
+	for i := range args {
+		if t.In(i).Kind() != reflect.String {
+			continue
+		}
+		s, err := text(args[i])
+		if err != nil {
+			return reflect.Value{}, err
+		}
+		args[i] = reflect.ValueOf(s)
+	}
+	flat := args
+	if n := len(args); t.IsVariadic() {
+		flat = append([]reflect.Value{}, args[:n-1]...)
+		for i := range args[n-1].Len() {
+			flat = append(flat, args[n-1].Index(i))
+		}
+	}
+	if err := b.charge(b.estimate(name, flat)); err != nil {
+		return reflect.Value{}, err
+	}
+	out := f.Call(flat)
+	if n := len(out); n > 1 && !out[n-1].IsNil() {
+		err, _ := out[n-1].Interface().(error)
+		return reflect.Value{}, errors.WithMessage(err, name)
+	}
+	return out[0], b.charge(b.measure(name)(out[0]))
+}
+
+// text returns a text, an empty one for a value that is missing.
+func text(v reflect.Value) (string, error) {
+	if !v.IsValid() || v.Kind() == reflect.Interface && v.IsNil() {
+		return "", nil
+	}
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if s, ok := v.Interface().(fmt.Stringer); ok {
+		return s.String(), nil
+	}
+	if v.Kind() != reflect.String {
+		return "", errors.Errorf("expected a text, got %s", v.Type())
+	}
+	return v.String(), nil
+}
+
+// depthMax is how deep a value may be nested. Templates can put a map into itself.
+const depthMax = 200
+
+// size returns the cost of a value, with all that is in it. It stops counting where the budget ends.
+func (b *budget) size(v reflect.Value) int {
+	n := 0
+	b.count(v, &n, 0)
+	return n
+}
+
+func (b *budget) count(v reflect.Value, n *int, depth int) {
+	*n++
+	if depth > depthMax {
+		*n = math.MaxInt / 2
+	}
+	if *n > b.left {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer:
+		if !v.IsNil() {
+			b.count(v.Elem(), n, depth+1)
+		}
+	case reflect.String:
+		*n += v.Len()
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < v.Len() && *n <= b.left; i++ {
+			b.count(v.Index(i), n, depth+1)
+		}
+	case reflect.Map:
+		for i := v.MapRange(); i.Next() && *n <= b.left; {
+			b.count(i.Key(), n, depth+1)
+			b.count(i.Value(), n, depth+1)
+		}
+	}
+}
+
+// length returns the cost of a value without what is in it.
+func length(v reflect.Value) int {
+	for v.Kind() == reflect.Interface && !v.IsNil() {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String, reflect.Slice, reflect.Map:
+		return 1 + v.Len()
+	}
+	return 1
+}
+
+// shallow are the functions that pass on what they are given and do not look into it.
+var shallow = func() map[string]bool {
+	m := map[string]bool{}
+	for _, name := range strings.Fields(`get set unset hasKey dig pluck pick omit dict list tuple keys values first mustFirst last mustLast rest
+		mustRest initial mustInitial slice mustSlice reverse mustReverse append mustAppend push mustPush prepend mustPrepend concat chunk
+		mustChunk default coalesce empty ternary all any typeOf typeIs typeIsLike kindOf kindIs`) {
+		m[name] = true
+	}
+	return m
+}()
+
+// measure returns what to count values of a function by.
+func (b *budget) measure(name string) func(reflect.Value) int {
+	if shallow[name] {
+		return length
+	}
+	return b.size
+}
+
+// estimate returns the cost of a call before it is made. What a function makes is charged after it, so that only those that make much of
+// little, or compare all with all, need one of their own.
+func (b *budget) estimate(name string, args []reflect.Value) int {
+	base, measure := stepCost, b.measure(name)
+	for _, a := range args {
+		if base += measure(a); base > b.left {
+			return math.MaxInt
+		}
+	}
+	grown, ok := growing[name]
+	if !ok {
+		return base
+	}
+	more := grown(cost{args: args})
+	if more > costMax || more < 0 {
+		return math.MaxInt
+	}
+	return base + more
+}
+
+// A cost gives functions that estimate the arguments of a call, as numbers and texts.
+type cost struct{ args []reflect.Value }
+
+// number returns an argument that is a number, limited to what cannot overflow when it is multiplied.
+func (c cost) number(i int) int {
+	if i >= len(c.args) {
+		return 0
+	}
+	v := c.args[i]
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch {
+	case v.CanInt():
+		return int(max(0, min(v.Int(), costMax+1)))
+	case v.CanFloat():
+		return int(max(0, min(v.Float(), costMax+1)))
+	}
+	return 0
+}
+
+// text returns an argument that is a text.
+func (c cost) text(i int) string {
+	if i >= len(c.args) {
+		return ""
+	}
+	s, _ := text(c.args[i])
+	return s
+}
+
+// list returns how many elements an argument has, or all arguments if it is no list.
+func (c cost) list(i int) int {
+	if i >= len(c.args) {
+		return 0
+	}
+	v := c.args[i]
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
+		return v.Len()
+	}
+	return 1
+}
+
+// growing estimates the functions that can make much of little.
+var growing = map[string]func(c cost) int{
+	"repeat":      func(c cost) int { return c.number(0) * len(c.text(1)) },
+	"until":       func(c cost) int { return span(c, 0) },
+	"untilStep":   func(c cost) int { return span(c, 1) },
+	"seq":         func(c cost) int { return span(c, len(c.args)-1) },
+	"indent":      func(c cost) int { return c.number(0) * (1 + strings.Count(c.text(1), "\n")) },
+	"nindent":     func(c cost) int { return c.number(0) * (1 + strings.Count(c.text(1), "\n")) },
+	"wrapWith":    func(c cost) int { return len(c.text(1)) * (1 + len(c.text(2))) },
+	"wrap":        func(c cost) int { return len(c.text(1)) },
+	"abbrev":      func(c cost) int { return len(c.text(1)) },
+	"join":        func(c cost) int { return len(c.text(0)) * c.list(1) },
+	"replace":     func(c cost) int { return strings.Count(c.text(2), c.text(0)) * len(c.text(1)) },
+	"round":       func(c cost) int { return c.number(1) },
+	"printf":      format,
+	"uniq":        func(c cost) int { return square(c.list(0)) },
+	"mustUniq":    func(c cost) int { return square(c.list(0)) },
+	"without":     func(c cost) int { return c.list(0) * len(c.args) },
+	"mustWithout": func(c cost) int { return c.list(0) * len(c.args) },
+	"omit":        func(c cost) int { return c.list(0) * len(c.args) },
+
+	"regexMatch": pattern, "mustRegexMatch": pattern, "regexFind": pattern, "mustRegexFind": pattern, "regexFindAll": pattern,
+	"mustRegexFindAll": pattern, "regexSplit": pattern, "mustRegexSplit": pattern,
+	"regexReplaceAll": replaceAll, "mustRegexReplaceAll": replaceAll, "regexReplaceAllLiteral": replaceAll, "mustRegexReplaceAllLiteral": replaceAll,
+}
+
+func square(n int) int { return min(n, costMax) * min(n, costMax) }
+
+// span returns an upper bound of the length of a list of numbers: the distance of its ends, up to argument last.
+func span(c cost, last int) int {
+	n := 0
+	for i := 0; i <= last; i++ {
+		v, err := strconv.ParseFloat(fmt.Sprint(c.args[i]), 64)
+		if err != nil {
+			return 0
+		}
+		n += int(min(math.Abs(v), costMax+1))
+	}
+	return n * stepCost
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// format returns the cost of printf: widths and precisions, given in the format or by an argument, and each argument as often as there
+// are verbs.
+func format(c cost) int {
+	f := c.text(0)
+	verbs := strings.Count(f, "%")
+	n := 0
+	for _, d := range digits.FindAllString(f, -1) {
+		w, err := strconv.Atoi(d)
+		if err != nil || w > costMax {
+			return math.MaxInt
+		}
+		n += w
+	}
+	for i := 1; i < len(c.args); i++ {
+		n += verbs * len(fmt.Sprint(c.args[i]))
+		if strings.Contains(f, "*") {
+			n += verbs * c.number(i)
+		}
+	}
+	return n
+}
+
+// pattern returns the cost of compiling a regular expression, of which a repetition makes copies.
+func pattern(c cost) int { return 1000 * strings.Count(c.text(0), "{") }
+
+// replaceAll returns the cost of replacing each match: the replacement, and what it repeats of the match.
+func replaceAll(c cost) int {
+	n := pattern(c)
+	expression, err := regexp.Compile(c.text(0))
+	if err != nil || n > costMax {
+		return n
+	}
+	s, by := c.text(1), c.text(2)
+	return n + len(expression.FindAllStringIndex(s, -1))*len(by) + strings.Count(by, "$")*len(s)
+}

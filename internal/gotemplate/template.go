@@ -1,0 +1,238 @@
+package gotemplate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/pkg/errors"
+)
+
+const (
+	// textMax is the length of the longest template, in bytes.
+	textMax = 16 << 10
+	// outputMax is the length of the longest output, in bytes.
+	outputMax = 512 << 10
+	// costMax is the budget of one rendering. A byte that is made costs one.
+	costMax = 4 << 20
+	// stepCost is the cost of one turn of a loop or one call of a template or function. It limits them to some hundred thousand.
+	stepCost = 16
+)
+
+const (
+	// step is the name of the function that is called at the beginning of each turn and each template.
+	step = "_step"
+	// shown is the name of the function that each value passes that is written.
+	shown = "_shown"
+)
+
+// A Template is ready to be rendered, by any number of goroutines.
+type Template struct {
+	parsed    *template.Template
+	functions []string // the names of those it may call, step among them
+	mutates   bool
+	instances sync.Pool // of *instance
+}
+
+// An instance is a copy of a template with a budget of its own, for one rendering at a time.
+type instance struct {
+	parsed *template.Template
+	budget *budget
+}
+
+// Parse reads a template. The cause of an error is ErrInvalid.
+func Parse(text string) (*Template, error) {
+	if len(text) > textMax {
+		return nil, failure{ErrInvalid, "it is too long"}
+	}
+	t, err := template.New("").Funcs(stubs()).Parse(text)
+	if err != nil {
+		return nil, failure{ErrInvalid, strings.TrimPrefix(err.Error(), "template: ")}
+	}
+	out := &Template{parsed: t}
+	w := walker{names: map[string]bool{step: true}, calls: map[string][]string{}}
+	for _, one := range t.Templates() {
+		if one.Tree != nil && one.Root != nil {
+			w.at = one.Name()
+			w.body(one.Root)
+		}
+	}
+	if name, ok := w.recursive(); ok {
+		return nil, failure{ErrInvalid, "template " + strconv.Quote(name) + " calls itself"}
+	}
+	for name := range w.names {
+		out.functions = append(out.functions, name)
+		out.mutates = out.mutates || mutators[name]
+	}
+	return out, nil
+}
+
+// Render returns what the template yields for data, without white space around it. The data are not changed. The cause of an error is
+// ErrFailed or ErrTooCostly.
+func (t *Template) Render(data map[string]any) (string, error) {
+	i, err := t.instance()
+	if err != nil {
+		return "", err
+	}
+	defer t.instances.Put(i)
+	if t.mutates {
+		data, _ = clone(data).(map[string]any)
+	}
+	i.budget.left = costMax
+	out := &output{}
+	if err := i.parsed.Execute(out, data); err != nil {
+		return "", explain(err)
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+func (t *Template) instance() (*instance, error) {
+	if i, ok := t.instances.Get().(*instance); ok {
+		return i, nil
+	}
+	parsed, err := t.parsed.Clone()
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot copy template")
+	}
+	b := &budget{}
+	return &instance{parsed: parsed.Funcs(b.functions(t.functions)), budget: b}, nil
+}
+
+// An output is a text of limited length.
+type output struct{ strings.Builder }
+
+// Write fails if the text gets too long.
+func (o *output) Write(p []byte) (int, error) {
+	if o.Len()+len(p) > outputMax {
+		return 0, errTooMuch
+	}
+	return o.Builder.Write(p)
+}
+
+// clone copies maps and lists.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[k] = clone(x)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = clone(x)
+		}
+		return out
+	}
+	return v
+}
+
+// A walker puts a step at the beginning of each body, and gathers the names of functions and of the templates that each template calls.
+type walker struct {
+	names map[string]bool
+	calls map[string][]string
+	at    string // the template it walks through
+}
+
+// recursive returns the name of a template that calls itself, by others or not.
+func (w walker) recursive() (string, bool) {
+	state := map[string]int{} // 1 for those that are being followed, 2 for those that have been
+	var follow func(name string) bool
+	follow = func(name string) bool {
+		if state[name] > 0 {
+			return state[name] == 1
+		}
+		state[name] = 1
+		circular := slices.ContainsFunc(w.calls[name], follow)
+		state[name] = 2
+		return circular
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.calls)) {
+		if follow(name) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// body walks through a list of nodes that can be run more than once.
+func (w walker) body(l *parse.ListNode) {
+	if l == nil {
+		return
+	}
+	w.list(l)
+	l.Nodes = append([]parse.Node{stepNode()}, l.Nodes...)
+}
+
+func (w walker) list(l *parse.ListNode) {
+	if l == nil {
+		return
+	}
+	for _, n := range l.Nodes {
+		w.node(n)
+	}
+}
+
+func (w walker) node(n parse.Node) {
+	switch n := n.(type) {
+	case *parse.ActionNode:
+		w.pipe(n.Pipe)
+		if len(n.Pipe.Decl) == 0 {
+			n.Pipe.Cmds = append(n.Pipe.Cmds, shownCommand())
+		}
+	case *parse.TemplateNode:
+		w.calls[w.at] = append(w.calls[w.at], n.Name)
+		w.pipe(n.Pipe)
+	case *parse.IfNode:
+		w.branch(&n.BranchNode, w.list)
+	case *parse.WithNode:
+		w.branch(&n.BranchNode, w.list)
+	case *parse.RangeNode:
+		w.branch(&n.BranchNode, w.body)
+	}
+}
+
+func (w walker) branch(n *parse.BranchNode, list func(*parse.ListNode)) {
+	w.pipe(n.Pipe)
+	list(n.List)
+	w.list(n.ElseList)
+}
+
+func (w walker) pipe(p *parse.PipeNode) {
+	if p == nil {
+		return
+	}
+	for _, c := range p.Cmds {
+		for _, a := range c.Args {
+			w.argument(a)
+		}
+	}
+}
+
+func (w walker) argument(n parse.Node) {
+	switch n := n.(type) {
+	case *parse.IdentifierNode:
+		w.names[n.Ident] = true
+	case *parse.PipeNode:
+		w.pipe(n)
+	case *parse.ChainNode:
+		w.argument(n.Node)
+	}
+}
+
+// additions are the nodes that call step and shown.
+var additions = sync.OnceValue(func() []parse.Node {
+	return template.Must(template.New("").Funcs(stubs()).Parse("{{" + step + "}}{{0 | " + shown + "}}")).Root.Nodes
+})
+
+func stepNode() parse.Node { return additions()[0].Copy() }
+
+func shownCommand() *parse.CommandNode {
+	n, _ := additions()[1].Copy().(*parse.ActionNode)
+	return n.Pipe.Cmds[1]
+}
