@@ -9,6 +9,7 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
 
@@ -43,7 +44,7 @@ func TestQueriesAreCEL(t *testing.T) {
 			}
 			queries += len(found)
 			for _, q := range found {
-				if _, err := readiness.Query(q, map[string]any{}); errors.Is(err, readiness.ErrInvalidQuery) {
+				if _, err := readiness.Query(q, map[string]any{}); errors.Is(err, expression.ErrInvalid) {
 					t.Errorf("%s: %v: %s", f, err, q)
 				}
 			}

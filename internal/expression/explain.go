@@ -1,4 +1,4 @@
-package readiness
+package expression
 
 import (
 	"strings"
@@ -28,14 +28,14 @@ var phrases = []string{
 }
 
 // unexplained stands for all other errors.
-const unexplained = "a value is not what the query takes it for"
+const unexplained = "a value is not what the expression takes it for"
 
-// explain says where and why a query fails, without a value of the resource that the query does not name itself.
-func (p *program) explain(query string, err error) string {
+// explain says where and why an expression fails, without a value of the resource that the expression does not name itself.
+func (p *Program) explain(err error) string {
 	what := unexplained
 	for _, phrase := range phrases {
 		if rest, ok := strings.CutPrefix(err.Error(), phrase); ok {
-			what = phrase + named(query, rest)
+			what = phrase + named(p.text, rest)
 			break
 		}
 	}
@@ -50,21 +50,21 @@ func (p *program) explain(query string, err error) string {
 	return "at " + position(at.Line(), at.Column()) + ": " + what
 }
 
-// named returns the end of an error if it is a name that the query itself holds as a word, else nothing.
-func named(query, rest string) string {
+// named returns the end of an error if it is a name that the expression itself holds as a word, else nothing.
+func named(text, rest string) string {
 	name, ok := strings.CutPrefix(rest, ": ")
 	if !ok || name == "" {
 		return ""
 	}
 	for {
-		before, after, found := strings.Cut(query, name)
+		before, after, found := strings.Cut(text, name)
 		if !found {
 			return ""
 		}
 		if !endsInWord(before) && !beginsWithWord(after) {
 			return ": " + name
 		}
-		query = query[len(before)+1:]
+		text = text[len(before)+1:]
 	}
 }
 

@@ -1,0 +1,97 @@
+package expression
+
+import (
+	"encoding/base64"
+	"math"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+const (
+	// depthMax is how deep a value may be nested, and elementsMax how many values may be in it.
+	depthMax    = 100
+	elementsMax = 100_000
+)
+
+// JSON returns what the expression has given as JSON has it: nil, bool, int64, float64, string, []any or map[string]any. Bytes become base64, times and durations
+// their texts. The cause of an error is ErrNoJSON.
+func (p *Program) JSON(v ref.Val) (any, error) {
+	c := converter{what: p.what, left: elementsMax}
+	return c.convert(v, 0)
+}
+
+type converter struct {
+	what string
+	left int
+}
+
+func (c *converter) convert(v ref.Val, depth int) (any, error) {
+	c.left--
+	if depth > depthMax || c.left < 0 {
+		return nil, Failure{c.what, ErrNoJSON, "it is too large"}
+	}
+	switch v := v.(type) {
+	case types.Null:
+		return nil, nil //nolint:nilnil // It is null.
+	case types.Bool:
+		return bool(v), nil
+	case types.Int:
+		return int64(v), nil
+	case types.String:
+		return string(v), nil
+	case types.Bytes:
+		return base64.StdEncoding.EncodeToString(v), nil
+	case types.Uint:
+		if v > math.MaxInt64 {
+			return nil, Failure{c.what, ErrNoJSON, "a number is too large"}
+		}
+		return int64(v), nil
+	case types.Double:
+		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+			return nil, Failure{c.what, ErrNoJSON, "a number is not finite"}
+		}
+		return float64(v), nil
+	case types.Timestamp, types.Duration:
+		s, ok := v.ConvertToType(types.StringType).(types.String)
+		if !ok {
+			return nil, Failure{c.what, ErrNoJSON, "a time has no text"}
+		}
+		return string(s), nil
+	case traits.Mapper:
+		return c.object(v, depth)
+	case traits.Lister:
+		return c.list(v, depth)
+	}
+	return nil, Failure{c.what, ErrNoJSON, "it gives a value of type " + v.Type().TypeName()}
+}
+
+func (c *converter) list(l traits.Lister, depth int) (any, error) {
+	out := []any{}
+	for i := l.Iterator(); i.HasNext() == types.True; {
+		x, err := c.convert(i.Next(), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+func (c *converter) object(m traits.Mapper, depth int) (any, error) {
+	out := map[string]any{}
+	for i := m.Iterator(); i.HasNext() == types.True; {
+		k := i.Next()
+		key, ok := k.(types.String)
+		if !ok {
+			return nil, Failure{c.what, ErrNoJSON, "a key is of type " + k.Type().TypeName()}
+		}
+		x, err := c.convert(m.Get(key), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out[string(key)] = x
+	}
+	return out, nil
+}

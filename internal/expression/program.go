@@ -1,0 +1,132 @@
+package expression
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
+	"github.com/pkg/errors"
+)
+
+const (
+	// costLimit is the highest cost of one evaluation, in the units of cel-go, of which a step is about one. To look at each of 10,000 items
+	// of a list costs half of it; an expression that runs away ends within some hundredths of a second.
+	costLimit = 100_000
+	// textMax is the length of the longest expression, in bytes.
+	textMax = 10_000
+	// nestingMax is how deep an expression may be nested.
+	nestingMax = 50
+	// rangeMax is the length of the longest list that lists.range makes.
+	rangeMax = 10_000
+	// errorsMax is how many errors in an expression are told, and messageMax how long each may be, in bytes.
+	errorsMax  = 3
+	messageMax = 200
+)
+
+// An Environment is what expressions over certain variables are compiled in.
+type Environment struct {
+	what string
+	env  func() (*cel.Env, error)
+}
+
+// NewEnvironment returns the environment of expressions over variables of any type, which errors call what. It is made when it is used
+// first.
+func NewEnvironment(what string, variables ...string) Environment {
+	return Environment{what: what, env: sync.OnceValues(func() (*cel.Env, error) {
+		options := []cel.EnvOption{
+			cel.OptionalTypes(),
+			cel.CrossTypeNumericComparisons(true),
+			cel.DefaultUTCTimeZone(true),
+			cel.ParserExpressionSizeLimit(textMax),
+			cel.ParserRecursionLimit(nestingMax),
+			ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(rangeMax)), ext.Sets(), ext.Math(), ext.Encoders(), ext.Regex(),
+		}
+		for _, v := range variables {
+			options = append(options, cel.Variable(v, cel.DynType))
+		}
+		env, err := cel.NewEnv(options...)
+		return env, errors.Wrap(err, "cannot make CEL environment")
+	})}
+}
+
+// A Program is an expression that was compiled. It takes some tens of kilobytes.
+type Program struct {
+	program cel.Program
+	source  *ast.SourceInfo
+	what    string
+	text    string
+}
+
+// Compile returns the program of an expression that gives a value of a type, cel.DynType for any. The cause of an error is ErrInvalid.
+func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
+	if text == "" {
+		return nil, Failure{e.what, ErrInvalid, "it is empty"}
+	}
+	if len(text) > textMax {
+		return nil, Failure{e.what, ErrInvalid, fmt.Sprintf("it is longer than %d bytes", textMax)}
+	}
+	env, err := e.env()
+	if err != nil {
+		return nil, err
+	}
+	checked, issues := env.Compile(text)
+	if issues.Err() != nil {
+		return nil, Failure{e.what, ErrInvalid, list(issues.Errors())}
+	}
+	got := checked.OutputType()
+	if !t.IsExactType(cel.DynType) && !got.IsExactType(t) && !got.IsExactType(cel.DynType) && !got.IsExactType(cel.AnyType) {
+		return nil, Failure{e.what, ErrInvalid, "it gives a value of type " + got.String() + " and not of type " + t.String()}
+	}
+	// Constants are not folded: that would evaluate parts of the expression without a limit.
+	p, err := env.Program(checked, cel.CostLimit(costLimit))
+	if err != nil {
+		return nil, Failure{e.what, ErrInvalid, clip(err.Error())}
+	}
+	return &Program{program: p, source: checked.NativeRep().SourceInfo(), what: e.what, text: text}, nil
+}
+
+// Eval returns what the expression gives for variables, which are neither copied nor changed. The cause of an error is ErrFailed or
+// ErrTooCostly; its text quotes nothing of the variables.
+func (p *Program) Eval(variables map[string]any) (ref.Val, error) {
+	out, _, err := p.program.Eval(variables)
+	var cancelled interpreter.EvalCancelledError
+	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
+		return nil, Failure{p.what, ErrTooCostly, fmt.Sprintf("it was stopped at cost %d", costLimit)}
+	}
+	if err != nil {
+		return nil, Failure{p.what, ErrFailed, p.explain(err)}
+	}
+	return out, nil
+}
+
+// list returns the first errors in an expression, each with its line and column, from 1.
+func list(errs []*cel.Error) string {
+	var texts []string
+	for _, e := range errs[:min(len(errs), errorsMax)] {
+		message := strings.TrimSuffix(e.Message, " (in container '')")
+		texts = append(texts, position(e.Location.Line(), e.Location.Column())+": "+clip(message))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// position returns a line, from 1, and a column, from 0, for users, who count both from 1.
+func position(line, column int) string { return fmt.Sprintf("%d:%d", line, column+1) }
+
+// clip cuts a message that is too long, and makes it one line.
+func clip(message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if len(message) > messageMax {
+		message = strings.ToValidUTF8(message[:messageMax], "") + "..."
+	}
+	return message
+}
+
+// Wrong returns an error that says what an expression has given instead of what it should.
+func (p *Program) Wrong(cause error, got ref.Val) error {
+	return Failure{p.what, cause, "it gives a value of type " + got.Type().TypeName()}
+}
