@@ -1,0 +1,140 @@
+package mutation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// Causes of errors.
+var (
+	// ErrInvalid means that a step can never work.
+	ErrInvalid = errors.New("mutation is invalid")
+	// ErrFailed means that a step does not work on this object.
+	ErrFailed = errors.New("mutation fails")
+)
+
+// failure is one of the causes above, and what is to be said about it.
+type failure struct {
+	cause  error
+	detail string
+}
+
+// Error quotes no value of an object.
+func (f failure) Error() string { return f.cause.Error() + ": " + f.detail }
+
+// Unwrap returns the cause.
+func (f failure) Unwrap() error { return f.cause }
+
+// Mutations are the compiled steps for one kind of object. Nil are none.
+type Mutations struct{ spec, status []step }
+
+// A step is one compiled step. It returns the document as it is after it.
+type step interface {
+	apply(document []byte, s sides) ([]byte, error)
+}
+
+// decode reads an object from JSON. Whole numbers stay whole.
+func decode(document []byte) (map[string]any, error) {
+	var content map[string]any
+	if err := utiljson.Unmarshal(document, &content); err != nil || content == nil {
+		return nil, failure{ErrFailed, "what the steps leave is no object"}
+	}
+	return content, nil
+}
+
+// Sides are the object that is changed, as it was before all steps, and the one on the other side. They are not changed.
+type sides struct{ self, other map[string]any }
+
+// New compiles steps. The cause of an error is ErrInvalid.
+func New(m *v1alpha1.ResourceMutations) (*Mutations, error) {
+	if m == nil || len(m.Spec)+len(m.Status) == 0 {
+		return nil, nil //nolint:nilnil // No steps are none.
+	}
+	spec, err := compile("spec", m.Spec)
+	if err != nil {
+		return nil, err
+	}
+	status, err := compile("status", m.Status)
+	return &Mutations{spec: spec, status: status}, err
+}
+
+func compile(list string, steps []v1alpha1.ResourceMutation) ([]step, error) {
+	out := make([]step, 0, len(steps))
+	for i := range steps {
+		s, err := newStep(&steps[i])
+		if err != nil {
+			return nil, failure{ErrInvalid, fmt.Sprintf("mutation.%s[%d]: %v", list, i, err)}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Spec returns an object as the steps for spec make it. Its identity stays. Other is the object on the other side, or what it would be.
+// Neither is changed; what is returned is a copy if there are steps. The cause of an error is ErrFailed.
+func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if m == nil || len(m.spec) == 0 {
+		return object, nil
+	}
+	content, err := run("spec", m.spec, sides{self: object.Object, other: other.Object})
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{Object: content}
+	out.SetGroupVersionKind(object.GroupVersionKind())
+	metadata, ok := content["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		content["metadata"] = metadata
+	}
+	before, _ := object.Object["metadata"].(map[string]any)
+	for field, v := range before {
+		if field != "labels" && field != "annotations" {
+			metadata[field] = runtime.DeepCopyJSONValue(v)
+		}
+	}
+	return out, nil
+}
+
+// Status returns the status of an object as the steps for status make it, nil if there is none. Neither object is changed; what is returned is
+// a copy if there are steps. The cause of an error is ErrFailed.
+func (m *Mutations) Status(object, other *unstructured.Unstructured) (any, error) {
+	status, ok := object.Object["status"]
+	if !ok || m == nil || len(m.status) == 0 {
+		return status, nil
+	}
+	content, err := run("status", m.status, sides{self: object.Object, other: other.Object})
+	return content["status"], err
+}
+
+func run(list string, steps []step, s sides) (map[string]any, error) {
+	document, err := encode(s.self)
+	if err != nil {
+		return nil, err
+	}
+	for i, one := range steps {
+		if document, err = one.apply(document, s); err != nil {
+			return nil, failure{ErrFailed, fmt.Sprintf("mutation.%s[%d]: %v", list, i, err)}
+		}
+	}
+	return decode(document)
+}
+
+// encode returns a value as JSON that keeps texts as they are.
+func encode(v any) ([]byte, error) {
+	b := &bytes.Buffer{}
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, failure{ErrFailed, "a value cannot be written as JSON"}
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

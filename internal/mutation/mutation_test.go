@@ -1,0 +1,195 @@
+package mutation
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// password is a value that no error may tell.
+const password = "hunter2"
+
+func object() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Thing",
+		"metadata": map[string]any{"name": "web", "namespace": "default", "uid": "u", "labels": map[string]any{"a": "b"}},
+		"spec": map[string]any{
+			"secretName": "my-secret", "big": int64(9007199254740993), "replicas": int64(3), "ratio": 1.5, "html": "<a> & \"b\" +",
+			"on": true, "list": []any{"x", "y"}, "none": []any{}, "password": password,
+			"items": []any{map[string]any{"name": "one", "size": int64(1)}, map[string]any{"name": "two"}},
+		},
+		"status": map[string]any{"phase": "Ready", "count": int64(2)},
+	}}
+}
+
+func other() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "hashed"}, "spec": map[string]any{"host": "h"}}}
+}
+
+func remove(path string) v1alpha1.ResourceMutation {
+	return v1alpha1.ResourceMutation{Delete: &v1alpha1.DeleteMutation{Path: v1alpha1.MutationPath(path)}}
+}
+
+func regex(path, pattern, by string) v1alpha1.ResourceMutation {
+	return v1alpha1.ResourceMutation{Regex: &v1alpha1.RegexMutation{Path: v1alpha1.MutationPath(path), Pattern: pattern, Replacement: by}}
+}
+
+func tpl(path, text string) v1alpha1.ResourceMutation {
+	return v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{Path: v1alpha1.MutationPath(path), Template: text}}
+}
+
+func expr(path, text string) v1alpha1.ResourceMutation {
+	return v1alpha1.ResourceMutation{CEL: &v1alpha1.CELMutation{Path: v1alpha1.MutationPath(path), Expression: text}}
+}
+
+// with returns the object with a field of spec set, or removed if the value is nil.
+func with(field string, v any) map[string]any {
+	o := object().Object
+	spec := o["spec"].(map[string]any)
+	if spec[field] = v; v == nil {
+		delete(spec, field)
+	}
+	return o
+}
+
+func TestSpec(t *testing.T) {
+	type want struct {
+		content map[string]any
+		err     error
+	}
+	renamed := []any{map[string]any{"name": "x-one", "size": int64(1)}, map[string]any{"name": "x-two"}}
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []v1alpha1.ResourceMutation
+		want   want
+	}{
+		"Delete":          {"A value is removed.", []v1alpha1.ResourceMutation{remove("spec.secretName")}, want{content: with("secretName", nil)}},
+		"DeleteMissing":   {"What is missing stays so.", []v1alpha1.ResourceMutation{remove("spec.x.y")}, want{content: object().Object}},
+		"DeleteSeveral":   {"Several values cannot be removed at once.", []v1alpha1.ResourceMutation{remove("spec.items.#.name")}, want{err: ErrInvalid}},
+		"Regex":           {"What matches is replaced.", []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", "$1-x")}, want{content: with("secretName", "secret-x")}},
+		"RegexOlderGroup": {"Groups can be written as in older documents.", []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", `bar-\1x`)}, want{content: with("secretName", "bar-secretx")}},
+		"RegexAll":        {"Without a pattern all is replaced.", []v1alpha1.ResourceMutation{regex("spec.secretName", "", "all")}, want{content: with("secretName", "all")}},
+		// W14 of api-syncagent.
+		"RegexMissing":        {"What is missing is not made.", []v1alpha1.ResourceMutation{regex("spec.unknown.deep", "a", "b")}, want{content: object().Object}},
+		"RegexMissingAll":     {"Nor without a pattern.", []v1alpha1.ResourceMutation{regex("spec.unknown", "", "b")}, want{content: object().Object}},
+		"RegexNumber":         {"A number stays a number.", []v1alpha1.ResourceMutation{regex("spec.replicas", "3", "4")}, want{content: with("replicas", int64(4))}},
+		"RegexBigNumber":      {"However large it is.", []v1alpha1.ResourceMutation{regex("spec.big", "nothing", "4")}, want{content: object().Object}},
+		"RegexObject":         {"An object is no text.", []v1alpha1.ResourceMutation{regex("spec", "a", "b")}, want{err: ErrFailed}},
+		"RegexBool":           {"Nor is a boolean.", []v1alpha1.ResourceMutation{regex("spec.on", "true", "false")}, want{err: ErrFailed}},
+		"RegexSeveral":        {"Each of several values is changed.", []v1alpha1.ResourceMutation{regex("spec.items.#.name", "^", "x-")}, want{content: with("items", renamed)}},
+		"RegexSeveralMissing": {"Of several, none may be there.", []v1alpha1.ResourceMutation{regex("spec.none.#.name", "^", "x-")}, want{content: object().Object}},
+		"Template":            {"A template sets a value.", []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ .Value.String }}-{{ .LocalObject.metadata.name }}-{{ .RemoteObject.metadata.name }}")}, want{content: with("secretName", "my-secret-web-hashed")}},
+		"TemplateValue":       {"The value is a text by itself.", []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ upper .Value }}{{ .Value }}")}, want{content: with("secretName", "MY-SECRETmy-secret")}},
+		"TemplateNew":         {"It can be new.", []v1alpha1.ResourceMutation{tpl("spec.new", "{{ .Value.Exists }}")}, want{content: with("new", "false")}},
+		// W12 of api-syncagent.
+		"TemplateText": {"A text stays what it is.", []v1alpha1.ResourceMutation{tpl("spec.copy", "{{ .LocalObject.spec.html }}<&>")}, want{content: with("copy", "<a> & \"b\" +<&>")}},
+		"TemplateOrder": {"A step sees what those before it have made.", []v1alpha1.ResourceMutation{remove("spec.html"), tpl("spec.new", `{{ hasKey .LocalObject.spec "html" }}`), remove("spec.new")},
+			want{content: with("html", nil)}},
+		"TemplateFunctions": {"The functions of names are there.", []v1alpha1.ResourceMutation{tpl("spec.new", `{{ sha3short "objname" }}`)}, want{content: with("new", "73d08a1ba188f1340dae")}},
+		"CEL":               {"An expression sets a value.", []v1alpha1.ResourceMutation{expr("spec.secretName", "value + '-' + self.metadata.name + '-' + other.metadata.name")}, want{content: with("secretName", "my-secret-web-hashed")}},
+		// W13 of api-syncagent.
+		"CELMap":      {"A map is a map.", []v1alpha1.ResourceMutation{expr("spec.new", "{'a': [1, 2.5, 'x', true], 'b': {'c': null}}")}, want{content: with("new", map[string]any{"a": []any{int64(1), 2.5, "x", true}, "b": map[string]any{"c": nil}})}},
+		"CELList":     {"A list is a list.", []v1alpha1.ResourceMutation{expr("spec.new", "value.map(x, x)"), expr("spec.list", "self.spec.list.map(x, x + x)")}, want{err: ErrFailed}},
+		"CELListSelf": {"Also of values of the object.", []v1alpha1.ResourceMutation{expr("spec.list", "self.spec.list.map(x, x + x)")}, want{content: with("list", []any{"xx", "yy"})}},
+		"CELWhole":    {"Whole numbers stay whole.", []v1alpha1.ResourceMutation{expr("spec.new", "self.spec.big + 2")}, want{content: with("new", int64(9007199254740995))}},
+		"CELSame":     {"A value of the object is itself.", []v1alpha1.ResourceMutation{expr("spec.new", "self.spec.items")}, want{content: with("new", object().Object["spec"].(map[string]any)["items"])}},
+		"CELTime":     {"A duration is its text.", []v1alpha1.ResourceMutation{expr("spec.new", "duration('90s')")}, want{content: with("new", "90s")}},
+		"CELMissing":  {"A missing value is null.", []v1alpha1.ResourceMutation{expr("spec.new", "value == null ? 'x' : value")}, want{content: with("new", "x")}},
+		"CELNoJSON":   {"A type is no value.", []v1alpha1.ResourceMutation{expr("spec.new", "type(1)")}, want{err: ErrFailed}},
+		"CELInvalid":  {"What is not CEL is refused at once.", []v1alpha1.ResourceMutation{expr("spec.new", "value +")}, want{err: ErrInvalid}},
+		"CELCostly":   {"An expression has a limit.", []v1alpha1.ResourceMutation{expr("spec.new", "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))")}, want{err: ErrFailed}},
+		"Two":         {"A step does one thing.", []v1alpha1.ResourceMutation{{Delete: remove("a").Delete, CEL: expr("a", "1").CEL}}, want{err: ErrInvalid}},
+		"None":        {"And not none.", []v1alpha1.ResourceMutation{{}}, want{err: ErrInvalid}},
+		"Index":       {"A list is not made as long as one likes.", []v1alpha1.ResourceMutation{tpl("spec.list.999999999", "x")}, want{err: ErrInvalid}},
+		"Modifier":    {"Modifiers of gjson are not paths.", []v1alpha1.ResourceMutation{tpl("spec|@pretty", "x")}, want{err: ErrInvalid}},
+		"Identity":    {"The identity of an object stays.", []v1alpha1.ResourceMutation{tpl("metadata.name", "x"), tpl("metadata.namespace", "x"), remove("metadata.uid"), tpl("kind", "x"), remove("apiVersion")}, want{content: object().Object}},
+		"Metadata":    {"The whole metadata can be removed, and the identity stays.", []v1alpha1.ResourceMutation{remove("metadata"), tpl("metadata.labels.a", "b")}, want{content: object().Object}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, o := object(), other()
+			var got want
+			m, err := New(&v1alpha1.ResourceMutations{Spec: tc.steps})
+			if err == nil {
+				var out *unstructured.Unstructured
+				if out, err = m.Spec(in, o); out != nil {
+					got.content = out.Object
+				}
+			}
+			got.err = err
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{}), cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff([]any{object().Object, other().Object}, []any{in.Object, o.Object}); diff != "" {
+				t.Errorf("Objects are shared with caches: -want, +got:\n%s", diff)
+			}
+			if err != nil && strings.Contains(err.Error(), password) {
+				t.Errorf("error tells a value: %v", err)
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []v1alpha1.ResourceMutation
+		want   any
+	}{
+		"None":      {"Without steps it is as it is.", nil, map[string]any{"phase": "Ready", "count": int64(2)}},
+		"Template":  {"LocalObject is what is changed, RemoteObject the other side.", []v1alpha1.ResourceMutation{tpl("status.phase", "{{ .LocalObject.metadata.name }}/{{ .RemoteObject.metadata.name }}")}, map[string]any{"phase": "web/hashed", "count": int64(2)}},
+		"OnlyIt":    {"Nothing else is changed.", []v1alpha1.ResourceMutation{remove("spec"), remove("status.phase")}, map[string]any{"count": int64(2)}},
+		"CanVanish": {"It can be removed.", []v1alpha1.ResourceMutation{remove("status")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := New(&v1alpha1.ResourceMutations{Status: tc.steps})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := m.Status(object(), other())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// FuzzSpec looks for steps that break out: by a panic, with a changed input, with an object that lost its identity, or with a value told.
+func FuzzSpec(f *testing.F) {
+	f.Add("spec.secretName", "my-(.*)", `\1$1`, "{{ .Value }}", "value")
+	f.Add("spec.items.#.name", "^", "x", "{{ .LocalObject.spec | toJson }}", "self.spec.items.map(x, x.name)")
+	f.Add(`metadata.labels.a\.b/c`, "", "", "{{ .Value.Get \"a\" }}", "{'a': self}")
+	f.Add(`spec.items.#(name=="one").size`, "1", "2", "1", "value + 1")
+	f.Add("spec.list.-1", ".", "$0", "x", "1.0")
+	f.Add(":1.:2|3", ".", "$0", "x", "b'a'")
+	f.Fuzz(func(t *testing.T, path, pattern, by, text, expression string) {
+		for _, s := range []v1alpha1.ResourceMutation{remove(path), regex(path, pattern, by), tpl(path, text), expr(path, expression)} {
+			m, err := New(&v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{s}})
+			if err != nil {
+				continue
+			}
+			in := object()
+			out, err := m.Spec(in, other())
+			if diff := cmp.Diff(object().Object, in.Object); diff != "" {
+				t.Errorf("the object has changed: %s", diff)
+			}
+			if err != nil {
+				if strings.Contains(err.Error(), password) && !strings.Contains(path+pattern+by+text+expression, password) {
+					t.Errorf("error tells a value: %v", err)
+				}
+				continue
+			}
+			if out.GetName() != "web" || out.GetNamespace() != "default" || out.GetKind() != "Thing" || out.GetUID() != "u" {
+				t.Errorf("the identity has changed: %v", out.Object)
+			}
+			_ = out.DeepCopy() // It panics on what JSON cannot hold.
+		}
+	})
+}
