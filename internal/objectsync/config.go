@@ -1,0 +1,95 @@
+package objectsync
+
+import (
+	"cmp"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+)
+
+// ErrInvalidSpec is the cause of errors that only a change of the spec can cure.
+var ErrInvalidSpec = errors.New("spec is invalid")
+
+// A Resource is an API of one side.
+type Resource struct {
+	schema.GroupVersionResource
+
+	Kind  string
+	Scope v1alpha1.ResourceScope
+	// Status says whether the status is a subresource.
+	Status bool
+}
+
+func (r Resource) ref(n types.NamespacedName) Ref {
+	if r.Scope == v1alpha1.ScopeCluster {
+		n.Namespace = ""
+	}
+	return Ref{Group: r.Group, Version: r.Version, Resource: r.Resource, Kind: r.Kind, Namespace: n.Namespace, Name: n.Name}
+}
+
+// A Pair is an API on both sides.
+type Pair struct{ Workspace, Service Resource }
+
+// A Config is what a Syncer is made of.
+type Config struct {
+	Spec *v1alpha1.PublishedResourceSpec
+	// Agent is the name of the owner, and StateNamespace where on the service cluster the Secrets with states are.
+	Agent, StateNamespace string
+	// Primary is the published API. On the service cluster it is of the version that is stored.
+	Primary Pair
+	// Related are the APIs of related resources, by their identifiers.
+	Related map[string]Pair
+}
+
+// A Syncer syncs the objects of one PublishedResource. It holds what its spec compiles to, and is used by any number of goroutines.
+type Syncer struct {
+	agent, stateNamespace string
+	primary               Pair
+	existing              v1alpha1.ExistingObjectsPolicy
+	paths                 bool
+
+	filter     filter
+	namer      *naming.Namer
+	mutations  *mutation.Mutations
+	namespaces namespaceTemplate
+	related    []*related
+}
+
+// New compiles a spec. The cause of an error is ErrInvalidSpec.
+func New(c Config) (*Syncer, error) {
+	s := &Syncer{
+		agent: c.Agent, stateNamespace: c.StateNamespace, primary: c.Primary, paths: c.Spec.EnableWorkspacePaths,
+		existing: cmp.Or(c.Spec.ExistingObjects, v1alpha1.ExistingObjectsAdopt),
+	}
+	var err error
+	if s.filter, err = newFilter(c.Spec.Filter); err != nil {
+		return nil, err
+	}
+	if s.namer, err = naming.New(c.Spec.Naming, c.Primary.Service.Scope); err != nil {
+		return nil, errors.Wrap(ErrInvalidSpec, err.Error())
+	}
+	if s.mutations, err = mutation.New(c.Spec.Mutation); err != nil {
+		return nil, errors.Wrap(ErrInvalidSpec, "spec."+err.Error())
+	}
+	if s.namespaces, err = newNamespaceTemplate(c.Spec.CreatedNamespaces); err != nil {
+		return nil, errors.Wrap(ErrInvalidSpec, err.Error())
+	}
+	for i := range c.Spec.Related {
+		spec := &c.Spec.Related[i]
+		pair, ok := c.Related[spec.Name()]
+		if !ok {
+			return nil, errors.Wrapf(ErrInvalidSpec, "spec.related: the API of %q is not known", spec.Name())
+		}
+		r, err := newRelated(spec, pair)
+		if err != nil {
+			return nil, errors.Wrapf(ErrInvalidSpec, "spec.related: %q: %v", spec.Name(), err)
+		}
+		s.related = append(s.related, r)
+	}
+	return s, nil
+}

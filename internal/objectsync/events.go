@@ -1,0 +1,83 @@
+package objectsync
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+)
+
+// Reasons of events, as api-syncagent has them.
+const (
+	ReasonAccepted     = "ObjectAccepted"
+	ReasonPlaced       = "ObjectPlaced"
+	ReasonSynced       = "ObjectSynced"
+	ReasonStatusSynced = "ObjectStatusSynced"
+	ReasonCleanup      = "ObjectCleanup"
+	ReasonDeleted      = "ObjectDeleted"
+)
+
+// Reasons of warnings.
+const (
+	ReasonNameTaken    = "NameTaken"
+	ReasonRefused      = "RelatedObjectRefused"
+	ReasonInvalidName  = "InvalidName"
+	ReasonCannotMutate = "CannotTransform"
+	ReasonTooLarge     = "ObjectTooLarge"
+	ReasonRejected     = "ObjectRejected"
+	ReasonCannotSync   = "ReconcilingError"
+)
+
+// An Event is for the consumer. Its message tells nothing of the service cluster.
+type Event struct{ Type, Reason, Message string }
+
+func (p *pass) tell(reason, message string) {
+	p.result.Events = append(p.result.Events, Event{Type: corev1.EventTypeNormal, Reason: reason, Message: message})
+}
+
+// warning is what a consumer is told of an error.
+type warning struct {
+	cause           error
+	reason, message string
+}
+
+// warnings are what consumers are told of errors they may be able to do something about.
+var warnings = []warning{
+	{ErrForeign, ReasonNameTaken, "The name of this object or of a related one is in use for another object. Use another name"},
+	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
+	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
+	{ErrNoNamespace, ReasonCannotSync, "Related objects have no namespace. Only the provider of the service can change that"},
+	{ErrUneven, ReasonRefused, "This object names different numbers of related objects than its provider does. Check the names in it"},
+	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},
+	{naming.ErrInvalidName, ReasonInvalidName, "The name of this object cannot be used with the provider of the service. Use another name"},
+	{mutation.ErrFailed, ReasonCannotMutate, "The content of this object is not what the provider of the service expects. Check its fields"},
+	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
+}
+
+// warn adds what the consumer is told of an error, and returns the error. Of conflicts and of what is not known yet, nothing is told.
+func (p *pass) warn(err error) error {
+	if err == nil {
+		return nil
+	}
+	add := func(reason, message string) {
+		p.result.Events = append(p.result.Events, Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
+	}
+	for _, w := range warnings {
+		if errors.Is(err, w.cause) {
+			add(w.reason, w.message)
+			return err
+		}
+	}
+	switch {
+	case apierrors.IsConflict(err), errors.Is(err, ErrEnding):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
+		add(ReasonRejected, "The provider of the service does not accept this object as it is. Check its fields")
+	default:
+		add(ReasonCannotSync, "This object cannot be processed for now. It is tried again")
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package objectsync
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+)
+
+// Names that api-syncagent uses, and that stay what they are so that its work can be taken over.
+const (
+	// Finalizer is on each object of a workspace that has a copy.
+	Finalizer = "syncagent.kcp.io/cleanup"
+
+	// LabelCluster, LabelNamespaceHash and LabelNameHash are on each copy and tell which object it is of.
+	LabelCluster       = "syncagent.kcp.io/remote-object-cluster"
+	LabelNamespaceHash = "syncagent.kcp.io/remote-object-namespace-hash"
+	LabelNameHash      = "syncagent.kcp.io/remote-object-name-hash"
+
+	// AnnotationNamespace, AnnotationName and AnnotationPath tell people the same.
+	AnnotationNamespace = "syncagent.kcp.io/remote-object-namespace"
+	AnnotationName      = "syncagent.kcp.io/remote-object-name"
+	AnnotationPath      = "syncagent.kcp.io/remote-object-workspace-path"
+
+	// LabelState is on each Secret with the state of an object.
+	LabelState = "syncagent.kcp.io/object-state"
+
+	// AnnotationRelatedPrefix begins the annotations that tell consumers of related objects.
+	AnnotationRelatedPrefix = "related-resources.syncagent.kcp.io/"
+)
+
+// AnnotationKind is our own. It tells the kind of the object a copy is of, which the labels do not.
+const AnnotationKind = "syncagent.kcp.io/remote-object-kind"
+
+// Causes of refusals.
+var (
+	// ErrForeign means that an object belongs to another object than the one it would be a copy of, or to another owner.
+	ErrForeign = errors.New("object belongs to another")
+	// ErrExists means that there is an object that belongs to no one, and that existing objects are not taken.
+	ErrExists = errors.New("object exists")
+	// ErrAmbiguous means that several objects could be the copy.
+	ErrAmbiguous = errors.New("several objects have the same identity")
+	// ErrEnding means that an object is being deleted whose name is needed. The deletion of it will tell when to try again.
+	ErrEnding = errors.New("object is being deleted")
+)
+
+// An Identity says which object of which workspace a copy is of.
+type Identity struct {
+	types.NamespacedName
+
+	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not to be noted.
+	Cluster, Path string
+	// Kind of the object in the workspace.
+	Kind schema.GroupKind
+	// Agent is the name of the owner.
+	Agent string
+}
+
+// Labels returns those of a copy.
+func (i Identity) Labels() map[string]string {
+	m := i.stateLabels()
+	m[v1alpha1.LabelKeyAgentName] = i.Agent
+	return m
+}
+
+func (i Identity) stateLabels() map[string]string {
+	m := map[string]string{LabelCluster: i.Cluster, LabelNameHash: gotemplate.SHA1(i.Name)}
+	if i.Namespace != "" {
+		m[LabelNamespaceHash] = gotemplate.SHA1(i.Namespace)
+	}
+	return m
+}
+
+// Annotations returns those of a copy.
+func (i Identity) Annotations() map[string]string {
+	m := map[string]string{AnnotationName: i.Name, AnnotationKind: i.Kind.String()}
+	if i.Namespace != "" {
+		m[AnnotationNamespace] = i.Namespace
+	}
+	if i.Path != "" {
+		m[AnnotationPath] = i.Path
+	}
+	return m
+}
+
+// Key returns what copies are indexed by.
+func (i Identity) Key() string { return keyOf(i.stateLabels()) }
+
+// KeyOf returns what a copy is indexed by, empty if it is none.
+func KeyOf(copied *unstructured.Unstructured) string {
+	l := copied.GetLabels()
+	if l[LabelCluster] == "" || l[LabelNameHash] == "" || l[LabelState] != "" {
+		return ""
+	}
+	return keyOf(l)
+}
+
+func keyOf(l map[string]string) string {
+	return l[LabelCluster] + "/" + l[LabelNamespaceHash] + "/" + l[LabelNameHash]
+}
+
+// SourceOf returns which object a copy is of, and false if it does not say.
+func SourceOf(copied *unstructured.Unstructured) (cluster string, n types.NamespacedName, ok bool) {
+	a := copied.GetAnnotations()
+	n = types.NamespacedName{Namespace: a[AnnotationNamespace], Name: a[AnnotationName]}
+	cluster = copied.GetLabels()[LabelCluster]
+	return cluster, n, cluster != "" && n.Name != "" && KeyOf(copied) == Identity{NamespacedName: n, Cluster: cluster}.Key()
+}
+
+// A standing says what an object is to an identity.
+type standing int
+
+const (
+	unclaimed standing = iota // It belongs to no one.
+	ours                      // It is the copy.
+	foreign                   // It belongs to another.
+)
+
+// standingOf says what an object is to the identity.
+func (i Identity) standingOf(u *unstructured.Unstructured) standing {
+	l, a := u.GetLabels(), u.GetAnnotations()
+	if l[LabelState] != "" {
+		return foreign
+	}
+	claimed := l[LabelCluster] != "" || l[LabelNameHash] != "" || a[AnnotationName] != ""
+	if !claimed && l[v1alpha1.LabelKeyAgentName] == "" {
+		return unclaimed
+	}
+	want := maps.Clone(i.Labels())
+	for key, value := range l {
+		if w, ok := want[key]; ok && w != value || key == LabelNamespaceHash && !ok {
+			return foreign
+		}
+	}
+	for key, value := range i.Annotations() {
+		if is, ok := a[key]; ok && is != value && key != AnnotationPath {
+			return foreign
+		}
+	}
+	if _, ok := a[AnnotationNamespace]; ok && i.Namespace == "" {
+		return foreign
+	}
+	return ours
+}
+
+// choose returns the copy among objects of the same key, nil if there is none.
+func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var marked, unmarked []*unstructured.Unstructured
+	for _, u := range candidates {
+		switch {
+		case i.standingOf(u) != ours:
+		case u.GetAnnotations()[AnnotationKind] != "":
+			marked = append(marked, u)
+		default:
+			unmarked = append(unmarked, u)
+		}
+	}
+	if len(marked) == 0 {
+		marked = unmarked
+	}
+	switch len(marked) {
+	case 0:
+		return nil, nil //nolint:nilnil // There is none.
+	case 1:
+		return marked[0], nil
+	}
+	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), i.NamespacedName)
+}
+
+// hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.
+func hashJSON(v any) string {
+	b := &bytes.Buffer{}
+	_ = json.NewEncoder(b).Encode(v) // Structs and maps of texts can be encoded.
+	return gotemplate.SHA1(b.String())
+}

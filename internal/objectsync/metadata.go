@@ -1,0 +1,67 @@
+package objectsync
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// lastApplied is what kubectl notes on objects.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// private are the domains whose labels and annotations belong to those who keep one side, and never pass to the other.
+var private = []string{"crossplane.io", "kcp.io"}
+
+// passes says whether a label or annotation is copied.
+func passes(key string) bool {
+	domain, _, ok := strings.Cut(key, "/")
+	if !ok {
+		return true
+	}
+	for _, p := range private {
+		if domain == p || strings.HasSuffix(domain, "."+p) {
+			return false
+		}
+	}
+	return key != lastApplied
+}
+
+// passing returns the labels or annotations that are copied, as JSON has them. Nil if there are none.
+func passing(all map[string]string) map[string]any {
+	var out map[string]any
+	for k, v := range all {
+		if !passes(k) {
+			continue
+		}
+		if out == nil {
+			out = map[string]any{}
+		}
+		out[k] = v
+	}
+	return out
+}
+
+// content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its identity and what omit
+// names. It shares values with the object.
+func content(u *unstructured.Unstructured, omit ...string) map[string]any {
+	out := make(map[string]any, len(u.Object))
+	for field, v := range u.Object {
+		if v != nil {
+			out[field] = v
+		}
+	}
+	for _, field := range append([]string{"apiVersion", "kind", "metadata"}, omit...) {
+		delete(out, field)
+	}
+	metadata := map[string]any{}
+	if l := passing(u.GetLabels()); l != nil {
+		metadata["labels"] = l
+	}
+	if a := passing(u.GetAnnotations()); a != nil {
+		metadata["annotations"] = a
+	}
+	if len(metadata) > 0 {
+		out["metadata"] = metadata
+	}
+	return out
+}

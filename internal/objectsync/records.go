@@ -1,0 +1,127 @@
+package objectsync
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// remember records a related object.
+func (p *pass) remember(m relation) {
+	if slices.Contains(p.state.records, m.record()) {
+		return
+	}
+	p.state.records = append(slices.Clone(p.state.records), m.record())
+	slices.SortFunc(p.state.records, func(a, b Record) int {
+		return cmp.Or(strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()), strings.Compare(a.To.String(), b.To.String()))
+	})
+}
+
+// disown forgets a related object.
+func (p *pass) disown(r Record) {
+	p.state.records = slices.DeleteFunc(slices.Clone(p.state.records), func(x Record) bool { return x == r })
+	if !slices.ContainsFunc(p.state.records, func(x Record) bool { return x.From == r.From && x.Origin == r.Origin }) {
+		p.state.drop(p.subjectOf(r))
+	}
+}
+
+// forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and what is remembered
+// of them. What is not known stays.
+func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool) error {
+	alive := map[Record]bool{}
+	for _, m := range all {
+		alive[m.record()] = m.origin != nil && m.origin.GetDeletionTimestamp() == nil
+	}
+	configured := map[string]bool{}
+	for _, r := range p.related {
+		configured[r.identifier] = true
+	}
+	var errs []error
+	for _, r := range p.state.Records() {
+		if alive[r] || configured[r.Identifier] && !known[r.Identifier] {
+			continue
+		}
+		if _, err := p.dissolve(ctx, r); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	p.pruneState()
+	return oneOf(errs)
+}
+
+// pruneState forgets objects that nothing refers to.
+func (p *pass) pruneState() {
+	keep := []subject{p.subject()}
+	for _, r := range p.state.records {
+		keep = append(keep, p.subjectOf(r))
+	}
+	for _, h := range p.result.Related {
+		keep = append(keep, p.subjectOf(h.Record))
+	}
+	p.state.prune(keep...)
+}
+
+// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace need them. It
+// says whether all of that is done.
+func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
+	origin, other := p.sides(r.Origin)
+	needed := slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool { return h.Primary == p.me() })
+	if !slices.ContainsFunc(needed, func(h Holding) bool { return h.To == r.To }) {
+		if gone, err := p.remove(ctx, other, r.To); err != nil || !gone {
+			return false, err
+		}
+	}
+	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 {
+		u, err := origin.Cache(r.From.GVR()).Get(r.From.NamespacedName())
+		if err != nil {
+			return false, err
+		}
+		if u != nil {
+			if err := p.letGo(ctx, r.From, u); err != nil {
+				return false, err
+			}
+		}
+	}
+	p.disown(r)
+	return true, nil
+}
+
+// announce tells the consumer by annotations which objects of the workspace have come from the service cluster.
+func (p *pass) announce(ctx context.Context, all []relation) error {
+	want := map[string]any{}
+	index := map[string]int{}
+	for _, m := range all {
+		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !slices.Contains(p.state.records, m.record()) {
+			continue
+		}
+		value, err := json.Marshal(struct {
+			Namespace  string `json:"namespace,omitempty"`
+			Name       string `json:"name"`
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+		}{m.to.Namespace, m.to.Name, m.to.apiVersion(), m.to.Kind})
+		if err != nil {
+			return errors.New("cannot encode annotation")
+		}
+		want[fmt.Sprintf("%s%s.%d", AnnotationRelatedPrefix, m.identifier, index[m.identifier])] = string(value)
+		index[m.identifier]++
+	}
+	is := map[string]any{}
+	for key, value := range p.source.GetAnnotations() {
+		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
+			is[key] = value
+		}
+	}
+	change := diff(is, want)
+	if change == nil {
+		return nil
+	}
+	return patch(ctx, p.Workspace.Writer, p.workspaceRef(), map[string]any{"metadata": map[string]any{"annotations": change}})
+}

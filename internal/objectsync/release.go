@@ -1,0 +1,100 @@
+package objectsync
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// end deletes what belongs to an object that is being deleted, when only our finalizer is left: until then others still need it.
+func (p *pass) end(ctx context.Context) error {
+	if p.copied == nil && !hasFinalizer(p.source) {
+		return nil
+	}
+	if others := foreignFinalizers(p.source.GetFinalizers()); len(others) > 0 {
+		p.result.Waiting = "the finalizers of the object"
+		return p.raiseStatus(ctx)
+	}
+	return p.leave(ctx)
+}
+
+// foreignFinalizers returns those that are neither ours nor of the garbage collector.
+func foreignFinalizers(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(f string) bool {
+		return f == Finalizer || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	})
+}
+
+// leave deletes what belongs to the object, and then lets go of it.
+func (p *pass) leave(ctx context.Context) error {
+	// What api-syncagent has copied is not recorded, so that it has to be resolved once more.
+	if p.copied != nil {
+		both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
+		for _, r := range p.related {
+			found, err := p.find(r, both)
+			if err != nil {
+				return err
+			}
+			for _, m := range found {
+				if p.state.get(p.subjectOf(m.record())) != nil {
+					p.remember(m)
+				}
+			}
+		}
+	}
+	done, err := p.release(ctx)
+	if err != nil || !done {
+		return err
+	}
+	if err := p.letGo(ctx, p.workspaceRef(), p.source); err != nil {
+		return err
+	}
+	p.tell(ReasonDeleted, "The provider of the service has let go of the object")
+	return nil
+}
+
+// release deletes related objects, the copy and the state, in this order, and says whether all are gone.
+func (p *pass) release(ctx context.Context) (done bool, err error) {
+	done = true
+	for _, r := range p.state.Records() {
+		if r.Origin == v1alpha1.OriginService && !p.cleansUp(r.Identifier) {
+			continue
+		}
+		gone, err := p.dissolve(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		done = done && gone
+	}
+	if !done {
+		return false, nil
+	}
+	if p.copied != nil {
+		if p.copied.GetDeletionTimestamp() == nil {
+			p.tell(ReasonCleanup, "The object is being removed from the provider of the service")
+		}
+		gone, err := p.remove(ctx, p.Service, p.copyRef(p.copied))
+		if err != nil || !gone {
+			return false, err
+		}
+		p.result.Copy.Name, p.result.Vacated = "", p.copied.GetNamespace()
+	}
+	if !p.secret {
+		return true, nil
+	}
+	err = p.Service.Writer.Delete(ctx, p.stateRef(), "")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, errors.Wrap(err, "cannot delete state")
+	}
+	return true, nil
+}
+
+// cleansUp says whether the copies of a related resource go with the primary.
+func (p *pass) cleansUp(identifier string) bool {
+	return slices.ContainsFunc(p.related, func(r *related) bool { return r.identifier == identifier && r.cleanup })
+}

@@ -1,0 +1,284 @@
+package objectsync
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"github.com/pkg/errors"
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// Causes of errors of related resources.
+var (
+	// ErrNoNamespace means that a primary without a namespace does not tell the namespaces of its related objects.
+	ErrNoNamespace = errors.New("the object or its copy has no namespace, and none is configured for related objects")
+	// ErrUneven means that a reference yields more names on one side than on the other.
+	ErrUneven = errors.New("the reference yields different numbers of names on both sides")
+	// ErrInvalidName means that a rule for related objects yields what is no name.
+	ErrInvalidName = errors.New("name of a related object is invalid")
+)
+
+// noValue is what a template writes for a missing value.
+const noValue = "<no value>"
+
+// primaries are both sides of an object: that of the workspace, and its copy as it is or will be.
+type primaries struct {
+	cluster, path      string
+	workspace, service *unstructured.Unstructured
+}
+
+// at returns the object of the origin, and the other one.
+func (p primaries) at(o v1alpha1.Origin) (origin, other *unstructured.Unstructured) {
+	if o == v1alpha1.OriginService {
+		return p.service, p.workspace
+	}
+	return p.workspace, p.service
+}
+
+func (p primaries) data() map[string]any {
+	return map[string]any{"ClusterName": p.cluster, "ClusterPath": logicalcluster.NewPath(p.path)}
+}
+
+// A pairing is a name at the origin, and the one of the copy.
+type pairing struct{ from, to string }
+
+// A match is a related object and where its copy is to be.
+type match struct {
+	from, to Ref
+	// chosen says that the consumer alone has chosen the name at the origin.
+	chosen bool
+}
+
+// resolve returns which objects are related to a primary, in order. What is not there yet is left out. Caches are those of the origin.
+func (r *related) resolve(p primaries, caches Side) ([]match, error) {
+	namespaces, err := r.namespaces(p, caches)
+	if err != nil {
+		return nil, err
+	}
+	var out []match
+	for _, ns := range namespaces {
+		names, err := r.object.locate(r.origin, p, r.finder(caches, ns.from))
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			if err := checkNames(n, ns); err != nil {
+				return nil, err
+			}
+			out = append(out, match{
+				from:   r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
+				to:     r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
+				chosen: r.object.reference != nil && n.from == n.to,
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b match) int {
+		return cmp.Or(strings.Compare(a.from.Namespace, b.from.Namespace), strings.Compare(a.from.Name, b.from.Name))
+	})
+	return slices.Compact(out), nil
+}
+
+func checkNames(name, namespace pairing) error {
+	for _, n := range []string{name.from, name.to} {
+		if why := validation.IsDNS1123Subdomain(n); len(why) > 0 {
+			return errors.Wrap(ErrInvalidName, why[0])
+		}
+	}
+	for _, n := range []string{namespace.from, namespace.to} {
+		if why := validation.IsDNS1123Label(n); n != "" && len(why) > 0 {
+			return errors.Wrap(ErrInvalidName, why[0])
+		}
+	}
+	return nil
+}
+
+// namespaces returns the namespaces in which related objects are looked for.
+func (r *related) namespaces(p primaries, caches Side) ([]pairing, error) {
+	if r.namespace != nil {
+		return r.namespace.locate(r.origin, p, func(s labels.Selector) ([]*unstructured.Unstructured, error) {
+			return caches.Cache(Namespaces).Select("", s)
+		})
+	}
+	origin, other := p.at(r.origin)
+	ns := pairing{origin.GetNamespace(), other.GetNamespace()}
+	needed := r.origins().Scope == v1alpha1.ScopeNamespaced && ns.from == "" || r.copies().Scope == v1alpha1.ScopeNamespaced && ns.to == ""
+	if needed {
+		return nil, ErrNoNamespace
+	}
+	return []pairing{ns}, nil
+}
+
+type finder func(s labels.Selector) ([]*unstructured.Unstructured, error)
+
+func (r *related) finder(caches Side, namespace string) finder {
+	return func(s labels.Selector) ([]*unstructured.Unstructured, error) {
+		if r.origins().Scope == v1alpha1.ScopeCluster {
+			namespace = ""
+		}
+		return caches.Cache(r.origins().GroupVersionResource).Select(namespace, s)
+	}
+}
+
+// locate returns names of both sides.
+func (l *locator) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing, error) {
+	origin, other := p.at(o)
+	switch {
+	case l.reference != nil:
+		return l.reference.locate(origin, other)
+	case l.template != nil:
+		return l.render(o, p)
+	}
+	return l.selector.locate(p, find)
+}
+
+func (r *reference) locate(origin, other *unstructured.Unstructured) ([]pairing, error) {
+	from, err := r.names(origin)
+	if err != nil {
+		return nil, err
+	}
+	to, err := r.names(other)
+	if err != nil || len(from) == 0 || len(to) == 0 {
+		return nil, err
+	}
+	if len(from) != len(to) {
+		return nil, ErrUneven
+	}
+	var out []pairing
+	for i := range from {
+		if from[i] != "" && to[i] != "" {
+			out = append(out, pairing{from[i], to[i]})
+		}
+	}
+	return out, nil
+}
+
+// names returns the names that the field of an object holds, none if it is missing.
+func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
+	b := &bytes.Buffer{}
+	if err := json.NewEncoder(b).Encode(u.Object); err != nil {
+		return nil, errors.New("the object cannot be encoded")
+	}
+	found := r.path.Get(b.Bytes())
+	if !found.Exists() || found.Type == gjson.Null {
+		return nil, nil
+	}
+	values := []gjson.Result{found}
+	if found.IsArray() {
+		values = found.Array()
+	}
+	var names []string
+	for _, v := range values {
+		var name string
+		switch v.Type {
+		case gjson.String:
+			name = v.Str
+		case gjson.Number:
+			name = v.Raw
+		case gjson.Null:
+		default:
+			return nil, errors.New("the reference selects what is neither a text nor a number")
+		}
+		if r.regex != nil && name != "" {
+			var err error
+			if name, err = r.regex.Apply(name); err != nil {
+				return nil, err
+			}
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// render returns the names that a template yields on both sides.
+func (l *locator) render(o v1alpha1.Origin, p primaries) ([]pairing, error) {
+	on := func(side v1alpha1.Origin, u *unstructured.Unstructured) (string, error) {
+		data := p.data()
+		data["Side"], data["Object"] = string(side), u.Object
+		name, err := l.template.Render(data)
+		if strings.Contains(name, noValue) {
+			return "", err
+		}
+		return name, err
+	}
+	service, err := on(v1alpha1.OriginService, p.service)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := on(v1alpha1.OriginKCP, p.workspace)
+	if err != nil || service == "" || workspace == "" {
+		return nil, err
+	}
+	if o == v1alpha1.OriginService {
+		return []pairing{{service, workspace}}, nil
+	}
+	return []pairing{{workspace, service}}, nil
+}
+
+// locate returns the names of the objects that are selected, and what is made of them.
+func (s *selector) locate(p primaries, find finder) ([]pairing, error) {
+	data := p.data()
+	data["LocalObject"], data["RemoteObject"] = p.service.Object, p.workspace.Object
+	selects, err := s.render(data)
+	if err != nil {
+		return nil, err
+	}
+	if selects == nil {
+		return nil, nil
+	}
+	found, err := find(selects)
+	if err != nil {
+		return nil, err
+	}
+	var out []pairing
+	for _, u := range found {
+		to, err := s.rewrite(u, data)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, pairing{u.GetName(), to})
+	}
+	return out, nil
+}
+
+// render returns the selector of one primary, nil if a value of it is missing. The shared selector stays as it is.
+func (s *selector) render(data map[string]any) (labels.Selector, error) {
+	own := &metav1.LabelSelector{MatchExpressions: s.expressions, MatchLabels: map[string]string{}}
+	for _, l := range s.matchLabels {
+		key, err := l.key.render(data)
+		if err != nil {
+			return nil, err
+		}
+		value, err := l.value.render(data)
+		if err != nil {
+			return nil, err
+		}
+		if strings.Contains(key+value, noValue) {
+			return nil, nil
+		}
+		own.MatchLabels[key] = value
+	}
+	out, err := metav1.LabelSelectorAsSelector(own)
+	return out, errors.Wrap(err, "selector is invalid")
+}
+
+func (s *selector) rewrite(u *unstructured.Unstructured, data map[string]any) (string, error) {
+	if s.regex != nil {
+		return s.regex.Apply(u.GetName())
+	}
+	own := map[string]any{"Value": u.GetName(), "Name": u.GetName(), "RelatedObject": u.Object}
+	for key, v := range data {
+		own[key] = v
+	}
+	return s.template.Render(own)
+}

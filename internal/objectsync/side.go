@@ -1,0 +1,71 @@
+package objectsync
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Cache is what is known of one resource of one side. It makes no requests. What it returns is shared and is not changed. An error means
+// that it is not known yet; whoever keeps the cache wakes the primary when it is.
+//
+// A cache shows what was written through the Writer of its side as soon as the write has been answered.
+type Cache interface {
+	// Get returns an object, nil if there is none.
+	Get(n types.NamespacedName) (*unstructured.Unstructured, error)
+	// Select returns the objects of a namespace, or of all for an empty one, that a selector selects.
+	Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error)
+	// Copies returns the objects with a key by KeyOf.
+	Copies(key string) ([]*unstructured.Unstructured, error)
+}
+
+// A Writer writes to one workspace or to the service cluster.
+type Writer interface {
+	// Create makes an object.
+	Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error
+	// Patch sends a JSON merge patch for an object, or for a subresource of it if one is named.
+	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error
+	// Delete deletes an object if it has a UID.
+	Delete(ctx context.Context, o Ref, uid types.UID) error
+	// Live reads an object from the server, which is done only where the name of a new copy turns out to be taken.
+	Live(ctx context.Context, o Ref) (*unstructured.Unstructured, error)
+}
+
+// A Side is one workspace, or the service cluster.
+type Side struct {
+	// Cache returns the cache of a resource.
+	Cache func(r schema.GroupVersionResource) Cache
+	// Writer writes.
+	Writer Writer
+}
+
+// A Workspace is where an object of a consumer is.
+type Workspace struct {
+	Side
+
+	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
+	Cluster, Path string
+}
+
+// A Holding is a related object that a primary has resolved, and its copy.
+type Holding struct {
+	Primary Primary
+	Record
+}
+
+// Holders tell who uses a related object.
+type Holders interface {
+	// Holdings returns those whose object at the origin or whose copy is an object: one of a workspace, or of the service cluster if
+	// cluster is empty. They come from Result.Related and, after a start, from the records of the states.
+	Holdings(cluster string, o Ref) []Holding
+}
+
+// A Primary is an object of a consumer.
+type Primary struct {
+	types.NamespacedName
+
+	Cluster string
+}

@@ -1,0 +1,230 @@
+package objectsync
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+const (
+	// stateMax is how large the values of a Secret may get together, in bytes, somewhat below what a server takes.
+	stateMax = 1000 << 10
+	// keyRecords is the key of the list of related objects. The keys of objects are hashes.
+	keyRecords = "related"
+	// keyHash is how many digits of a hash the name of a Secret has.
+	keyHash = 20
+)
+
+// ErrTooLarge means that what has to be remembered of an object and its related objects does not fit into a Secret.
+var ErrTooLarge = errors.New("object and its related objects are too large to be remembered")
+
+// StateName returns the name of the Secret with the state of an object, as api-syncagent has it.
+func (i Identity) StateName(version string) string {
+	return "obj-state-" + i.Cluster + "-" + hashJSON(map[string]any{
+		"apiVersion": schema.GroupVersion{Group: i.Kind.Group, Version: version}.String(), "kind": i.Kind.Kind, "namespace": i.Namespace, "name": i.Name,
+	})[:keyHash]
+}
+
+// A Record tells of a related object that has been copied for an object.
+type Record struct {
+	// Identifier of the related resource.
+	Identifier string `json:"identifier"`
+	// Origin is the side it comes from.
+	Origin v1alpha1.Origin `json:"origin"`
+	// From is the object at the origin, and To the copy.
+	From Ref `json:"from"`
+	To   Ref `json:"to"`
+}
+
+// A Ref names an object of one side.
+type Ref struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Resource  string `json:"resource"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// GVR returns the resource.
+func (r Ref) GVR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+}
+
+// NamespacedName returns the name.
+func (r Ref) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+func (r Ref) groupKind() schema.GroupKind { return schema.GroupKind{Group: r.Group, Kind: r.Kind} }
+
+func (r Ref) apiVersion() string {
+	return schema.GroupVersion{Group: r.Group, Version: r.Version}.String()
+}
+
+// String names the object for users.
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// A State is what is remembered of an object and of its related objects: what each was when it was last copied.
+type State struct {
+	slots   map[string][]byte // by the key of the object
+	records []Record          // sorted
+}
+
+// A subject is an object that is remembered.
+type subject struct {
+	types.NamespacedName
+
+	cluster string // of the object that is copied; empty if that is on the service cluster
+	kind    schema.GroupKind
+}
+
+// ReadState returns the state that a Secret holds, an empty one for nil.
+func ReadState(secret *unstructured.Unstructured) (State, error) {
+	s := State{slots: map[string][]byte{}}
+	if secret == nil {
+		return s, nil
+	}
+	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
+	for key, encoded := range data {
+		b, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
+		}
+		if key != keyRecords {
+			s.slots[key] = b
+			continue
+		}
+		if err := json.Unmarshal(b, &s.records); err != nil {
+			return s, errors.Errorf("Secret %q has a list of related objects that cannot be read", secret.GetName())
+		}
+	}
+	return s, nil
+}
+
+// Records returns the related objects.
+func (s State) Records() []Record { return slices.Clone(s.records) }
+
+// clone returns a copy that can be changed.
+func (s State) clone() State {
+	return State{slots: maps.Clone(s.slots), records: slices.Clone(s.records)}
+}
+
+// equal says whether two states are the same.
+func (s State) equal(t State) bool {
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records)
+}
+
+// key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there.
+func (s State) key(o subject) string {
+	agents := hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{o.cluster, "", o.Namespace, o.Name})
+	if b, ok := s.slots[agents]; !ok || kindIn(b) == o.kind {
+		return agents
+	}
+	return hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
+}
+
+// kindIn returns the kind of an object that is remembered.
+func kindIn(b []byte) schema.GroupKind {
+	var o struct{ APIVersion, Kind string }
+	_ = json.Unmarshal(b, &o) // What cannot be read has no kind.
+	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind()
+}
+
+// get returns what an object was, nil if it is not remembered.
+func (s State) get(o subject) *unstructured.Unstructured {
+	b, ok := s.slots[s.key(o)]
+	if !ok {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(b, &u.Object); err != nil || u.Object == nil {
+		return nil
+	}
+	return u
+}
+
+// put remembers what is copied of an object.
+func (s State) put(o subject, apiVersion string, content map[string]any) error {
+	object := maps.Clone(content)
+	metadata, _ := content["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	if metadata["name"] = o.Name; o.Namespace != "" {
+		metadata["namespace"] = o.Namespace
+	}
+	object["apiVersion"], object["kind"], object["metadata"] = apiVersion, o.kind.Kind, metadata
+	b := &bytes.Buffer{}
+	if err := json.NewEncoder(b).Encode(object); err != nil {
+		return errors.New("cannot encode object")
+	}
+	s.slots[s.key(o)] = bytes.TrimSpace(b.Bytes())
+	return nil
+}
+
+// drop forgets an object.
+func (s State) drop(o subject) { delete(s.slots, s.key(o)) }
+
+// prune forgets all objects but those given.
+func (s State) prune(keep ...subject) {
+	keys := map[string]bool{}
+	for _, o := range keep {
+		keys[s.key(o)] = true
+	}
+	maps.DeleteFunc(s.slots, func(key string, _ []byte) bool { return !keys[key] })
+}
+
+// data returns the values of the Secret.
+func (s State) data() (map[string]any, error) {
+	out, size := map[string]any{}, 0
+	add := func(key string, b []byte) {
+		size += len(key) + len(b)
+		out[key] = base64.StdEncoding.EncodeToString(b)
+	}
+	for key, b := range s.slots {
+		add(key, b)
+	}
+	if len(s.records) > 0 {
+		b, err := json.Marshal(s.records)
+		if err != nil {
+			return nil, errors.New("cannot encode list of related objects")
+		}
+		add(keyRecords, b)
+	}
+	if size > stateMax {
+		return nil, errors.Wrapf(ErrTooLarge, "%d of %d bytes", size, stateMax)
+	}
+	return out, nil
+}
+
+// secret returns the Secret that holds the state.
+func (s State) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
+	data, err := s.data()
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data}}
+	u.SetNamespace(name.Namespace)
+	u.SetName(name.Name)
+	l := maps.Clone(labels)
+	l[LabelState] = "true"
+	u.SetLabels(l)
+	return u, nil
+}

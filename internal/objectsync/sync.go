@@ -1,0 +1,163 @@
+package objectsync
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
+)
+
+// Secrets is the resource of the Secrets that hold states.
+var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// An Input is one object to be synced, and all that is needed for it.
+type Input struct {
+	Workspace Workspace
+	Service   Side
+	Holders   Holders
+	// Object is the name of the object in the workspace.
+	Object types.NamespacedName
+}
+
+// A Result is what one pass has found out.
+type Result struct {
+	// Events are for the consumer, on the object in the workspace.
+	Events []Event
+	// Related are the related objects the object refers to, whether they are there or not. A change of one of them is a reason to sync the
+	// object again.
+	Related []Holding
+	// Copy is the name of the copy, empty if there is none.
+	Copy types.NamespacedName
+	// Vacated is the namespace of the copy that this pass has deleted, empty if none.
+	Vacated string
+	// Waiting says what is waited for, empty if nothing is. Its change is a reason to sync the object again.
+	Waiting string
+}
+
+// A pass is one sync of one object.
+type pass struct {
+	*Syncer
+	Input
+
+	id     Identity
+	source *unstructured.Unstructured // in the workspace
+	copied *unstructured.Unstructured // on the service cluster, nil if there is none
+	stored State                      // as the Secret has it
+	secret bool                       // There is a Secret.
+	state  State                      // as it is to be
+	result Result
+}
+
+// Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches. A result is usable
+// beside an error.
+func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
+	p := &pass{Syncer: s, Input: in}
+	var err error
+	p.source, err = in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
+	if err != nil || p.source == nil {
+		return p.result, err
+	}
+	if err := p.load(); err != nil {
+		return p.result, p.warn(err)
+	}
+	err = p.run(ctx)
+	return p.result, p.warn(err)
+}
+
+// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called again until nothing is
+// waited for.
+func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
+	p := &pass{Syncer: s, Input: in}
+	if err := p.load(); err != nil {
+		return p.result, err
+	}
+	_, err := p.release(ctx)
+	return p.result, err
+}
+
+// load reads the copy and the state.
+func (p *pass) load() error {
+	p.id = Identity{
+		NamespacedName: p.Object, Cluster: p.Workspace.Cluster, Agent: p.agent,
+		Kind: schema.GroupKind{Group: p.primary.Workspace.Group, Kind: p.primary.Workspace.Kind},
+	}
+	if p.paths {
+		p.id.Path = p.Workspace.Path
+	}
+	candidates, err := p.Service.Cache(p.primary.Service.GroupVersionResource).Copies(p.id.Key())
+	if err != nil {
+		return err
+	}
+	if p.copied, err = p.id.choose(candidates); err != nil {
+		return err
+	}
+	if p.copied != nil {
+		p.result.Copy = types.NamespacedName{Namespace: p.copied.GetNamespace(), Name: p.copied.GetName()}
+	}
+	secret, err := p.Service.Cache(Secrets).Get(p.stateName())
+	if err != nil {
+		return err
+	}
+	p.secret = secret != nil
+	p.stored, err = ReadState(secret)
+	p.state = p.stored.clone()
+	return err
+}
+
+// run takes the steps of one pass.
+func (p *pass) run(ctx context.Context) error {
+	if p.source.GetDeletionTimestamp() != nil {
+		return p.end(ctx)
+	}
+	passes, err := p.passes()
+	if err != nil {
+		return err
+	}
+	if !passes {
+		if p.copied == nil && !hasFinalizer(p.source) {
+			return nil
+		}
+		return p.leave(ctx)
+	}
+	if err := p.hold(ctx, p.workspaceRef(), p.source); err != nil {
+		return err
+	}
+	both, err := p.place(ctx)
+	if err != nil || both.service == nil {
+		return err
+	}
+	if err := p.relate(ctx, both); err != nil {
+		return err
+	}
+	return p.raiseStatus(ctx)
+}
+
+// passes says whether the object passes the filter. One that is held stays so while its namespace is not known.
+func (p *pass) passes() (bool, error) {
+	if !p.filter.asksNamespaces() || p.Object.Namespace == "" {
+		return p.filter.passes(p.source, nil), nil
+	}
+	ns, err := p.Workspace.Cache(Namespaces).Get(types.NamespacedName{Name: p.Object.Namespace})
+	if err != nil {
+		return false, err
+	}
+	if ns == nil {
+		return hasFinalizer(p.source), nil
+	}
+	return p.filter.passes(p.source, ns), nil
+}
+
+func (p *pass) workspaceRef() Ref { return p.primary.Workspace.ref(p.Object) }
+
+func (p *pass) subject() subject {
+	return subject{NamespacedName: p.Object, cluster: p.id.Cluster, kind: p.id.Kind}
+}
+
+func (p *pass) naming() naming.Source {
+	return naming.Source{Cluster: p.id.Cluster, Path: p.Workspace.Path, Object: p.source}
+}
+
+func (p *pass) me() Primary { return Primary{NamespacedName: p.Object, Cluster: p.id.Cluster} }

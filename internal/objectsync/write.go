@@ -1,0 +1,164 @@
+package objectsync
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// patch sends a JSON merge patch.
+func patch(ctx context.Context, w Writer, o Ref, body map[string]any, subresources ...string) error {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return errors.Errorf("cannot encode patch of %s", o)
+	}
+	return errors.Wrapf(w.Patch(ctx, o, b, subresources...), "cannot patch %s", o)
+}
+
+func nameOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+func hasFinalizer(u *unstructured.Unstructured) bool {
+	return slices.Contains(u.GetFinalizers(), Finalizer)
+}
+
+// hold puts our finalizer on an object of the workspace, if it is not there. The patch fails if the list has changed meanwhile.
+func (p *pass) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+	if hasFinalizer(u) {
+		return nil
+	}
+	if err := p.setFinalizers(ctx, o, u, append(slices.Clone(u.GetFinalizers()), Finalizer)); err != nil {
+		return err
+	}
+	if u == p.source {
+		p.tell(ReasonAccepted, "The provider of the service has seen the object")
+	}
+	return nil
+}
+
+// letGo takes our finalizer off an object of the workspace.
+func (p *pass) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+	if !hasFinalizer(u) {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == Finalizer })
+	err := p.setFinalizers(ctx, o, u, rest)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (p *pass) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
+	var value any = list
+	if len(list) == 0 {
+		value = nil
+	}
+	return patch(ctx, p.Workspace.Writer, o, map[string]any{"metadata": map[string]any{
+		"finalizers": value, "resourceVersion": u.GetResourceVersion(), "uid": string(u.GetUID()),
+	}})
+}
+
+// create creates an object, and its namespace if that is missing.
+func (p *pass) create(ctx context.Context, side Side, r Resource, u *unstructured.Unstructured) error {
+	err := side.Writer.Create(ctx, r.GroupVersionResource, u)
+	if !namespaceMissing(err, u) {
+		return err
+	}
+	ns, err := p.namespaceFor(side, u.GetNamespace())
+	if err != nil {
+		return err
+	}
+	if err := side.Writer.Create(ctx, Namespaces, ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		return errors.Wrapf(err, "cannot create namespace %q", u.GetNamespace())
+	}
+	return side.Writer.Create(ctx, r.GroupVersionResource, u)
+}
+
+// namespaceFor returns a namespace as it is created: as configured on the service cluster, without anything in a workspace.
+func (p *pass) namespaceFor(side Side, name string) (*unstructured.Unstructured, error) {
+	if side.Writer == p.Workspace.Writer {
+		return namespaceTemplate{}.make(name, "", "")
+	}
+	return p.namespaces.make(name, p.id.Cluster, p.Workspace.Path)
+}
+
+// namespaceMissing says whether an object cannot be created because its namespace is not there.
+func namespaceMissing(err error, u *unstructured.Unstructured) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || u.GetNamespace() == "" || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d != nil && d.Kind == Namespaces.Resource
+}
+
+// remove deletes an object that is there, and says whether it is gone. What it finds in deletion it waits for.
+func (p *pass) remove(ctx context.Context, side Side, o Ref) (gone bool, err error) {
+	u, err := side.Cache(o.GVR()).Get(o.NamespacedName())
+	if err != nil || u == nil {
+		return u == nil, err
+	}
+	if u.GetDeletionTimestamp() == nil {
+		err := side.Writer.Delete(ctx, o, u.GetUID())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, errors.Wrapf(err, "cannot delete %s", o)
+		}
+		if u, err = side.Cache(o.GVR()).Get(o.NamespacedName()); err != nil || u == nil {
+			return u == nil, err
+		}
+	}
+	p.result.Waiting = "the deletion of " + o.String()
+	return false, nil
+}
+
+func (p *pass) stateName() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.stateNamespace, Name: p.id.StateName(p.primary.Workspace.Version)}
+}
+
+func (p *pass) stateRef() Ref {
+	n := p.stateName()
+	return Ref{Version: Secrets.Version, Resource: Secrets.Resource, Kind: "Secret", Namespace: n.Namespace, Name: n.Name}
+}
+
+// save writes a state if the Secret has another.
+func (p *pass) save(ctx context.Context, next State) error {
+	if p.secret && next.equal(p.stored) {
+		return nil
+	}
+	secret, err := next.secret(p.stateName(), p.id.stateLabels())
+	if err != nil {
+		return err
+	}
+	if !p.secret {
+		err = p.Service.Writer.Create(ctx, Secrets, secret)
+	}
+	if p.secret || apierrors.IsAlreadyExists(err) {
+		err = p.patchState(ctx, secret)
+	}
+	if err != nil {
+		return errors.Wrap(err, "cannot save state")
+	}
+	p.secret, p.stored = true, next.clone()
+	return nil
+}
+
+// patchState writes the values that differ from those the Secret has.
+func (p *pass) patchState(ctx context.Context, secret *unstructured.Unstructured) error {
+	was, err := p.stored.data()
+	if err != nil {
+		was = nil // It is too large, and all values are written.
+	}
+	is, _, _ := unstructured.NestedMap(secret.Object, "data")
+	body := map[string]any{"data": diff(was, is)}
+	if !p.secret {
+		body["metadata"] = map[string]any{"labels": secret.GetLabels()}
+	}
+	return patch(ctx, p.Service.Writer, p.stateRef(), body)
+}
