@@ -18,7 +18,7 @@ func diff(from, to map[string]any) map[string]any {
 		inner, okInner := is.(map[string]any)
 		outer, okOuter := want.(map[string]any)
 		if !okInner || !okOuter {
-			patch[field] = want
+			patch[field] = pruned(want)
 			continue
 		}
 		if p := diff(inner, outer); p != nil {
@@ -34,6 +34,21 @@ func diff(from, to map[string]any) map[string]any {
 		return nil
 	}
 	return patch
+}
+
+// pruned returns a value without the fields of objects that are null, outside of lists. It shares lists with it.
+func pruned(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	out := make(map[string]any, len(m))
+	for field, x := range m {
+		if x != nil {
+			out[field] = pruned(x)
+		}
+	}
+	return out
 }
 
 // needed returns the part of a JSON merge patch that would change an object, nil if nothing would. It shares values with the patch.
@@ -57,7 +72,7 @@ func needed(patch, object map[string]any) map[string]any {
 		object, okObject := is.(map[string]any)
 		if p := needed(inner, object); p != nil {
 			out[field] = p
-		} else if !okObject && !onlyNulls(inner) {
+		} else if !okObject && (ok || !onlyNulls(inner)) {
 			out[field] = want
 		}
 	}

@@ -130,13 +130,17 @@ func (s State) equal(t State) bool {
 	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records)
 }
 
-// key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there.
+// key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
 func (s State) key(o subject) string {
-	agents := hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{o.cluster, "", o.Namespace, o.Name})
-	if b, ok := s.slots[agents]; !ok || kindIn(b) == o.kind {
-		return agents
+	own := hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
+	if _, ok := s.slots[own]; ok {
+		return own
 	}
-	return hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
+	agents := hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{o.cluster, "", o.Namespace, o.Name})
+	if b, ok := s.slots[agents]; ok && kindIn(b) != o.kind {
+		return own
+	}
+	return agents
 }
 
 // kindIn returns the kind of an object that is remembered.

@@ -1,0 +1,331 @@
+package objectsync_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// workspaces stands for all workspaces, and service is the service cluster. Two servers, so that the sides cannot be confused.
+var workspaces, service kube.Server
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &workspaces, &service)) }
+
+var (
+	things = objectsync.Pair{
+		Workspace: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "ws.example.com", Version: "v1", Resource: "things"}, Kind: "Thing", Scope: "Namespaced", Status: true},
+		Service:   objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "things"}, Kind: "Thing", Scope: "Namespaced", Status: true},
+	}
+	secret  = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Scope: "Namespaced"}
+	secrets = objectsync.Pair{Workspace: secret, Service: secret}
+)
+
+// A cache reads from the server what a watch would have told.
+type cache struct {
+	ctx    context.Context
+	client dynamic.NamespaceableResourceInterface
+}
+
+func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
+	u, err := c.client.Namespace(n.Namespace).Get(c.ctx, n.Name, metav1.GetOptions{})
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		return nil, nil
+	}
+	return u, err
+}
+
+func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+	l, err := c.client.Namespace(namespace).List(c.ctx, metav1.ListOptions{LabelSelector: s.String()})
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for i := range l.Items {
+		out = append(out, &l.Items[i])
+	}
+	return out, nil
+}
+
+func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
+	all, err := c.Select("", labels.Everything())
+	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), err
+}
+
+// A writer writes as the user of the provider, whose requests are counted.
+type writer struct{ client dynamic.Interface }
+
+func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	_, err := w.client.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+	return err
+}
+
+func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+	_, err := w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	return err
+}
+
+func (w *writer) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
+	options := metav1.DeleteOptions{}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	return w.client.Resource(o.GVR()).Namespace(o.Namespace).Delete(ctx, o.Name, options)
+}
+
+func (w *writer) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
+	return w.client.Resource(o.GVR()).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+}
+
+// A world is both sides, as one test sees them: a namespace of its own stands for each workspace, and has the name of its logical cluster in
+// it, so that tests do not meet on the service cluster.
+type world struct {
+	*testing.T
+	cluster  string // unique for the test
+	above    client.Client
+	below    client.Client
+	state    string // namespace of states
+	input    objectsync.Input
+	holdings map[objectsync.Primary][]objectsync.Holding
+}
+
+// user is who the provider is on both servers.
+const user = "provider"
+
+func side(t *testing.T, s *kube.Server) objectsync.Side {
+	t.Helper()
+	admin := dynamic.NewForConfigOrDie(quick(s.Config()))
+	return objectsync.Side{
+		Cache: func(r schema.GroupVersionResource) objectsync.Cache {
+			return cache{t.Context(), admin.Resource(r)}
+		},
+		Writer: &writer{dynamic.NewForConfigOrDie(quick(s.User(t, user, "system:masters")))},
+	}
+}
+
+func quick(cfg *rest.Config) *rest.Config {
+	cfg.QPS = -1
+	return cfg
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	workspaces.InstallCRDs(t, "testdata/workspace")
+	service.InstallCRDs(t, "testdata/service")
+	w := &world{T: t, above: workspaces.Client(t), below: service.Client(t), state: service.Namespace(t), holdings: map[objectsync.Primary][]objectsync.Holding{}}
+	ns := workspaces.Namespace(t)
+	w.cluster = "c" + ns[len(ns)-8:]
+	w.input = objectsync.Input{
+		Workspace: objectsync.Workspace{Side: side(t, &workspaces), Cluster: w.cluster, Path: "root:org"},
+		Service:   side(t, &service), Holders: w,
+		Object: types.NamespacedName{Namespace: ns, Name: "web"},
+	}
+	return w
+}
+
+// tenant returns the input of an object of the same name in another workspace.
+func (w *world) tenant() objectsync.Input {
+	in := w.input
+	in.Object.Namespace = workspaces.Namespace(w.T)
+	in.Workspace.Cluster = "d" + w.cluster
+	return in
+}
+
+// Holdings tells what syncs so far have resolved.
+func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
+	var out []objectsync.Holding
+	for _, hs := range w.holdings {
+		for _, h := range hs {
+			from := ""
+			if h.Origin == v1alpha1.OriginKCP {
+				from = h.Primary.Cluster
+			}
+			if from == cluster && h.From == o {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
+
+func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer {
+	w.Helper()
+	related := map[string]objectsync.Pair{}
+	for i := range spec.Related {
+		related[spec.Related[i].Name()] = secrets
+	}
+	s, err := objectsync.New(objectsync.Config{Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things, Related: related})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// sync syncs an object until nothing is written any more, and returns the results of all passes.
+func (w *world) sync(s *objectsync.Syncer, in objectsync.Input) ([]objectsync.Result, error) {
+	w.Helper()
+	var all []objectsync.Result
+	up, down := workspaces.Audit(w), service.Audit(w)
+	for range 10 {
+		u, d := up.Mark(), down.Mark()
+		r, err := s.Sync(w.Context(), in)
+		all = append(all, r)
+		w.holdings[objectsync.Primary{NamespacedName: in.Object, Cluster: in.Workspace.Cluster}] = r.Related
+		if err != nil || len(up.Since(u).By(user)) == 0 && len(down.Since(d).By(user)) == 0 {
+			return all, err
+		}
+	}
+	w.Fatal("it does not settle")
+	return nil, nil
+}
+
+func (w *world) mustSync(s *objectsync.Syncer, in objectsync.Input) []objectsync.Result {
+	w.Helper()
+	all, err := w.sync(s, in)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return all
+}
+
+// writes counts what the provider asks of both servers while something is done.
+func (w *world) writes(do func()) (above, below map[string]int) {
+	w.Helper()
+	up, down := workspaces.Audit(w), service.Audit(w)
+	u, d := up.Mark(), down.Mark()
+	do()
+	return up.Since(u).By(user).Count(), down.Since(d).By(user).Count()
+}
+
+// thing returns an object of a consumer, with changes.
+func thing(n types.NamespacedName, change ...func(u *unstructured.Unstructured)) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "ws.example.com/v1", "kind": "Thing", "spec": map[string]any{"size": int64(9007199254740993), "secretName": "tls"},
+	}}
+	u.SetNamespace(n.Namespace)
+	u.SetName(n.Name)
+	for _, f := range change {
+		f(u)
+	}
+	return u
+}
+
+func (w *world) create(c client.Client, o client.Object) {
+	w.Helper()
+	if err := c.Create(w.Context(), o); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// ensureNamespace makes a namespace on the service cluster, if it is not there.
+func (w *world) ensureNamespace(name string) {
+	w.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := client.IgnoreAlreadyExists(w.below.Create(w.Context(), ns)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) patch(c client.Client, u client.Object, body string) {
+	w.Helper()
+	if err := c.Patch(w.Context(), u, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) patchStatus(c client.Client, u client.Object, body string) {
+	w.Helper()
+	if err := c.Status().Patch(w.Context(), u, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// above1 reads the object of the consumer, nil if it is gone.
+func (w *world) source(in objectsync.Input) *unstructured.Unstructured {
+	w.Helper()
+	u, err := in.Workspace.Cache(things.Workspace.GroupVersionResource).Get(in.Object)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return u
+}
+
+// copies reads the copies of a workspace's objects.
+func (w *world) copies(cluster string) []*unstructured.Unstructured {
+	w.Helper()
+	all, err := w.input.Service.Cache(things.Service.GroupVersionResource).Select("", labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: cluster}))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return all
+}
+
+// theCopy reads the one copy.
+func (w *world) theCopy(cluster string) *unstructured.Unstructured {
+	w.Helper()
+	all := w.copies(cluster)
+	if len(all) != 1 {
+		w.Fatalf("want one copy, got %d", len(all))
+	}
+	return all[0]
+}
+
+func (w *world) states() []corev1.Secret {
+	w.Helper()
+	l := &corev1.SecretList{}
+	if err := w.below.List(w.Context(), l, client.InNamespace(w.state)); err != nil {
+		w.Fatal(err)
+	}
+	return l.Items
+}
+
+// secretOf reads a Secret's values, nil if there is none.
+func (w *world) secretOf(c client.Client, namespace, name string) map[string]string {
+	w.Helper()
+	s := &corev1.Secret{}
+	err := c.Get(w.Context(), types.NamespacedName{Namespace: namespace, Name: name}, s)
+	if client.IgnoreNotFound(err) != nil {
+		w.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	out := map[string]string{}
+	for k, v := range s.Data {
+		out[k] = string(v)
+	}
+	return out
+}
+
+func newSecret(namespace, name, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"k": []byte(value)}}
+}
+
+// reasons returns the reasons of all events, in order.
+func reasons(all []objectsync.Result) string {
+	var out []string
+	for _, r := range all {
+		for _, e := range r.Events {
+			out = append(out, e.Reason)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,191 @@
+package objectsync
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+func identity(namespace, name string) Identity {
+	return Identity{
+		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}, Cluster: "cluster1", Agent: "agent",
+		Kind: schema.GroupKind{Group: "example.org", Kind: "Thing"},
+	}
+}
+
+// of returns an object with labels and annotations.
+func of(labels, annotations map[string]string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1", "kind": "Thing"}}
+	u.SetName("copy")
+	u.SetLabels(labels)
+	u.SetAnnotations(annotations)
+	return u
+}
+
+func without(m map[string]string, keys ...string) map[string]string {
+	for _, k := range keys {
+		delete(m, k)
+	}
+	return m
+}
+
+func set(m map[string]string, key, value string) map[string]string {
+	m[key] = value
+	return m
+}
+
+// TestIdentityIsTheAgents holds the names and values that copies of api-syncagent have.
+func TestIdentityIsTheAgents(t *testing.T) {
+	i := identity("abc", "abc")
+	i.Path = "root:org"
+	wantLabels := map[string]string{
+		"syncagent.kcp.io/remote-object-cluster":        "cluster1",
+		"syncagent.kcp.io/remote-object-namespace-hash": "a9993e364706816aba3e25717850c26c9cd0d89d",
+		"syncagent.kcp.io/remote-object-name-hash":      "a9993e364706816aba3e25717850c26c9cd0d89d",
+		"syncagent.kcp.io/agent-name":                   "agent",
+	}
+	if diff := cmp.Diff(wantLabels, i.Labels()); diff != "" {
+		t.Errorf("labels: -want, +got:\n%s", diff)
+	}
+	wantAnnotations := map[string]string{
+		"syncagent.kcp.io/remote-object-namespace": "abc", "syncagent.kcp.io/remote-object-name": "abc",
+		"syncagent.kcp.io/remote-object-workspace-path": "root:org", "syncagent.kcp.io/remote-object-kind": "Thing.example.org",
+	}
+	if diff := cmp.Diff(wantAnnotations, i.Annotations()); diff != "" {
+		t.Errorf("annotations: -want, +got:\n%s", diff)
+	}
+	cluster, n, ok := SourceOf(of(i.Labels(), i.Annotations()))
+	if !ok || cluster != "cluster1" || n != i.NamespacedName {
+		t.Errorf("SourceOf: got %q, %v, %t", cluster, n, ok)
+	}
+}
+
+func TestStandingOf(t *testing.T) {
+	i := identity("default", "web")
+	other := identity("default", "other")
+	cluster := identity("", "web")
+	kind := i
+	kind.Kind.Kind = "Other"
+	for name, tc := range map[string]struct {
+		reason string
+		i      Identity
+		u      *unstructured.Unstructured
+		want   standing
+	}{
+		"Whole":      {"What has all is ours.", i, of(i.Labels(), i.Annotations()), ours},
+		"Agents":     {"What the agent has left does not tell the kind.", i, of(i.Labels(), without(i.Annotations(), AnnotationKind)), ours},
+		"Mangled":    {"What is missing can be repaired.", i, of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()), ours},
+		"NewPath":    {"A workspace can have another path.", i, of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")), ours},
+		"Nothing":    {"What says nothing belongs to no one.", i, of(map[string]string{"a": "b"}, nil), unclaimed},
+		"OtherName":  {"The copy of another object is foreign.", i, of(other.Labels(), other.Annotations()), foreign},
+		"OtherAgent": {"What another agent owns is foreign.", i, of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()), foreign},
+		"OnlyAgent":  {"Even if it says nothing else.", i, of(map[string]string{v1alpha1.LabelKeyAgentName: "other"}, nil), foreign},
+		// W3 of api-syncagent.
+		"OtherCluster": {"The copy of another tenant is foreign.", i, of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()), foreign},
+		// W7 of api-syncagent.
+		"OtherKind":     {"The copy of an object of another kind is foreign.", i, of(kind.Labels(), kind.Annotations()), foreign},
+		"Namespaced":    {"The copy of an object with a namespace is foreign to one without.", cluster, of(i.Labels(), i.Annotations()), foreign},
+		"ClusterScoped": {"And the other way round.", i, of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()), foreign},
+		"State":         {"A state is nobody's copy.", i, of(set(i.stateLabels(), LabelState, "true"), nil), foreign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.i.standingOf(tc.u); got != tc.want {
+				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestChoose(t *testing.T) {
+	i := identity("default", "web")
+	kind := i
+	kind.Kind.Kind = "Other"
+	marked, unmarked := of(i.Labels(), i.Annotations()), of(i.Labels(), without(i.Annotations(), AnnotationKind))
+	type want struct {
+		u   *unstructured.Unstructured
+		err error
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		from   []*unstructured.Unstructured
+		want   want
+	}{
+		"None":     {"There need not be one.", nil, want{}},
+		"Foreign":  {"Others are not ours.", []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations())}, want{}},
+		"Unmarked": {"The agent's copy is found.", []*unstructured.Unstructured{unmarked}, want{u: unmarked}},
+		// W7 of api-syncagent: two kinds of a workspace may be the same kind on the service cluster.
+		"Marked":    {"A copy that tells its kind comes first.", []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations()), unmarked, marked}, want{u: marked}},
+		"Ambiguous": {"Two cannot be told apart.", []*unstructured.Unstructured{marked, marked}, want{err: ErrAmbiguous}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, err := i.choose(tc.from)
+			if diff := cmp.Diff(tc.want, want{u, err}, cmp.AllowUnexported(want{}), cmpopts.EquateErrors()); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// W5 of api-syncagent.
+func TestContent(t *testing.T) {
+	u := of(map[string]string{
+		"a": "b", "example.org/x": "y", "syncagent.kcp.io/agent-name": "stolen", "claimed.internal.apis.kcp.io/h": "x", "kcp.io/x": "y",
+		"crossplane.io/claim-name": "x", "notkcp.io/x": "stays",
+	}, map[string]string{
+		"note": "1", "crossplane.io/paused": "true", "crossplane.io/external-name": "x", "kcp.io/cluster": "c", "kubernetes.crossplane.io/x": "y",
+		"kubectl.kubernetes.io/last-applied-configuration": "{}", "related-resources.syncagent.kcp.io/tls.0": "{}", "syncagent.kcp.io/remote-object-name": "x",
+	})
+	u.SetFinalizers([]string{Finalizer})
+	u.SetUID("u")
+	u.Object["spec"], u.Object["status"], u.Object["roleRef"], u.Object["none"] = map[string]any{"x": "y"}, map[string]any{}, map[string]any{"kind": "Role"}, nil
+	want := map[string]any{
+		"spec": map[string]any{"x": "y"}, "roleRef": map[string]any{"kind": "Role"},
+		"metadata": map[string]any{"labels": map[string]any{"a": "b", "example.org/x": "y", "notkcp.io/x": "stays"}, "annotations": map[string]any{"note": "1"}},
+	}
+	if diff := cmp.Diff(want, content(u, "status")); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if _, ok := content(u)["status"]; !ok {
+		t.Error("a status that is no subresource is content")
+	}
+}
+
+func TestFilter(t *testing.T) {
+	raw := func(s string) *v1alpha1.NamespaceFilter { return &v1alpha1.NamespaceFilter{Raw: []byte(s)} }
+	object := func(namespace string) *unstructured.Unstructured {
+		u := of(map[string]string{"foo": "bar"}, nil)
+		u.SetNamespace(namespace)
+		return u
+	}
+	prod := of(map[string]string{"stage": "prod"}, nil)
+	for name, tc := range map[string]struct {
+		reason    string
+		filter    *v1alpha1.ResourceFilter
+		u         *unstructured.Unstructured
+		namespace *unstructured.Unstructured
+		want      bool
+	}{
+		"None":          {"Without a filter all pass.", nil, object("a"), nil, true},
+		"Name":          {"A name selects one namespace.", &v1alpha1.ResourceFilter{Namespace: raw(`"my-app"`)}, object("my-app"), nil, true},
+		"OtherName":     {"And no other.", &v1alpha1.ResourceFilter{Namespace: raw(`"my-app"`)}, object("a"), nil, false},
+		"Labels":        {"Labels select namespaces.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)}, object("a"), prod, true},
+		"OtherLabels":   {"Others not.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"dev"}}`)}, object("a"), prod, false},
+		"ClusterScoped": {"An object without a namespace passes no filter of namespaces.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)}, object(""), nil, false}, // W8
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := newFilter(tc.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := f.passes(tc.u, tc.namespace); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

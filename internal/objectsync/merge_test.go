@@ -1,0 +1,128 @@
+package objectsync
+
+import (
+	"encoding/json"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+type object = map[string]any
+
+func TestDiff(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		from, to object
+		want     object
+	}{
+		"Same":       {"Nothing has changed.", object{"a": int64(1)}, object{"a": int64(1)}, nil},
+		"Added":      {"A field is new.", object{}, object{"a": object{"b": "c"}}, object{"a": object{"b": "c"}}},
+		"Removed":    {"A field is gone.", object{"a": object{"b": "c", "d": "e"}}, object{"a": object{"d": "e"}}, object{"a": object{"b": nil}}},
+		"RemovedAll": {"A field is gone with all in it.", object{"a": object{"b": "c"}}, object{}, object{"a": nil}},
+		"List":       {"A list is replaced.", object{"a": []any{"b"}}, object{"a": []any{"b", "c"}}, object{"a": []any{"b", "c"}}},
+		"Type":       {"A field gets another type.", object{"a": "b"}, object{"a": object{"b": "c"}}, object{"a": object{"b": "c"}}},
+		"Number":     {"1 is 1.0.", object{"a": int64(1)}, object{"a": 1.0}, nil},
+		"Large":      {"Large whole numbers are compared as such.", object{"a": int64(9007199254740992)}, object{"a": int64(9007199254740993)}, object{"a": int64(9007199254740993)}},
+		"Null":       {"Null is none.", object{}, object{"a": nil}, nil},
+		"ToNull":     {"And becomes none.", object{"a": "b"}, object{"a": nil}, object{"a": nil}},
+		"Unknown":    {"Without a last known state all is new.", nil, object{"a": "b"}, object{"a": "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, diff(tc.from, tc.to)); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+func TestNeeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason        string
+		patch, object object
+		want          object
+	}{
+		"There":        {"What is so is not written.", object{"a": object{"b": "c"}}, object{"a": object{"b": "c", "local": "x"}}, nil},
+		"Partly":       {"Only what differs is.", object{"a": object{"b": "c", "d": "e"}}, object{"a": object{"b": "c"}}, object{"a": object{"d": "e"}}},
+		"Gone":         {"What is gone is not removed.", object{"a": object{"b": nil}}, object{}, nil},
+		"Empty":        {"An empty object is something.", object{"a": object{}}, object{}, object{"a": object{}}},
+		"EmptyIsThere": {"Unless it is there.", object{"a": object{}}, object{"a": object{"x": "y"}}, nil},
+		"Remove":       {"What is there is removed.", object{"a": nil}, object{"a": "b"}, object{"a": nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, needed(tc.patch, tc.object)); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
+// FuzzDiff shows that a patch makes of one object the other, as a server understands it, and that nothing is left to do then.
+func FuzzDiff(f *testing.F) {
+	f.Add(`{"a":{"b":1,"c":[1,2]},"d":"e"}`, `{"a":{"b":1.5},"f":{"g":{}}}`, `{"a":{"local":true}}`)
+	f.Add(`{}`, `{"a":null,"b":{"c":null}}`, `{"b":"x"}`)
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		var from, to, local object
+		if utiljson.Unmarshal([]byte(a), &from) != nil || utiljson.Unmarshal([]byte(b), &to) != nil || utiljson.Unmarshal([]byte(c), &local) != nil {
+			return
+		}
+		change := diff(from, to)
+		if got := apply(t, from, change); !same(got, to) {
+			t.Errorf("%s to %s: got %v by %v", a, b, got, change)
+		}
+		if d := diff(to, to); d != nil {
+			t.Errorf("an object differs from itself: %v", d)
+		}
+		all, part := apply(t, local, change), apply(t, local, needed(change, local))
+		if !same(full(all), full(part)) {
+			t.Errorf("what is needed of %v for %s is not all: %v and %v", change, c, all, part)
+		}
+		if left := needed(change, all); left != nil {
+			t.Errorf("something is left of %v for %v: %v", change, all, left)
+		}
+	})
+}
+
+// full returns an object without objects that are empty: a patch that only removes makes one where there was nothing, which nobody needs.
+func full(o object) object {
+	out := object{}
+	for field, v := range o {
+		if m, ok := v.(object); ok {
+			if m = full(m); len(m) == 0 {
+				continue
+			}
+			v = m
+		}
+		out[field] = v
+	}
+	return out
+}
+
+// apply applies a patch as a server does.
+func apply(t *testing.T, o, patch object) object {
+	t.Helper()
+	if o == nil {
+		o = object{}
+	}
+	if patch == nil {
+		return o
+	}
+	doc, err := json.Marshal(o)
+	if err != nil {
+		t.Skip(err)
+	}
+	p, err := json.Marshal(patch)
+	if err != nil {
+		t.Skip(err)
+	}
+	out, err := jsonpatch.MergePatch(doc, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got object
+	if err := utiljson.Unmarshal(out, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}

@@ -1,0 +1,285 @@
+package objectsync_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// TestNewObject shows the whole way of an object, and what it costs: two writes in the workspace, two on the service cluster, no reads.
+func TestNewObject(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{CreatedNamespaces: &v1alpha1.CreatedNamespaces{Labels: map[string]string{"tenant": "{{ .ClusterName }}"}}})
+	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
+		u.SetLabels(map[string]string{"app": "web", "syncagent.kcp.io/agent-name": "stolen"})
+		u.SetAnnotations(map[string]string{"note": "<1>", "crossplane.io/paused": "true", "kcp.io/cluster": "x"})
+	}))
+	var all []objectsync.Result
+	above, below := w.writes(func() { all = w.mustSync(s, w.input) })
+	if diff := cmp.Diff(map[string]int{"patch things.ws.example.com": 1}, above); diff != "" {
+		t.Errorf("requests above: -want, +got:\n%s", diff)
+	}
+	// The first attempt finds that there is no namespace, once for each workspace.
+	if diff := cmp.Diff(map[string]int{"create things.example.org": 2, "create secrets": 1, "create namespaces": 1}, below); diff != "" {
+		t.Errorf("requests below: -want, +got:\n%s", diff)
+	}
+	if got, want := reasons(all), "ObjectAccepted ObjectPlaced"; got != want {
+		t.Errorf("events: want %q, got %q", want, got)
+	}
+	c := w.theCopy(w.cluster)
+	if c.GetNamespace() != w.cluster || c.GetLabels()["app"] != "web" || c.GetLabels()["syncagent.kcp.io/agent-name"] != "agent" {
+		t.Errorf("copy: got %v", c.Object["metadata"])
+	}
+	want := map[string]string{
+		"note": "<1>", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: w.input.Object.Namespace, objectsync.AnnotationKind: "Thing.ws.example.com",
+	}
+	if diff := cmp.Diff(want, c.GetAnnotations()); diff != "" {
+		t.Errorf("annotations: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(w.source(w.input).Object["spec"], c.Object["spec"]); diff != "" {
+		t.Errorf("spec: -source, +copy:\n%s", diff)
+	}
+	ns := &corev1.Namespace{}
+	if err := w.below.Get(t.Context(), types.NamespacedName{Name: w.cluster}, ns); err != nil || ns.Labels["tenant"] != w.cluster {
+		t.Errorf("namespace: %v %v", ns.Labels, err)
+	}
+
+	w.patchStatus(w.below, c, `{"status":{"phase":"Ready","count":1,"conditions":[{"type":"Ready"}]}}`)
+	above, below = w.writes(func() { all = w.mustSync(s, w.input) })
+	if diff := cmp.Diff(map[string]int{"patch things.ws.example.com/status": 1}, above); diff != "" {
+		t.Errorf("requests above for the status: -want, +got:\n%s", diff)
+	}
+	if len(below) != 0 {
+		t.Errorf("requests below for the status: want none, got %v", below)
+	}
+	if diff := cmp.Diff(w.theCopy(w.cluster).Object["status"], w.source(w.input).Object["status"]); diff != "" {
+		t.Errorf("status: -copy, +source:\n%s", diff)
+	}
+
+	second := w.input
+	second.Object.Name = "second"
+	w.create(w.above, thing(second.Object))
+	above, below = w.writes(func() { w.mustSync(s, second) })
+	if diff := cmp.Diff([]map[string]int{{"patch things.ws.example.com": 1}, {"create things.example.org": 1, "create secrets": 1}}, []map[string]int{above, below}); diff != "" {
+		t.Errorf("requests of the second object: -want, +got:\n%s", diff)
+	}
+	above, below = w.writes(func() { w.mustSync(s, w.input) })
+	if len(above)+len(below) != 0 {
+		t.Errorf("at rest: want no requests, got %v and %v", above, below)
+	}
+}
+
+// TestMerge shows that what others change of the copy stays until the consumer changes it.
+func TestMerge(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	src := thing(w.input.Object)
+	w.create(w.above, src)
+	w.mustSync(s, w.input)
+	w.patch(w.below, w.theCopy(w.cluster), `{"spec":{"defaulted":"by a webhook","secretName":"changed"},"metadata":{"labels":{"local":"x"}}}`)
+	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
+		t.Errorf("local changes: want no requests, got %v and %v", above, below)
+	}
+	w.patch(w.above, src, `{"spec":{"size":null,"new":[1,2]}}`)
+	_, below := w.writes(func() { w.mustSync(s, w.input) })
+	if diff := cmp.Diff(map[string]int{"patch things.example.org": 1, "patch secrets": 1}, below); diff != "" {
+		t.Errorf("requests: -want, +got:\n%s", diff)
+	}
+	c := w.theCopy(w.cluster)
+	if diff := cmp.Diff(map[string]any{"secretName": "changed", "defaulted": "by a webhook", "new": []any{int64(1), int64(2)}}, c.Object["spec"]); diff != "" {
+		t.Errorf("spec: -want, +got:\n%s", diff)
+	}
+	if c.GetLabels()["local"] != "x" {
+		t.Error("a local label has not stayed")
+	}
+	w.patch(w.below, c, `{"metadata":{"labels":{"syncagent.kcp.io/agent-name":null}}}`)
+	w.mustSync(s, w.input)
+	if got := w.theCopy(w.cluster).GetLabels()["syncagent.kcp.io/agent-name"]; got != "agent" {
+		t.Errorf("a label that tells whose copy it is: want it repaired, got %q", got)
+	}
+}
+
+// TestMutation shows that both ways are changed as configured, and settle.
+func TestMutation(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{
+		Spec:   []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: "spec.secretName", Template: "{{ .Value }}-{{ .RemoteObject.metadata.name }}"}}},
+		Status: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "status.secret", Expression: "other.spec.secretName"}}},
+	}})
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	c := w.theCopy(w.cluster)
+	w.patchStatus(w.below, c, `{"status":{"secret":"leak","big":9007199254740993}}`)
+	w.mustSync(s, w.input)
+	if got, _, _ := unstructured.NestedString(c.Object, "spec", "secretName"); got != "tls-"+c.GetName() {
+		t.Errorf("spec.secretName: got %q", got)
+	}
+	if diff := cmp.Diff(map[string]any{"secret": "tls", "big": int64(9007199254740993)}, w.source(w.input).Object["status"]); diff != "" {
+		t.Errorf("status: -want, +got:\n%s", diff)
+	}
+}
+
+// TestDeletion shows the order of a deletion: the consumer's finalizers, the copy with those of the service cluster, the state, ours.
+func TestDeletion(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	src := thing(w.input.Object, func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.org/consumer"}) })
+	w.create(w.above, src)
+	w.mustSync(s, w.input)
+	w.patch(w.below, w.theCopy(w.cluster), `{"metadata":{"finalizers":["example.org/operator"]}}`)
+	if err := w.above.Delete(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	if c := w.theCopy(w.cluster); c.GetDeletionTimestamp() != nil {
+		t.Error("the copy is deleted while the consumer's finalizer is there")
+	}
+	w.patchStatus(w.below, w.theCopy(w.cluster), `{"status":{"phase":"Draining"}}`)
+	w.mustSync(s, w.input)
+	if got, _, _ := unstructured.NestedString(w.source(w.input).Object, "status", "phase"); got != "Draining" {
+		t.Errorf("the status is no longer copied: %q", got)
+	}
+	w.patch(w.above, src, `{"metadata":{"finalizers":["`+objectsync.Finalizer+`"]}}`)
+	all := w.mustSync(s, w.input)
+	if c := w.theCopy(w.cluster); c.GetDeletionTimestamp() == nil || w.source(w.input) == nil || len(w.states()) != 1 {
+		t.Error("want the copy in deletion, and the object and the state waiting for it")
+	}
+	if all[len(all)-1].Waiting == "" {
+		t.Error("want to be told what is waited for")
+	}
+	w.patch(w.below, w.theCopy(w.cluster), `{"metadata":{"finalizers":null}}`)
+	w.mustSync(s, w.input)
+	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
+		t.Errorf("left behind: %v, %d copies, %d states", w.source(w.input), len(w.copies(w.cluster)), len(w.states()))
+	}
+}
+
+// TestFilter shows that only what passes is synced, and that what leaves the filter is released. W8 of api-syncagent.
+func TestFilterReleases(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
+		Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"stage":"prod"}}`)},
+		Resource:  &metav1.LabelSelector{MatchLabels: map[string]string{"sync": "yes"}},
+	}})
+	src := thing(w.input.Object)
+	w.create(w.above, src)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.input.Object.Namespace}}
+	is := func(when string, want int) {
+		t.Helper()
+		w.mustSync(s, w.input)
+		if got := len(w.copies(w.cluster)); got != want || len(w.states()) != want || len(w.source(w.input).GetFinalizers()) != want {
+			t.Errorf("%s: want %d copies, got %d, %d states, finalizers %v", when, want, got, len(w.states()), w.source(w.input).GetFinalizers())
+		}
+	}
+	is("without labels", 0)
+	w.patch(w.above, src, `{"metadata":{"labels":{"sync":"yes"}}}`)
+	is("with a label of the object", 0)
+	w.patch(w.above, ns, `{"metadata":{"labels":{"stage":"prod"}}}`)
+	is("with both labels", 1)
+	w.patch(w.above, ns, `{"metadata":{"labels":{"stage":"dev"}}}`)
+	is("with another label of the namespace", 0)
+	w.patch(w.above, ns, `{"metadata":{"labels":{"stage":"prod"}}}`)
+	is("with both again", 1)
+	w.patch(w.above, src, `{"metadata":{"labels":{"sync":null}}}`)
+	is("without the label of the object", 0)
+}
+
+// TestExisting shows what happens if the name of a new copy is taken. W3 of api-syncagent.
+func TestExisting(t *testing.T) {
+	shared := &v1alpha1.ResourceNaming{Name: "{{ .Object.metadata.name }}-{{ .ClusterName | trunc -8 }}"}
+	existing := func(w *world, labels, annotations map[string]string) *unstructured.Unstructured {
+		u := thing(types.NamespacedName{Namespace: w.cluster, Name: "web-" + w.cluster[len(w.cluster)-8:]})
+		u.SetAPIVersion("example.org/v1")
+		u.SetLabels(labels)
+		u.SetAnnotations(annotations)
+		u.Object["spec"] = map[string]any{"size": int64(1), "local": "x"}
+		return u
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		policy   v1alpha1.ExistingObjectsPolicy
+		labels   map[string]string
+		event    string
+		err      error
+		wantSpec map[string]any
+	}{
+		"Adopt":       {"What belongs to no one becomes the copy, with the consumer's content.", "", map[string]string{"a": "b"}, "ObjectAccepted ObjectPlaced", nil, map[string]any{"size": int64(9007199254740993), "secretName": "tls", "local": "x"}},
+		"Refuse":      {"Unless that is refused.", v1alpha1.ExistingObjectsRefuse, nil, "ObjectAccepted NameTaken", objectsync.ErrExists, map[string]any{"size": int64(1), "local": "x"}},
+		"OtherTenant": {"What belongs to another tenant stays what it is.", "", map[string]string{objectsync.LabelCluster: "other", objectsync.LabelNameHash: "x"}, "ObjectAccepted NameTaken", objectsync.ErrForeign, map[string]any{"size": int64(1), "local": "x"}},
+		"OtherAgent":  {"What belongs to another agent too.", "", map[string]string{"syncagent.kcp.io/agent-name": "other"}, "ObjectAccepted NameTaken", objectsync.ErrForeign, map[string]any{"size": int64(1), "local": "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: shared, ExistingObjects: tc.policy})
+			w.ensureNamespace(w.cluster)
+			u := existing(w, tc.labels, nil)
+			w.create(w.below, u)
+			w.create(w.above, thing(w.input.Object))
+			all, err := w.sync(s, w.input)
+			if !errors.Is(err, tc.err) || reasons(all) != tc.event {
+				t.Errorf("%s\nwant %v and %q, got %v and %q", tc.reason, tc.err, tc.event, err, reasons(all))
+			}
+			for _, r := range all {
+				for _, e := range r.Events {
+					if strings.Contains(e.Message, w.cluster) || strings.Contains(e.Message, u.GetName()) {
+						t.Errorf("an event reveals the service cluster: %q", e.Message)
+					}
+				}
+			}
+			got, err := w.input.Service.Cache(things.Service.GroupVersionResource).Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.wantSpec, got.Object["spec"]); diff != "" {
+				t.Errorf("%s\nspec: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestRefusedCanGo shows that an object whose copy was refused can be deleted, and that the other's object stays.
+func TestRefusedCanGo(t *testing.T) {
+	w := newWorld(t)
+	spec := &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Namespace: "shared-" + w.cluster, Name: "$remoteName"}}
+	s := w.syncer(spec)
+	other := w.tenant()
+	w.create(w.above, thing(w.input.Object))
+	src := thing(other.Object)
+	w.create(w.above, src)
+	w.mustSync(s, w.input)
+	if _, err := w.sync(s, other); !errors.Is(err, objectsync.ErrForeign) {
+		t.Errorf("want ErrForeign, got %v", err)
+	}
+	if err := w.above.Delete(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, other)
+	if w.source(other) != nil || len(w.copies(w.cluster)) != 1 || len(w.states()) != 1 {
+		t.Errorf("want the refused object gone and the other's copy and state kept, got %v, %d, %d", w.source(other), len(w.copies(w.cluster)), len(w.states()))
+	}
+}
+
+// TestRecreation shows that a copy somebody deletes on the service cluster is made again.
+func TestRecreation(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	was := w.theCopy(w.cluster)
+	if err := w.below.Delete(t.Context(), was); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	if is := w.theCopy(w.cluster); is.GetUID() == was.GetUID() || is.GetName() != was.GetName() {
+		t.Errorf("want a new object of the same name, got %v", is.Object["metadata"])
+	}
+}
