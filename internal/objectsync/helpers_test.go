@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -329,3 +330,11 @@ func reasons(all []objectsync.Result) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// awaitNextSecond waits until what is created now is younger than an object: servers know times by the second.
+func awaitNextSecond(t *testing.T, o client.Object) {
+	t.Helper()
+	kube.Eventually(t, 5*time.Second, "the next second", func() (bool, string) {
+		return time.Now().Truncate(time.Second).After(o.GetCreationTimestamp().Time), time.Now().String()
+	})
+}

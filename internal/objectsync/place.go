@@ -43,7 +43,9 @@ func (p *pass) place(ctx context.Context) (primaries, error) {
 	}
 	desired := content(mutated, omitted(p.primary.Workspace)...)
 	if p.copied != nil {
-		return both, p.update(ctx, desired)
+		err := p.update(ctx, desired)
+		both.service = p.copied
+		return both, err
 	}
 	both.service = p.assemble(target, desired)
 	return both, p.make(ctx, both.service, desired)
@@ -190,6 +192,8 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 		if err := patch(ctx, p.Service.Writer, p.copyRef(p.copied), body); err != nil {
 			return err
 		}
+		// References are to be followed from what the copy is now.
+		p.copied = &unstructured.Unstructured{Object: merged(p.copied.Object, body)}
 		p.tell(ReasonSynced, "The desired state of the object has been synced")
 	}
 	return nil

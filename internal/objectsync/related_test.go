@@ -1,0 +1,344 @@
+package objectsync_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// related returns a spec with one related Secret.
+func related(origin v1alpha1.Origin, object v1alpha1.RelatedResourceObject) *v1alpha1.PublishedResourceSpec {
+	return &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{Identifier: "tls", Origin: origin, Kind: "Secret", Object: &object}}}
+}
+
+func byReference(path string) v1alpha1.RelatedResourceObject {
+	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path)}}}
+}
+
+// TestRelatedFromService shows the way of a Secret up: it comes, changes and goes with the one on the service cluster.
+func TestRelatedFromService(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginService, byReference("spec.secretName")))
+	src := thing(w.input.Object)
+	w.create(w.above, src)
+	all := w.mustSync(s, w.input)
+	ns := w.input.Object.Namespace
+	if got := all[len(all)-1].Related; len(got) != 1 || got[0].From.Name != "tls" || got[0].From.Namespace != w.cluster || got[0].To.Namespace != ns {
+		t.Errorf("what is not there yet has to be known to be waited for, got %v", got)
+	}
+	origin := newSecret(w.cluster, "tls", "one")
+	origin.Labels = map[string]string{"app": "x", "syncagent.kcp.io/agent-name": "x", "crossplane.io/x": "y"}
+	w.create(w.below, origin)
+	above, below := w.writes(func() { w.mustSync(s, w.input) })
+	if diff := cmp.Diff([]map[string]int{{"create secrets": 1, "patch things.ws.example.com": 1}, {"patch secrets": 1}}, []map[string]int{above, below}); diff != "" {
+		t.Errorf("requests: -want, +got:\n%s", diff)
+	}
+	got := &corev1.Secret{}
+	if err := w.above.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "tls"}, got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"app": "x"}, got.Labels); diff != "" || len(got.Annotations)+len(got.Finalizers) != 0 {
+		t.Errorf("a copy carries nothing of ours: %s %v %v", diff, got.Annotations, got.Finalizers)
+	}
+	annotation := w.source(w.input).GetAnnotations()["related-resources.syncagent.kcp.io/tls.0"]
+	if want := `{"namespace":"` + ns + `","name":"tls","apiVersion":"v1","kind":"Secret"}`; annotation != want {
+		t.Errorf("annotation: want %s, got %s", want, annotation)
+	}
+	w.patch(w.below, origin, `{"data":{"k":"dHdv"}}`)
+	w.mustSync(s, w.input)
+	if got := w.secretOf(w.above, ns, "tls")["k"]; got != "two" {
+		t.Errorf("after a change: want two, got %q", got)
+	}
+	// W9 and W10 of api-syncagent.
+	w.create(w.below, newSecret(w.cluster, "other", "three"))
+	w.patch(w.above, src, `{"spec":{"secretName":"other"}}`)
+	w.mustSync(s, w.input)
+	if w.secretOf(w.above, ns, "tls") != nil || w.secretOf(w.above, ns, "other")["k"] != "three" {
+		t.Error("after another reference: want the one copy gone and the other there")
+	}
+	if err := w.below.Delete(t.Context(), newSecret(w.cluster, "other", "")); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	if w.secretOf(w.above, ns, "other") != nil || len(w.source(w.input).GetAnnotations()) != 0 {
+		t.Errorf("after it is gone at the origin: want no copy and no annotation, got %v", w.source(w.input).GetAnnotations())
+	}
+	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
+		t.Errorf("at rest: want no requests, got %v and %v", above, below)
+	}
+}
+
+// TestRelatedCleanup shows what becomes of copies in the workspace with the object they belong to.
+func TestRelatedCleanup(t *testing.T) {
+	for name, cleanup := range map[string]bool{"Keep": false, "Cleanup": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+			spec.Related[0].Cleanup = cleanup
+			s := w.syncer(spec)
+			src := thing(w.input.Object)
+			w.create(w.above, src)
+			w.ensureNamespace(w.cluster)
+			w.create(w.below, newSecret(w.cluster, "tls", "one"))
+			w.mustSync(s, w.input)
+			if w.secretOf(w.above, w.input.Object.Namespace, "tls") == nil {
+				t.Fatal("want a copy")
+			}
+			if err := w.above.Delete(t.Context(), src); err != nil {
+				t.Fatal(err)
+			}
+			w.mustSync(s, w.input)
+			if is := w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil; is == cleanup || w.source(w.input) != nil || len(w.states()) != 0 {
+				t.Errorf("the copy is there: %t, the object: %v", is, w.source(w.input))
+			}
+		})
+	}
+}
+
+// TestRelatedFromWorkspace shows the way of a Secret down, and that it is held and let go.
+func TestRelatedFromWorkspace(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	src, ns := thing(w.input.Object), w.input.Object.Namespace
+	w.create(w.above, src)
+	origin, other := newSecret(ns, "tls", "one"), newSecret(ns, "other", "two")
+	w.create(w.above, origin)
+	w.create(w.above, other)
+	w.mustSync(s, w.input)
+	finalizers := func(o client.Object) int {
+		t.Helper()
+		if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			t.Fatal(err)
+		}
+		return len(o.GetFinalizers())
+	}
+	if w.secretOf(w.below, w.cluster, "tls")["k"] != "one" || finalizers(origin) != 1 || finalizers(other) != 0 {
+		t.Error("want a copy of what is referred to, and that held")
+	}
+	// W9 of api-syncagent.
+	w.patch(w.above, src, `{"spec":{"secretName":"other"}}`)
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 || w.secretOf(w.below, w.cluster, "other")["k"] != "two" || finalizers(other) != 1 {
+		t.Error("after another reference: want the one let go and the other held")
+	}
+	if err := w.above.Delete(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "other") != nil || w.secretOf(w.above, ns, "other") != nil {
+		t.Error("after its deletion: want neither the Secret nor its copy")
+	}
+	w.patch(w.above, src, `{"spec":{"secretName":"tls"}}`)
+	w.mustSync(s, w.input)
+	if err := w.above.Delete(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 || w.source(w.input) != nil || len(w.states()) != 0 {
+		t.Error("after the deletion of the object: want no copy, and the Secret let go")
+	}
+}
+
+// TestSharedRelated shows that two objects of a workspace can use the same Secret, which is let go with the last.
+func TestSharedRelated(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	second := w.input
+	second.Object.Name = "second"
+	one, two := thing(w.input.Object), thing(second.Object)
+	w.create(w.above, one)
+	w.create(w.above, two)
+	origin := newSecret(w.input.Object.Namespace, "tls", "one")
+	w.create(w.above, origin)
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	if err := w.above.Delete(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	delete(w.holdings, objectsync.Primary{NamespacedName: w.input.Object, Cluster: w.cluster})
+	if w.source(w.input) != nil || w.secretOf(w.below, w.cluster, "tls") == nil {
+		t.Error("after the first: want the copy to stay for the second")
+	}
+	if err := w.above.Delete(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, second)
+	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil || len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
+		t.Errorf("after the second: want no copy and no finalizer, got %v, %v", origin.Finalizers, err)
+	}
+}
+
+// TestRelatedIsolation shows that no tenant reaches what belongs to others by names of related objects. W4 of api-syncagent.
+func TestRelatedIsolation(t *testing.T) {
+	shared := func(w *world, origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
+		spec := related(origin, byReference("spec.secretName"))
+		spec.Naming = &v1alpha1.ResourceNaming{Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash"}
+		return spec
+	}
+	t.Run("OverwriteOperators", func(t *testing.T) {
+		w := newWorld(t)
+		s := w.syncer(shared(w, v1alpha1.OriginKCP))
+		w.ensureNamespace(w.state + "-shared")
+		w.create(w.below, newSecret(w.state+"-shared", "tls", "the operator's"))
+		w.create(w.above, thing(w.input.Object))
+		w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "the tenant's"))
+		if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrForeign) {
+			t.Errorf("want ErrForeign, got %v", err)
+		}
+		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != "the operator's" {
+			t.Errorf("overwritten: %q", got)
+		}
+	})
+	t.Run("OverwriteTenants", func(t *testing.T) {
+		w := newWorld(t)
+		s := w.syncer(shared(w, v1alpha1.OriginKCP))
+		other := w.tenant()
+		for _, in := range []objectsync.Input{w.input, other} {
+			w.create(w.above, thing(in.Object))
+			w.create(w.above, newSecret(in.Object.Namespace, "tls", in.Workspace.Cluster))
+		}
+		w.mustSync(s, w.input)
+		if _, err := w.sync(s, other); !errors.Is(err, objectsync.ErrForeign) {
+			t.Errorf("want ErrForeign, got %v", err)
+		}
+		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != w.cluster {
+			t.Errorf("overwritten: %q", got)
+		}
+	})
+	t.Run("ReadOperators", func(t *testing.T) {
+		w := newWorld(t)
+		s := w.syncer(shared(w, v1alpha1.OriginService))
+		w.ensureNamespace(w.state + "-shared")
+		token := newSecret(w.state+"-shared", "tls", "the operator's")
+		w.create(w.below, token)
+		awaitNextSecond(t, token)
+		w.create(w.above, thing(w.input.Object))
+		if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrForeign) {
+			t.Errorf("want ErrForeign, got %v", err)
+		}
+		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
+			t.Errorf("leaked: %v", got)
+		}
+		w.patch(w.below, token, `{"metadata":{"annotations":{"cert-manager.io/certificate-name":"`+w.theCopy(w.cluster).GetName()+`"}}}`)
+		w.mustSync(s, w.input)
+		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the operator's" {
+			t.Errorf("what names the copy belongs to it: got %q", got)
+		}
+	})
+	t.Run("ReadTenants", func(t *testing.T) {
+		w := newWorld(t)
+		s := w.syncer(shared(w, v1alpha1.OriginService))
+		other := w.tenant()
+		for _, in := range []objectsync.Input{w.input, other} {
+			w.create(w.above, thing(in.Object))
+			_, _ = w.sync(s, in)
+		}
+		w.create(w.below, newSecret(w.state+"-shared", "tls", "the first tenant's"))
+		delete(w.holdings, objectsync.Primary{NamespacedName: other.Object, Cluster: other.Workspace.Cluster})
+		w.mustSync(s, w.input)
+		if _, err := w.sync(s, other); !errors.Is(err, objectsync.ErrForeign) {
+			t.Errorf("want ErrForeign, got %v", err)
+		}
+		if got := w.secretOf(w.above, other.Object.Namespace, "tls"); got != nil {
+			t.Errorf("leaked: %v", got)
+		}
+	})
+	t.Run("OverwriteConsumers", func(t *testing.T) {
+		w := newWorld(t)
+		s := w.syncer(related(v1alpha1.OriginService, byReference("spec.secretName")))
+		w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "the consumer's"))
+		w.create(w.above, thing(w.input.Object))
+		w.ensureNamespace(w.cluster)
+		w.create(w.below, newSecret(w.cluster, "tls", "the service's"))
+		if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrForeign) {
+			t.Errorf("want ErrForeign, got %v", err)
+		}
+		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the consumer's" {
+			t.Errorf("overwritten: %q", got)
+		}
+	})
+}
+
+// TestRelatedSelector shows templates in selectors, which are each object's own. W2 of api-syncagent.
+func TestRelatedSelector(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginService, v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+		Selector: &v1alpha1.RelatedResourceSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"owner": "{{ .LocalObject.metadata.name }}"}},
+			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .RemoteObject.metadata.name }}-{{ .Value }}"}},
+		},
+	}})
+	spec.Naming = &v1alpha1.ResourceNaming{Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash"}
+	s := w.syncer(spec)
+	other := w.tenant()
+	for _, in := range []objectsync.Input{w.input, other} {
+		w.create(w.above, thing(in.Object))
+		w.mustSync(s, in)
+		for _, name := range []string{"a", "b"} {
+			o := newSecret(w.state+"-shared", name+"-"+in.Workspace.Cluster, in.Workspace.Cluster)
+			o.Labels = map[string]string{"owner": w.theCopy(in.Workspace.Cluster).GetName()}
+			w.create(w.below, o)
+		}
+	}
+	for _, in := range []objectsync.Input{other, w.input} {
+		w.mustSync(s, in)
+		l := &corev1.SecretList{}
+		if err := w.above.List(t.Context(), l, client.InNamespace(in.Object.Namespace)); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, x := range l.Items {
+			got[x.Name] = string(x.Data["k"])
+		}
+		c := in.Workspace.Cluster
+		if diff := cmp.Diff(map[string]string{"web-a-" + c: c, "web-b-" + c: c}, got); diff != "" {
+			t.Errorf("Secrets of %s: -want, +got:\n%s", c, diff)
+		}
+	}
+}
+
+// TestRelatedArray shows references to several objects, and templates, and mutation of related objects.
+func TestRelatedArray(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{
+		{
+			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret", Object: ptr(byReference("spec.items.#.name")),
+			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "data.new", Expression: "self.data.k"}}}},
+		},
+		{Identifier: "made", Origin: v1alpha1.OriginService, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+			Template: &v1alpha1.TemplateExpression{Template: `{{ if eq .Side "kcp" }}made{{ else }}{{ .Object.metadata.name }}-made{{ end }}`},
+		}}},
+	}})
+	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
+		u.Object["spec"] = map[string]any{"items": []any{map[string]any{"name": "a"}, map[string]any{"name": ""}, map[string]any{"other": "x"}, map[string]any{"name": "b"}}}
+	}))
+	w.mustSync(s, w.input)
+	for _, name := range []string{"a", "b", w.theCopy(w.cluster).GetName() + "-made"} {
+		w.create(w.below, newSecret(w.cluster, name, name))
+	}
+	w.mustSync(s, w.input)
+	ns := w.input.Object.Namespace
+	got := []map[string]string{w.secretOf(w.above, ns, "a"), w.secretOf(w.above, ns, "b")}
+	if diff := cmp.Diff([]map[string]string{{"k": "a", "new": "a"}, {"k": "b", "new": "b"}}, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if w.secretOf(w.above, ns, "made") == nil {
+		t.Error("want the one that a template names")
+	}
+	want := []string{"related-resources.syncagent.kcp.io/items.0", "related-resources.syncagent.kcp.io/items.1", "related-resources.syncagent.kcp.io/made.0"}
+	if diff := cmp.Diff(want, sortedKeys(w.source(w.input).GetAnnotations())); diff != "" {
+		t.Errorf("annotations: -want, +got:\n%s", diff)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
