@@ -1,0 +1,154 @@
+package objectsync_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+func hash(s string) string {
+	sum := sha1.Sum([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// left makes what api-syncagent leaves of an object with a related Secret: both objects, both Secrets, and the state.
+func left(w *world) (copied *unstructured.Unstructured) {
+	w.Helper()
+	ns, cluster := w.input.Object.Namespace, w.cluster
+	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
+		u.SetFinalizers([]string{"syncagent.kcp.io/cleanup"})
+		u.SetLabels(map[string]string{"app": "web", "crossplane.io/claim-name": "went-down"})
+		u.SetAnnotations(map[string]string{"related-resources.syncagent.kcp.io/tls.0": `{"namespace":"` + ns + `","name":"tls","apiVersion":"v1","kind":"Secret"}`})
+	}))
+	w.ensureNamespace(cluster)
+	copied = thing(types.NamespacedName{Namespace: cluster, Name: "named-by-older-rules"}, func(u *unstructured.Unstructured) {
+		u.SetAPIVersion("example.org/v1")
+		u.SetLabels(map[string]string{
+			"app": "web", "crossplane.io/claim-name": "went-down", "syncagent.kcp.io/agent-name": "agent", "syncagent.kcp.io/remote-object-cluster": cluster,
+			"syncagent.kcp.io/remote-object-namespace-hash": hash(ns), "syncagent.kcp.io/remote-object-name-hash": hash("web"),
+		})
+		u.SetAnnotations(map[string]string{"syncagent.kcp.io/remote-object-name": "web", "syncagent.kcp.io/remote-object-namespace": ns})
+		u.Object["spec"].(map[string]any)["defaulted"] = "by a webhook"
+	})
+	w.create(w.below, copied)
+	w.create(w.below, newSecret(cluster, "tls", "one"))
+	w.create(w.above, newSecret(ns, "tls", "one"))
+	key := func(cluster, namespace, name string) string {
+		return hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":%q}`+"\n", cluster, namespace, name))
+	}
+	w.create(w.below, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.state,
+			Name:      "obj-state-" + cluster + "-" + hash(fmt.Sprintf(`{"apiVersion":"ws.example.com/v1","kind":"Thing","name":"web","namespace":%q}`+"\n", ns))[:20],
+			Labels: map[string]string{
+				"syncagent.kcp.io/object-state": "true", "syncagent.kcp.io/remote-object-cluster": cluster,
+				"syncagent.kcp.io/remote-object-namespace-hash": hash(ns), "syncagent.kcp.io/remote-object-name-hash": hash("web"),
+			},
+		},
+		Data: map[string][]byte{
+			key(cluster, ns, "web"): []byte(`{"apiVersion":"ws.example.com/v1","kind":"Thing","metadata":{"labels":{"app":"web","crossplane.io/claim-name":"went-down"},` +
+				`"name":"web","namespace":"` + ns + `"},"spec":{"secretName":"tls","size":9007199254740993}}`),
+			key("", cluster, "tls"): []byte(`{"apiVersion":"v1","data":{"k":"b25l"},"kind":"Secret","metadata":{"name":"tls","namespace":"` + cluster + `"},"type":"Opaque"}`),
+		},
+	})
+	return copied
+}
+
+// TestTakeover shows that what api-syncagent leaves goes on without a copy being written.
+func TestTakeover(t *testing.T) {
+	w := newWorld(t)
+	copied := left(w)
+	s := w.syncer(related(v1alpha1.OriginService, byReference("spec.secretName")))
+	above, below := w.writes(func() { w.mustSync(s, w.input) })
+	// The state alone is written, once, and only of an object with related objects: it is to tell what belongs to it.
+	if diff := cmp.Diff([]map[string]int{nil, {"patch secrets": 1}}, []map[string]int{above, below}); diff != "" {
+		t.Errorf("requests: -want, +got:\n%s", diff)
+	}
+	if is := w.theCopy(w.cluster); is.GetResourceVersion() != copied.GetResourceVersion() {
+		t.Errorf("the copy has been written: %v", is.Object)
+	}
+	states := w.states()
+	if len(states) != 1 || len(states[0].Data) != 3 {
+		t.Fatalf("want the one state, with what was in it, got %d: %v", len(states), sortedKeys(states[0].Data))
+	}
+	w.patch(w.above, thing(w.input.Object), `{"spec":{"size":null,"new":true}}`)
+	w.mustSync(s, w.input)
+	want := map[string]any{"secretName": "tls", "new": true, "defaulted": "by a webhook"}
+	if diff := cmp.Diff(want, w.theCopy(w.cluster).Object["spec"]); diff != "" {
+		t.Errorf("spec after a change: -want, +got:\n%s", diff)
+	}
+	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
+		t.Error("something is left after the deletion")
+	}
+}
+
+// TestTakeoverOfTheEnd shows that what api-syncagent has copied of a workspace goes with an object that is deleted before it was ever synced
+// by us.
+func TestTakeoverOfTheEnd(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
+	spec.Related[0].Cleanup = true
+	left(w)
+	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(w.syncer(spec), w.input)
+	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 || w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
+		t.Error("something is left")
+	}
+}
+
+// TestKindsOfOneKind shows that two kinds of a workspace can be one kind on the service cluster. W7 of api-syncagent.
+func TestKindsOfOneKind(t *testing.T) {
+	w := newWorld(t)
+	w.create(w.above, thing(w.input.Object))
+	w.create(w.above, newSecret(w.input.Object.Namespace, "web", "a Secret that is published as a Thing"))
+	pair := objectsync.Pair{Workspace: secret, Service: things.Service}
+	second, err := objectsync.New(objectsync.Config{
+		Spec:  &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "secret-$remoteNameHash"}},
+		Agent: "agent", StateNamespace: w.state, Primary: pair,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	w.mustSync(first, w.input)
+	w.mustSync(second, w.input)
+	w.mustSync(first, w.input)
+	var kinds []string
+	for _, c := range w.copies(w.cluster) {
+		kinds = append(kinds, c.GetAnnotations()[objectsync.AnnotationKind])
+	}
+	if diff := cmp.Diff(map[string]bool{"Thing.ws.example.com": true, "Secret": true}, asSet(kinds)); diff != "" || len(kinds) != 2 {
+		t.Errorf("copies: -want, +got:\n%s", diff)
+	}
+	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(first, w.input)
+	if c := w.theCopy(w.cluster); c.GetAnnotations()[objectsync.AnnotationKind] != "Secret" {
+		t.Errorf("the copy of the other kind is gone, or this one is not: %v", c.GetAnnotations())
+	}
+}
+
+func asSet(list []string) map[string]bool {
+	m := map[string]bool{}
+	for _, s := range list {
+		m[s] = true
+	}
+	return m
+}
