@@ -16,15 +16,15 @@ var (
 	ErrNoJSON = errors.New("does not give a JSON value")
 )
 
-// A Failure is one of the causes above, and what is to be said about it.
-type Failure struct {
+// An Error is one of the causes above, and what is to be said about it.
+type Error struct {
 	What   string // what failed, to users: CEL query
 	Cause  error
 	Detail string
 }
 
 // Error tells no value of a resource.
-func (f Failure) Error() string { return f.What + " " + f.Cause.Error() + ": " + f.Detail }
+func (f Error) Error() string { return f.What + " " + f.Cause.Error() + ": " + f.Detail }
 
 // Unwrap returns the cause.
-func (f Failure) Unwrap() error { return f.Cause }
+func (f Error) Unwrap() error { return f.Cause }

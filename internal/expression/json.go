@@ -30,7 +30,7 @@ type converter struct {
 func (c *converter) convert(v ref.Val, depth int) (any, error) {
 	c.left--
 	if depth > depthMax || c.left < 0 {
-		return nil, Failure{c.what, ErrNoJSON, "it is too large"}
+		return nil, Error{c.what, ErrNoJSON, "it is too large"}
 	}
 	switch v := v.(type) {
 	case types.Null:
@@ -45,18 +45,18 @@ func (c *converter) convert(v ref.Val, depth int) (any, error) {
 		return base64.StdEncoding.EncodeToString(v), nil
 	case types.Uint:
 		if v > math.MaxInt64 {
-			return nil, Failure{c.what, ErrNoJSON, "a number is too large"}
+			return nil, Error{c.what, ErrNoJSON, "a number is too large"}
 		}
 		return int64(v), nil
 	case types.Double:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, Failure{c.what, ErrNoJSON, "a number is not finite"}
+			return nil, Error{c.what, ErrNoJSON, "a number is not finite"}
 		}
 		return float64(v), nil
 	case types.Timestamp, types.Duration:
 		s, ok := v.ConvertToType(types.StringType).(types.String)
 		if !ok {
-			return nil, Failure{c.what, ErrNoJSON, "a time has no text"}
+			return nil, Error{c.what, ErrNoJSON, "a time has no text"}
 		}
 		return string(s), nil
 	case traits.Mapper:
@@ -64,7 +64,7 @@ func (c *converter) convert(v ref.Val, depth int) (any, error) {
 	case traits.Lister:
 		return c.list(v, depth)
 	}
-	return nil, Failure{c.what, ErrNoJSON, "it gives a value of type " + v.Type().TypeName()}
+	return nil, Error{c.what, ErrNoJSON, "it gives a value of type " + v.Type().TypeName()}
 }
 
 func (c *converter) list(l traits.Lister, depth int) (any, error) {
@@ -85,7 +85,7 @@ func (c *converter) object(m traits.Mapper, depth int) (any, error) {
 		k := i.Next()
 		key, ok := k.(types.String)
 		if !ok {
-			return nil, Failure{c.what, ErrNoJSON, "a key is of type " + k.Type().TypeName()}
+			return nil, Error{c.what, ErrNoJSON, "a key is of type " + k.Type().TypeName()}
 		}
 		x, err := c.convert(m.Get(key), depth+1)
 		if err != nil {

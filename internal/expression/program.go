@@ -65,10 +65,10 @@ type Program struct {
 // Compile returns the program of an expression that gives a value of a type, cel.DynType for any. The cause of an error is ErrInvalid.
 func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if text == "" {
-		return nil, Failure{e.what, ErrInvalid, "it is empty"}
+		return nil, Error{e.what, ErrInvalid, "it is empty"}
 	}
 	if len(text) > textMax {
-		return nil, Failure{e.what, ErrInvalid, fmt.Sprintf("it is longer than %d bytes", textMax)}
+		return nil, Error{e.what, ErrInvalid, fmt.Sprintf("it is longer than %d bytes", textMax)}
 	}
 	env, err := e.env()
 	if err != nil {
@@ -76,16 +76,16 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	}
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		return nil, Failure{e.what, ErrInvalid, list(issues.Errors())}
+		return nil, Error{e.what, ErrInvalid, list(issues.Errors())}
 	}
 	got := checked.OutputType()
 	if !t.IsExactType(cel.DynType) && !got.IsExactType(t) && !got.IsExactType(cel.DynType) && !got.IsExactType(cel.AnyType) {
-		return nil, Failure{e.what, ErrInvalid, "it gives a value of type " + got.String() + " and not of type " + t.String()}
+		return nil, Error{e.what, ErrInvalid, "it gives a value of type " + got.String() + " and not of type " + t.String()}
 	}
 	// Constants are not folded: that would evaluate parts of the expression without a limit.
 	p, err := env.Program(checked, cel.CostLimit(costLimit))
 	if err != nil {
-		return nil, Failure{e.what, ErrInvalid, clip(err.Error())}
+		return nil, Error{e.what, ErrInvalid, clip(err.Error())}
 	}
 	return &Program{program: p, source: checked.NativeRep().SourceInfo(), what: e.what, text: text}, nil
 }
@@ -96,10 +96,10 @@ func (p *Program) Eval(variables map[string]any) (ref.Val, error) {
 	out, _, err := p.program.Eval(variables)
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded {
-		return nil, Failure{p.what, ErrTooCostly, fmt.Sprintf("it was stopped at cost %d", costLimit)}
+		return nil, Error{p.what, ErrTooCostly, fmt.Sprintf("it was stopped at cost %d", costLimit)}
 	}
 	if err != nil {
-		return nil, Failure{p.what, ErrFailed, p.explain(err)}
+		return nil, Error{p.what, ErrFailed, p.explain(err)}
 	}
 	return out, nil
 }
@@ -128,5 +128,5 @@ func clip(message string) string {
 
 // Wrong returns an error that says what an expression has given instead of what it should.
 func (p *Program) Wrong(cause error, got ref.Val) error {
-	return Failure{p.what, cause, "it gives a value of type " + got.Type().TypeName()}
+	return Error{p.what, cause, "it gives a value of type " + got.Type().TypeName()}
 }

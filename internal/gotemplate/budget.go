@@ -128,7 +128,7 @@ func (b *budget) count(v reflect.Value, n *int, depth int) {
 	if *n > b.left {
 		return
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // Other values have nothing in them.
 	case reflect.Interface, reflect.Pointer:
 		if !v.IsNil() {
 			b.count(v.Elem(), n, depth+1)
@@ -152,17 +152,18 @@ func length(v reflect.Value) int {
 	for v.Kind() == reflect.Interface && !v.IsNil() {
 		v = v.Elem()
 	}
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // Other values have nothing in them.
 	case reflect.String, reflect.Slice, reflect.Map:
 		return 1 + v.Len()
+	default:
+		return 1
 	}
-	return 1
 }
 
 // shallow are the functions that pass on what they are given and do not look into it.
 var shallow = func() map[string]bool {
 	m := map[string]bool{}
-	for _, name := range strings.Fields(`get set unset hasKey dig pluck pick omit dict list tuple keys values first mustFirst last mustLast rest
+	for name := range strings.FieldsSeq(`get set unset hasKey dig pluck pick omit dict list tuple keys values first mustFirst last mustLast rest
 		mustRest initial mustInitial slice mustSlice reverse mustReverse append mustAppend push mustPush prepend mustPrepend concat chunk
 		mustChunk default coalesce empty ternary all any typeOf typeIs typeIsLike kindOf kindIs`) {
 		m[name] = true

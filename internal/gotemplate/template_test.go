@@ -44,7 +44,7 @@ func TestRender(t *testing.T) {
 		"Path":           {"A path is a text, and more.", `{{ .ClusterPath | replace ":" "-" }}/{{ .ClusterPath.Base }}`, want{text: "root-org-team/team"}},
 		"Sprig":          {"Functions of sprig work.", `{{ upper "a" }}{{ trunc 2 "bcd" }}{{ default "x" .Object.spec.none }}`, want{text: "Abcx"}},
 		"Keys":           {"Keys are in order.", `{{ keys .Object.metadata.labels | join "," }}{{ values .Object.metadata.labels | join "," }}`, want{text: "a,b1,2"}},
-		"And":            {"and and or stop early.", `{{ if and .Object.spec.none (index .Object.spec.none "x") }}y{{ else }}n{{ end }}`, want{text: "n"}},
+		"And":            {"A condition stops early.", `{{ if and .Object.spec.none (index .Object.spec.none "x") }}y{{ else }}n{{ end }}`, want{text: "n"}},
 		"Printf":         {"printf is what it is.", `{{ printf "%s-%03d" .ClusterName 7 }}`, want{text: "1084s8ceexsehjm2-007"}},
 		"NoValue":        {"What is missing shows.", `{{ .Object.spec.none }}`, want{text: "<no value>"}},
 		"Number":         {"A number is no text.", `{{ upper .Object.spec.replicas }}`, want{err: ErrFailed}},

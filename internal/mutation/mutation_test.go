@@ -88,8 +88,11 @@ func TestSpec(t *testing.T) {
 		"TemplateNew":         {"It can be new.", []v1alpha1.ResourceMutation{tpl("spec.new", "{{ .Value.Exists }}")}, want{content: with("new", "false")}},
 		// W12 of api-syncagent.
 		"TemplateText": {"A text stays what it is.", []v1alpha1.ResourceMutation{tpl("spec.copy", "{{ .LocalObject.spec.html }}<&>")}, want{content: with("copy", "<a> & \"b\" +<&>")}},
-		"TemplateOrder": {"A step sees what those before it have made.", []v1alpha1.ResourceMutation{remove("spec.html"), tpl("spec.new", `{{ hasKey .LocalObject.spec "html" }}`), remove("spec.new")},
-			want{content: with("html", nil)}},
+		"TemplateOrder": {
+			"A step sees what those before it have made.",
+			[]v1alpha1.ResourceMutation{remove("spec.html"), tpl("spec.new", `{{ hasKey .LocalObject.spec "html" }}`), remove("spec.new")},
+			want{content: with("html", nil)},
+		},
 		"TemplateFunctions": {"The functions of names are there.", []v1alpha1.ResourceMutation{tpl("spec.new", `{{ sha3short "objname" }}`)}, want{content: with("new", "73d08a1ba188f1340dae")}},
 		"CEL":               {"An expression sets a value.", []v1alpha1.ResourceMutation{expr("spec.secretName", "value + '-' + self.metadata.name + '-' + other.metadata.name")}, want{content: with("secretName", "my-secret-web-hashed")}},
 		// W13 of api-syncagent.

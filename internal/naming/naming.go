@@ -17,16 +17,16 @@ import (
 // ErrInvalidName is the cause of errors that a rule has yielded what is no name.
 var ErrInvalidName = errors.New("name is invalid")
 
-// An invalidName says which rule has yielded what.
-type invalidName struct{ field, value, why string }
+// An invalidNameError says which rule has yielded what.
+type invalidNameError struct{ field, value, why string }
 
 // Error quotes the name, which the consumer knows parts of anyway.
-func (e invalidName) Error() string {
+func (e invalidNameError) Error() string {
 	return fmt.Sprintf("%s yields %q, which is no name: %s", e.field, e.value, e.why)
 }
 
 // Unwrap returns ErrInvalidName.
-func (e invalidName) Unwrap() error { return ErrInvalidName }
+func (e invalidNameError) Unwrap() error { return ErrInvalidName }
 
 // A Source is an object of a consumer.
 type Source struct {
@@ -71,7 +71,7 @@ func (n *Namer) Name(s Source) (types.NamespacedName, error) {
 		return types.NamespacedName{}, err
 	}
 	if why := validation.IsDNS1123Subdomain(name); len(why) > 0 {
-		return types.NamespacedName{}, invalidName{n.name.field, clip(name), why[0]}
+		return types.NamespacedName{}, invalidNameError{n.name.field, clip(name), why[0]}
 	}
 	if !n.namespaced {
 		return types.NamespacedName{Name: name}, nil
@@ -81,7 +81,7 @@ func (n *Namer) Name(s Source) (types.NamespacedName, error) {
 		return types.NamespacedName{}, err
 	}
 	if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
-		return types.NamespacedName{}, invalidName{n.namespace.field, clip(namespace), why[0]}
+		return types.NamespacedName{}, invalidNameError{n.namespace.field, clip(namespace), why[0]}
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -46,10 +46,13 @@ type cache struct {
 
 func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 	u, err := c.client.Namespace(n.Namespace).Get(c.ctx, n.Name, metav1.GetOptions{})
-	if client.IgnoreNotFound(err) == nil && err != nil {
-		return nil, nil
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
 	}
-	return u, err
+	if err != nil {
+		u = nil
+	}
+	return u, nil
 }
 
 func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
@@ -98,6 +101,7 @@ func (w *writer) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unst
 // it, so that tests do not meet on the service cluster.
 type world struct {
 	*testing.T
+
 	cluster  string // unique for the test
 	above    client.Client
 	below    client.Client
@@ -257,7 +261,7 @@ func (w *world) patchStatus(c client.Client, u client.Object, body string) {
 	}
 }
 
-// above1 reads the object of the consumer, nil if it is gone.
+// source reads the object of the consumer, nil if it is gone.
 func (w *world) source(in objectsync.Input) *unstructured.Unstructured {
 	w.Helper()
 	u, err := in.Workspace.Cache(things.Workspace.GroupVersionResource).Get(in.Object)

@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 
@@ -176,7 +175,9 @@ func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured
 
 // hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.
 func hashJSON(v any) string {
-	b := &bytes.Buffer{}
-	_ = json.NewEncoder(b).Encode(v) // Structs and maps of texts can be encoded.
-	return gotemplate.SHA1(b.String())
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "" // Structs and maps of texts can be encoded.
+	}
+	return gotemplate.SHA1(string(b) + "\n")
 }

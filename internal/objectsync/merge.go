@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"maps"
 	"reflect"
 )
 
@@ -135,9 +136,7 @@ func covers(a, b map[string]any) bool {
 // merged returns what a JSON merge patch makes of an object, which it does not change.
 func merged(object, patch map[string]any) map[string]any {
 	out := make(map[string]any, len(object)+len(patch))
-	for field, v := range object {
-		out[field] = v
-	}
+	maps.Copy(out, object)
 	for field, want := range patch {
 		inner, ok := want.(map[string]any)
 		switch is, _ := out[field].(map[string]any); {

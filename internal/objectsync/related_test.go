@@ -312,7 +312,7 @@ func TestRelatedArray(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{
 		{
-			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret", Object: ptr(byReference("spec.items.#.name")),
+			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret", Object: new(byReference("spec.items.#.name")),
 			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "data.new", Expression: "self.data.k"}}}},
 		},
 		{Identifier: "made", Origin: v1alpha1.OriginService, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
@@ -340,5 +340,3 @@ func TestRelatedArray(t *testing.T) {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }

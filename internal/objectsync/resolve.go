@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -186,7 +187,7 @@ func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
 		case gjson.Number:
 			name = v.Raw
 		case gjson.Null:
-		default:
+		case gjson.True, gjson.False, gjson.JSON:
 			return nil, errors.New("the reference selects what is neither a text nor a number")
 		}
 		if r.regex != nil && name != "" {
@@ -264,7 +265,7 @@ func (s *selector) render(data map[string]any) (labels.Selector, error) {
 			return nil, err
 		}
 		if strings.Contains(key+value, noValue) {
-			return nil, nil
+			return nil, nil //nolint:nilnil // There is no selector yet.
 		}
 		own.MatchLabels[key] = value
 	}
@@ -277,8 +278,6 @@ func (s *selector) rewrite(u *unstructured.Unstructured, data map[string]any) (s
 		return s.regex.Apply(u.GetName())
 	}
 	own := map[string]any{"Value": u.GetName(), "Name": u.GetName(), "RelatedObject": u.Object}
-	for key, v := range data {
-		own[key] = v
-	}
+	maps.Copy(own, data)
 	return s.template.Render(own)
 }

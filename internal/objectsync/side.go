@@ -52,8 +52,9 @@ type Workspace struct {
 
 // A Holding is a related object that a primary has resolved, and its copy.
 type Holding struct {
-	Primary Primary
 	Record
+
+	Primary Primary
 }
 
 // Holders tell who uses a related object.

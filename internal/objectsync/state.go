@@ -145,7 +145,10 @@ func (s State) key(o subject) string {
 
 // kindIn returns the kind of an object that is remembered.
 func kindIn(b []byte) schema.GroupKind {
-	var o struct{ APIVersion, Kind string }
+	var o struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
 	_ = json.Unmarshal(b, &o) // What cannot be read has no kind.
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind).GroupKind()
 }
