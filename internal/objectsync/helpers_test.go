@@ -1,7 +1,6 @@
 package objectsync_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"slices"
@@ -15,13 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
 )
 
 // workspaces stands for all workspaces, and service is the service cluster. Two servers, so that the sides cannot be confused.
@@ -37,65 +35,6 @@ var (
 	secret  = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Scope: "Namespaced"}
 	secrets = objectsync.Pair{Workspace: secret, Service: secret}
 )
-
-// A cache reads from the server what a watch would have told.
-type cache struct {
-	ctx    context.Context
-	client dynamic.NamespaceableResourceInterface
-}
-
-func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	u, err := c.client.Namespace(n.Namespace).Get(c.ctx, n.Name, metav1.GetOptions{})
-	if client.IgnoreNotFound(err) != nil {
-		return nil, err
-	}
-	if err != nil {
-		u = nil
-	}
-	return u, nil
-}
-
-func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
-	l, err := c.client.Namespace(namespace).List(c.ctx, metav1.ListOptions{LabelSelector: s.String()})
-	if err != nil {
-		return nil, err
-	}
-	var out []*unstructured.Unstructured
-	for i := range l.Items {
-		out = append(out, &l.Items[i])
-	}
-	return out, nil
-}
-
-func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
-	all, err := c.Select("", labels.Everything())
-	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), err
-}
-
-// A writer writes as the user of the provider, whose requests are counted.
-type writer struct{ client dynamic.Interface }
-
-func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	_, err := w.client.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
-	return err
-}
-
-func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	_, err := w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
-	return err
-}
-
-func (w *writer) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
-	options := metav1.DeleteOptions{}
-	if uid != "" {
-		options.Preconditions = &metav1.Preconditions{UID: &uid}
-	}
-	return w.client.Resource(o.GVR()).Namespace(o.Namespace).Delete(ctx, o.Name, options)
-}
-
-func (w *writer) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
-	return w.client.Resource(o.GVR()).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
-}
 
 // A world is both sides, as one test sees them: a namespace of its own stands for each workspace, and has the name of its logical cluster in
 // it, so that tests do not meet on the service cluster.
@@ -115,18 +54,7 @@ const user = "provider"
 
 func side(t *testing.T, s *kube.Server) objectsync.Side {
 	t.Helper()
-	admin := dynamic.NewForConfigOrDie(quick(s.Config()))
-	return objectsync.Side{
-		Cache: func(r schema.GroupVersionResource) objectsync.Cache {
-			return cache{t.Context(), admin.Resource(r)}
-		},
-		Writer: &writer{dynamic.NewForConfigOrDie(quick(s.User(t, user, "system:masters")))},
-	}
-}
-
-func quick(cfg *rest.Config) *rest.Config {
-	cfg.QPS = -1
-	return cfg
+	return sides.Of(t, s.Config(), s.User(t, user, "system:masters"))
 }
 
 func newWorld(t *testing.T) *world {
