@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/pkg/errors"
@@ -26,6 +27,8 @@ type Cluster struct {
 
 	credentials *credentials // what it was connected with, which its users share
 
+	config    *rest.Config // only to make further clients of http
+	http      *http.Client
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
 	watches   *watch.Set
@@ -70,19 +73,20 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 }
 
 func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Owner)) error {
-	http, err := rest.HTTPClientFor(cfg)
+	var err error
+	if c.http, err = rest.HTTPClientFor(cfg); err != nil {
+		return errors.Wrap(err, "cannot make a client from the kubeconfig")
+	}
+	c.config = cfg
+	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http)
 	if err != nil {
 		return errors.Wrap(err, "cannot make a client from the kubeconfig")
 	}
-	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, http)
-	if err != nil {
-		return errors.Wrap(err, "cannot make a client from the kubeconfig")
-	}
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, http)
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, c.http)
 	if err != nil {
 		return errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
 	}
-	m, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), http)
+	m, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), c.http)
 	if err != nil {
 		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
 	}

@@ -29,13 +29,15 @@ const (
 )
 
 // A feedKey identifies a stream: of one resource if it has a name, of the names of selected resources if selects is set, of the resources
-// that a selector selects if it has that, of all resources if wildcard is set, else of a kind's labelled resources.
+// that a selector selects if it has that, of all resources if all or, in all logical clusters, wildcard is set, else of a kind's labelled
+// resources.
 type feedKey struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string
 	selects   bool
 	wildcard  bool
+	all       bool
 	selector  string
 }
 
@@ -51,6 +53,8 @@ func keyOf(i Interest) feedKey {
 		return feedKey{resource: i.Resource, namespace: i.Namespace, selects: true, selector: i.Selector}
 	case ScopeWildcard:
 		return feedKey{resource: i.Resource, wildcard: true}
+	case ScopeAll:
+		return feedKey{resource: i.Resource, namespace: i.Namespace, all: true}
 	case ScopeCluster:
 	}
 	return feedKey{resource: i.Resource}
@@ -74,6 +78,8 @@ type feed struct {
 	when   time.Time          // the server has denied the stream last
 	kicked time.Time          // the Set was kicked last
 	missed map[Owner]struct{} // owners that looked before the first list
+
+	listeners map[*listener]struct{}
 }
 
 func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *feed {
@@ -84,6 +90,8 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
 		kicked: o.kicked,
+
+		listeners: map[*listener]struct{}{},
 	}
 	f.store = newStore(f.changed, f.fill)
 	if key.selects {
@@ -92,7 +100,10 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 		return f
 	}
 	if key.wildcard {
-		f.store.name, o.Selector = nameInCluster, ""
+		f.store.name = nameInCluster
+	}
+	if key.wildcard || key.all {
+		o.Selector = ""
 	}
 	r := cache.NewReflectorWithOptions(listerWatcher(c, key, o.Selector), &unstructured.Unstructured{}, f.store, reflectorOptions(key))
 	go f.run(ctx, r)
@@ -196,9 +207,12 @@ func (f *feed) settle(all bool) map[Owner]struct{} {
 
 // changed wakes the owners of a resource but the one who has changed it. Before the first list all owners are about to look anyway.
 func (f *feed) changed(n types.NamespacedName, by Owner) {
+	f.tell(n)
 	switch {
 	case f.key.wildcard:
 		n = types.NamespacedName{}
+	case f.key.all:
+		n.Name, n.Namespace = "", f.key.namespace
 	case f.key.selector != "":
 		n.Name = "" // Whoever selects is interested in all that is selected.
 	}
@@ -240,7 +254,7 @@ func (f *feed) drop(n types.NamespacedName, o Owner) bool {
 	if len(f.owners[n]) == 0 {
 		delete(f.owners, n)
 	}
-	return len(f.owners) == 0
+	return f.unused()
 }
 
 // await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, and deniedError if the server

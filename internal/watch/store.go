@@ -25,6 +25,7 @@ type store struct {
 
 	mu     sync.RWMutex
 	items  map[types.NamespacedName]*unstructured.Unstructured
+	index  *index // nil if nobody asks by namespace or key
 	writes map[types.NamespacedName]*write
 	seen   string // the newest resource version the stream has delivered
 }
@@ -150,7 +151,7 @@ func (s *store) put(n types.NamespacedName, u *unstructured.Unstructured) {
 	if !ok && older(u.GetResourceVersion(), s.seen) {
 		return
 	}
-	s.items[n] = u
+	s.set(n, u)
 }
 
 // told notes that the stream has told of a change, and says whether to pass that on now. The caller holds the lock.
@@ -189,7 +190,7 @@ func (s *store) record(u *unstructured.Unstructured) bool {
 	if held, ok := s.items[n]; ok && older(u.GetResourceVersion(), held.GetResourceVersion()) {
 		return false
 	}
-	s.items[n] = u
+	s.set(n, u)
 	return s.told(n)
 }
 
@@ -211,7 +212,7 @@ func (s *store) remove(u *unstructured.Unstructured) bool {
 	if !ok || newer(held.GetResourceVersion(), u.GetResourceVersion()) {
 		return false
 	}
-	delete(s.items, n)
+	s.set(n, nil)
 	return s.told(n)
 }
 
@@ -259,7 +260,7 @@ func (s *store) replace(list []any, rv string) []types.NamespacedName {
 			changed = append(changed, n)
 		}
 	}
-	s.items = items
+	s.setAll(items)
 	return changed
 }
 

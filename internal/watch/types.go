@@ -34,10 +34,12 @@ const (
 	// ScopeWildcard is the stream of all resources of a kind in all logical clusters that a virtual workspace of kcp shows. They are told
 	// apart by their annotation kcp.io/cluster, as names repeat.
 	ScopeWildcard
+	// ScopeAll is the stream of all resources of a kind in the namespace or, without one, in the cluster, labelled or not.
+	ScopeAll
 )
 
-// An Interest names one resource of a cluster and the stream it is to be seen through; with ScopeSelector, ScopeSelection and
-// ScopeWildcard, which have no name, all resources of that stream.
+// An Interest names one resource of a cluster and the stream it is to be seen through; with ScopeSelector, ScopeSelection,
+// ScopeWildcard and ScopeAll, which have no name, all resources of that stream.
 type Interest struct {
 	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 

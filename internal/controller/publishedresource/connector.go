@@ -107,7 +107,7 @@ func (c *connector) service(ctx context.Context, o *v1alpha1.PublishedResource) 
 // endpoint returns the virtual workspace of an endpoint, with all logical clusters.
 func (c *connector) endpoint(ctx context.Context, e *external, url string) (*target.Cluster, watch.Owner, error) {
 	owner := c.endpointOwner(e.name, url)
-	cluster, err := c.registry.ConnectTo(ctx, owner, e.connection, url+"/clusters/*")
+	cluster, err := c.registry.ConnectTo(ctx, owner, e.connection, url+target.AllClusters)
 	return cluster, owner, err
 }
 
