@@ -80,10 +80,7 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 
 // load reads the copy and the state.
 func (p *pass) load() error {
-	p.id = Identity{
-		NamespacedName: p.Object, Cluster: p.Workspace.Cluster, Agent: p.agent,
-		Kind: schema.GroupKind{Group: p.primary.Workspace.Group, Kind: p.primary.Workspace.Kind},
-	}
+	p.id = p.identity(Primary{NamespacedName: p.Object, Cluster: p.Workspace.Cluster})
 	if p.paths {
 		p.id.Path = p.Workspace.Path
 	}

@@ -119,7 +119,7 @@ func (p *pass) remove(ctx context.Context, side Side, o Ref) (gone bool, err err
 }
 
 func (p *pass) stateName() types.NamespacedName {
-	return types.NamespacedName{Namespace: p.stateNamespace, Name: p.id.StateName(p.primary.Workspace.Version)}
+	return p.StateOf(p.me())
 }
 
 func (p *pass) stateRef() Ref {

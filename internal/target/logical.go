@@ -18,3 +18,6 @@ func (c *Cluster) In(logical string) (dynamic.Interface, error) {
 	d, err := dynamic.NewForConfigAndClient(cfg, c.http)
 	return d, errors.Wrapf(err, "cannot make a client of logical cluster %q", logical)
 }
+
+// Dynamic returns a client of the cluster.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }

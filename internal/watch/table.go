@@ -252,7 +252,9 @@ func (s *store) indexed(by int, value string) []*unstructured.Unstructured {
 	for n := range s.index.names[by][value] {
 		out = append(out, s.items[n])
 	}
-	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int { return strings.Compare(s.name(a).String(), s.name(b).String()) })
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(s.name(a).String(), s.name(b).String())
+	})
 	return out
 }
 

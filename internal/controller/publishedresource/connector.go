@@ -18,6 +18,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
@@ -42,6 +43,9 @@ type connector struct {
 	projections *projections
 	guard       *guard
 	keptSchemas *keptSchemas
+
+	publications *publication.Supervisor
+	apis         *apis
 
 	mu        sync.Mutex
 	endpoints map[string][]string // which each is connected to
@@ -129,6 +133,7 @@ func (c *connector) keepEndpoints(name string, urls []string) {
 
 // forget gives up all that is kept for a PublishedResource.
 func (c *connector) forget(n types.NamespacedName) {
+	c.publications.Stop(n.Name)
 	c.keepEndpoints(n.Name, nil)
 	c.registry.Forget(c.owner(n.Name, ""))
 	c.registry.Forget(c.owner(n.Name, controllerSource))

@@ -34,6 +34,7 @@ func (v *view) complete() bool { return !v.early && len(v.problems) == 0 }
 // observeConsumers looks at who uses the API, and records it in the status. What is not known yet stays as it was.
 func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	v := e.view(ctx)
+	e.seen = v
 	r, served := e.published(o)
 	if served && e.wanted != nil {
 		e.checkServed(ctx, v)
@@ -50,6 +51,7 @@ func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedRe
 	if err != nil {
 		return err
 	}
+	e.consumers = consumers
 	e.describeConsumers(o, v, consumers)
 	e.judge(o)
 	return nil

@@ -33,6 +33,9 @@ type external struct {
 
 	wanted *wanted    // what is to be published; nil if the source tells nothing
 	state  *workspace // what the workspace has, as last seen
+
+	seen      *view          // what the endpoints show; nil if nobody has looked
+	consumers []kcp.Consumer // of the view
 }
 
 // Observe compares what is published with what should be, and records in the status what it sees.
@@ -84,6 +87,9 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
 	if obs.ResourceExists && settled {
+		if err := e.serve(ctx, o); err != nil {
+			return obs, err
+		}
 		return obs, e.prune(ctx, o)
 	}
 	return obs, nil

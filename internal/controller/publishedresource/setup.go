@@ -19,6 +19,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/lost"
+	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -54,7 +55,11 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
 		events: events,
 		writer: kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
-		endpoints: map[string][]string{},
+		endpoints: map[string][]string{}, apis: newAPIs(),
+	}
+	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
+	if err := mgr.Add(c.publications); err != nil {
+		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
 	c.guard = newGuard(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	opts := o.ForControllerRuntime()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
@@ -32,6 +33,7 @@ type projected struct {
 	schema   string // name of the schema
 	resource schema.GroupResource
 	kind     schema.GroupVersionKind // in the version that is stored
+	pair     objectsync.Pair         // on both sides
 	notes    string                  // what of the source is not published as it is, empty if all is
 }
 
@@ -67,7 +69,7 @@ func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, e
 	if err != nil {
 		return projected{}, err
 	}
-	got := projected{resource: full.Resource(), kind: full.Kind(), notes: notesOf(full)}
+	got := projected{resource: full.Resource(), kind: full.Kind(), pair: pairOf(s.definition, full), notes: notesOf(full)}
 	if got.schema, err = full.SchemaName(); err != nil {
 		return projected{}, err
 	}

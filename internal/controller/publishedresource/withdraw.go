@@ -32,6 +32,9 @@ func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedReso
 	if e.state.export == nil {
 		return false, nil
 	}
+	if err := e.serveLast(ctx, o); err != nil {
+		return false, err
+	}
 	change, err := e.withdrawal(ctx, o)
 	if err != nil {
 		return false, err

@@ -79,4 +79,25 @@ type ObjectCounts struct {
 
 	// failed is the number of objects that cannot be synced.
 	Failed int64 `json:"failed"`
+
+	// failures tells of the workspaces with such objects, the first 20 of them in the order of their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=workspace
+	Failures []WorkspaceFailures `json:"failures,omitempty"`
+}
+
+// WorkspaceFailures tells of the objects of a workspace that cannot be synced.
+type WorkspaceFailures struct {
+	// workspace is the path of the workspace, or the name of its logical cluster if the path is not known.
+	Workspace string `json:"workspace"`
+
+	// failed is the number of such objects.
+	Failed int64 `json:"failed"`
+
+	// object is the namespace and name of one of them.
+	Object string `json:"object"`
+
+	// message says why that one cannot be synced.
+	Message string `json:"message"`
 }

@@ -58,6 +58,14 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
 	AgentName string `json:"agentName,omitempty"`
 
+	// stateNamespace is the namespace of the service cluster with the Secrets that remember what has been copied, as --namespace of
+	// api-syncagent names it. It is made if it is missing. The default is crossplane-system.
+	// +optional
+	// +kubebuilder:default=crossplane-system
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	StateNamespace string `json:"stateNamespace,omitempty"`
+
 	// managementPolicies says what may be done in kcp and on the service cluster. The default is everything.
 	// +optional
 	// +kubebuilder:default={"*"}

@@ -1,0 +1,23 @@
+// Package publication keeps the objects of published APIs in step: it runs package objectsync for the objects of all workspaces.
+//
+// It watches the objects of a PublishedResource through the endpoints of its APIExport, their copies and states on the service cluster, and
+// what they are related to on both sides. It writes what objectsync writes, and events for consumers.
+//
+// # Decisions
+//
+// A Supervisor runs one publication for each PublishedResource. A new spec is compiled and its streams are filled before the publication of
+// the old one is drained, so that a spec that is wrong changes nothing and no object is synced by two at a time.
+//
+// Streams are shared by all who look at the same resources through the same connection: one of all workspaces for each endpoint and
+// resource, and one of what carries the label of the owner on the service cluster. Related objects on the service cluster carry no label
+// of ours, so that their namespaces are watched, each as long as an object needs it. A stream of all Secrets of the cluster was rejected
+// for its memory and for the rights it takes, and a stream for each name for the number of connections.
+//
+// Whoever is synced has what it has looked at recorded, found or not, and is woken when that changes. So nothing is asked of a server to find out
+// whom a change concerns, and nobody has to configure it.
+//
+// Workspaces take turns in the queue: one that has much to do delays others by no more than what is under way. A FIFO queue, and priorities
+// as controller-runtime has them, do not do that.
+//
+// What is gone at the source without our finalizer having held it is read from the server once more before its copy is deleted.
+package publication

@@ -1,0 +1,64 @@
+package publication
+
+import (
+	"time"
+
+	"github.com/pkg/errors"
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// labelName is the label of all metrics with the name of the PublishedResource.
+const labelName = "publishedresource"
+
+var (
+	objects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "publishedresource_objects", Help: "Objects of consumers, by whether they are synced.",
+	}, []string{labelName, "state"})
+	durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "publishedresource_sync_duration_seconds", Help: "Duration of the syncs of one object.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16), //nolint:mnd // From half a millisecond to 16 seconds.
+	}, []string{labelName})
+	failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "publishedresource_sync_errors_total", Help: "Syncs of objects that have failed, by reason.",
+	}, []string{labelName, "reason"})
+)
+
+func init() { //nolint:gochecknoinits // So are metrics registered.
+	metrics.Registry.MustRegister(objects, durations, failures)
+}
+
+// observe counts a sync.
+func observe(name string, err error, took time.Duration) {
+	durations.WithLabelValues(name).Observe(took.Seconds())
+	if err != nil {
+		failures.WithLabelValues(name, reasonOf(err)).Inc()
+	}
+}
+
+// reasonOf returns a word for an error.
+func reasonOf(err error) string {
+	for reason, cause := range map[string]error{
+		"Foreign": objectsync.ErrForeign, "Exists": objectsync.ErrExists, "Ambiguous": objectsync.ErrAmbiguous, "TooLarge": objectsync.ErrTooLarge,
+	} {
+		if errors.Is(err, cause) {
+			return reason
+		}
+	}
+	if r := apierrors.ReasonForError(err); r != "" {
+		return string(r)
+	}
+	return "Other"
+}
+
+// count shows how many objects there are.
+func count(name string, c *v1alpha1.ObjectCounts) {
+	objects.WithLabelValues(name, "synced").Set(float64(c.Synced))
+	objects.WithLabelValues(name, "failed").Set(float64(c.Failed))
+}
+
+func forgetMetrics(name string) { objects.DeletePartialMatch(prometheus.Labels{labelName: name}) }

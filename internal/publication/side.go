@@ -1,0 +1,210 @@
+package publication
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// echoMax is how long a deletion is waited for to be seen.
+const echoMax = 5 * time.Second
+
+// statePrefix begins the names of the Secrets that hold states.
+const statePrefix = "obj-state-"
+
+// A pass is one sync of one object, and what it has looked at.
+type pass struct {
+	*publication
+
+	looks   set[look]
+	streams set[streamKey]
+}
+
+// A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.
+type side struct {
+	pass     *pass
+	client   dynamic.Interface
+	endpoint *endpoint
+	cluster  string
+}
+
+// of returns the side as objectsync knows it.
+func (s *side) of() objectsync.Side {
+	return objectsync.Side{
+		Cache:  func(r schema.GroupVersionResource) objectsync.Cache { return cache{side: s, resource: r} },
+		Writer: s,
+	}
+}
+
+// name returns the name by which streams know a resource.
+func (s *side) name(n types.NamespacedName) types.NamespacedName {
+	if s.endpoint == nil {
+		return n
+	}
+	return inCluster(s.cluster, n)
+}
+
+// stream returns the stream of related resources of a namespace, and notes that it is needed.
+func (s *side) stream(r schema.GroupVersionResource, namespace string) *watch.Table {
+	k := s.streamKey(r, namespace)
+	s.pass.streams[k] = struct{}{}
+	return s.pass.related.get(k)
+}
+
+func (s *side) streamKey(r schema.GroupVersionResource, namespace string) streamKey {
+	if s.endpoint != nil {
+		return streamKey{endpoint: s.endpoint.url, resource: r}
+	}
+	return streamKey{resource: r, namespace: namespace}
+}
+
+// own returns the stream of the objects, copies or states, if it carries a resource.
+func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *watch.Table {
+	c := s.pass.config.Sync
+	switch {
+	case s.endpoint != nil && r == c.Primary.Workspace.GroupVersionResource:
+		return s.endpoint.objects
+	case s.endpoint != nil:
+		return nil
+	case r == objectsync.Secrets && n.Namespace == c.StateNamespace && strings.HasPrefix(n.Name, statePrefix):
+		return s.pass.states
+	case r == c.Primary.Service.GroupVersionResource:
+		return s.pass.copies
+	}
+	return nil
+}
+
+// relates says whether a resource of the service cluster is one of related objects.
+func (s *side) relates(r schema.GroupVersionResource) bool {
+	for _, pair := range s.pass.config.Sync.Related {
+		if pair.Service.GroupVersionResource == r {
+			return true
+		}
+	}
+	return false
+}
+
+// A cache is what one side knows of one resource.
+type cache struct {
+	*side
+
+	resource schema.GroupVersionResource
+}
+
+// Get returns a resource, and notes that it has been looked at.
+func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
+	c.pass.looks[look{c.cluster, c.resource, n}] = struct{}{}
+	if t := c.own(c.resource, n); t != nil {
+		u := t.Get(c.name(n))
+		if u != nil || t == c.pass.states || !c.relates(c.resource) {
+			return u, t.Ready()
+		}
+	}
+	t := c.stream(c.resource, n.Namespace)
+	return t.Get(c.name(n)), t.Ready()
+}
+
+// Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
+func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+	n := types.NamespacedName{Namespace: namespace}
+	c.pass.looks[look{c.cluster, c.resource, n}] = struct{}{}
+	t := c.stream(c.resource, namespace)
+	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
+		t = c.endpoint.objects
+	}
+	return t.Select(c.name(n).Namespace, s), t.Ready()
+}
+
+// Copies returns the copies with a key.
+func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
+	all := c.pass.copies.Keyed(key)
+	for _, u := range all {
+		c.pass.looks[look{c.cluster, c.resource, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}] = struct{}{}
+	}
+	return all, c.pass.copies.Ready()
+}
+
+// carriers returns the streams that are open and carry a resource.
+func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*watch.Table {
+	all := []*watch.Table{s.own(r, n), s.pass.related.find(s.streamKey(r, n.Namespace))}
+	return slices.DeleteFunc(all, func(t *watch.Table) bool { return t == nil })
+}
+
+func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return s.client.Resource(r)
+	}
+	return s.client.Resource(r).Namespace(namespace)
+}
+
+// put shows the answer to a write.
+func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
+	for _, t := range s.carriers(r, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}) {
+		t.Put(u)
+	}
+}
+
+// Create makes an object. The namespace of states is made if it is missing.
+func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+	n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.states {
+		ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		ns.SetName(u.GetNamespace())
+		_, err = s.resource(objectsync.Namespaces, "").Create(ctx, ns, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		answer, err = s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
+	}
+	if err == nil {
+		s.put(r, answer)
+	}
+	return err
+}
+
+// Patch changes an object.
+func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	if err == nil && (answer.GetDeletionTimestamp() == nil || len(answer.GetFinalizers()) > 0) {
+		s.put(o.GVR(), answer)
+	}
+	return err
+}
+
+// Delete deletes an object, and waits until that is seen.
+func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
+	options := metav1.DeleteOptions{}
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	if err := s.resource(o.GVR(), o.Namespace).Delete(ctx, o.Name, options); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, echoMax)
+	defer cancel()
+	for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
+		was := t.Get(s.name(o.NamespacedName()))
+		t.Until(ctx, s.name(o.NamespacedName()), func(u *unstructured.Unstructured) bool {
+			return u == nil || u.GetDeletionTimestamp() != nil || was != nil && u.GetUID() != was.GetUID()
+		})
+	}
+	return nil
+}
+
+// Live reads an object from the server.
+func (s *side) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
+	return s.resource(o.GVR(), o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
+}

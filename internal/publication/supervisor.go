@@ -1,0 +1,123 @@
+package publication
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
+type Supervisor struct {
+	wake func(name string)
+
+	mu    sync.Mutex
+	of    map[string]*served
+	ended bool
+}
+
+// A served is one PublishedResource.
+type served struct {
+	current *publication // nil before the first is ready
+	next    *publication // nil unless one is about to take over
+}
+
+// NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its Status has changed.
+func NewSupervisor(wake func(name string)) *Supervisor {
+	return &Supervisor{wake: wake, of: map[string]*served{}}
+}
+
+// Serve makes a Config the one that is served for a PublishedResource. The cause of an error is objectsync.ErrInvalidSpec; what was served
+// before goes on then.
+func (s *Supervisor) Serve(name string, c Config) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil
+	}
+	of := s.of[name]
+	if of == nil {
+		of = &served{}
+	}
+	latest := of.current
+	if of.next != nil {
+		latest = of.next
+	}
+	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
+		latest.adapt(c)
+		return nil
+	}
+	next, err := newPublication(name, c, func() { s.wake(name) })
+	if err != nil {
+		return err
+	}
+	if of.next != nil {
+		go of.next.stop(false)
+	}
+	of.next = next
+	s.of[name] = of
+	go s.takeOver(of, next)
+	return nil
+}
+
+// takeOver starts a publication when its streams are filled, after the one before it.
+func (s *Supervisor) takeOver(of *served, next *publication) {
+	next.await()
+	s.mu.Lock()
+	if of.next != next {
+		s.mu.Unlock()
+		return
+	}
+	last := of.current
+	of.current, of.next = next, nil
+	s.mu.Unlock()
+	if last != nil {
+		last.stop(true)
+	}
+	next.run()
+}
+
+// Stop ends what is served for a PublishedResource, and waits for what is under way.
+func (s *Supervisor) Stop(name string) {
+	s.mu.Lock()
+	of := s.of[name]
+	delete(s.of, name)
+	var current, next *publication
+	if of != nil {
+		current, next = of.current, of.next
+		of.current, of.next = nil, nil
+	}
+	s.mu.Unlock()
+	if next != nil {
+		next.stop(false)
+	}
+	if current != nil {
+		current.stop(true)
+	}
+}
+
+// Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.
+func (s *Supervisor) Status(name string) *v1alpha1.ObjectCounts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.of[name]
+	if of == nil || of.current == nil {
+		return nil
+	}
+	return of.current.report.counts()
+}
+
+// Start ends all publications when the context ends.
+func (s *Supervisor) Start(ctx context.Context) error {
+	<-ctx.Done()
+	s.mu.Lock()
+	s.ended = true
+	names := slices.Collect(maps.Keys(s.of))
+	s.mu.Unlock()
+	for _, name := range names {
+		s.Stop(name)
+	}
+	return nil
+}
