@@ -2,12 +2,10 @@ package objectsync
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
@@ -195,138 +193,4 @@ func ownedBy(u, owner *unstructured.Unstructured) bool {
 		}
 	}
 	return false
-}
-
-// carry brings the copy of a related object into step.
-func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
-	if err := p.admit(m, both); err != nil {
-		return err
-	}
-	if err := p.holdOrigin(ctx, m); err != nil {
-		return err
-	}
-	desired, err := p.desired(m, m.copied)
-	if err != nil {
-		return err
-	}
-	var last map[string]any
-	if u := p.state.get(p.subjectOf(m.record())); u != nil {
-		last = content(u, omitted(m.origins())...)
-	}
-	_, other := p.sides(m.related.origin)
-	change := diff(last, desired)
-	if body := needed(change, m.copied.Object); body != nil {
-		if err := patch(ctx, other.Writer, m.to, body); err != nil {
-			return err
-		}
-	}
-	if change != nil || last == nil {
-		if err := p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired); err != nil {
-			return err
-		}
-	}
-	p.remember(m)
-	return p.carryStatus(ctx, m)
-}
-
-// carryNew makes copies of related objects that have none. They are remembered before they are made.
-func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) error {
-	var errs []error
-	made := map[int]map[string]any{}
-	for i, m := range fresh {
-		if err := p.admit(m, both); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		desired, err := p.desired(m, m.target())
-		if err == nil {
-			err = p.holdOrigin(ctx, m)
-		}
-		if err == nil {
-			err = p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired)
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		p.remember(m)
-		made[i] = desired
-	}
-	if len(made) == 0 {
-		return oneOf(errs)
-	}
-	if err := p.save(ctx, p.state); err != nil {
-		return oneOf(append(errs, err))
-	}
-	for i, m := range fresh {
-		if desired, ok := made[i]; ok {
-			if err := p.makeRelated(ctx, m, desired); err != nil {
-				errs = append(errs, err)
-			}
-		}
-	}
-	return oneOf(errs)
-}
-
-// target returns what the copy of a related object would be.
-func (m relation) target() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: maps.Clone(m.origin.Object)}
-	u.Object["metadata"] = map[string]any{}
-	u.SetGroupVersionKind(m.to.GVR().GroupVersion().WithKind(m.to.Kind))
-	u.SetNamespace(m.to.Namespace)
-	u.SetName(m.to.Name)
-	return u
-}
-
-func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[string]any, error) {
-	mutated, err := m.mutations.Spec(m.origin, target)
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot change %s", m.from)
-	}
-	return content(mutated, omitted(m.origins())...), nil
-}
-
-// holdOrigin keeps a related object of the workspace from going before its copy.
-func (p *pass) holdOrigin(ctx context.Context, m relation) error {
-	if m.related.origin != v1alpha1.OriginKCP {
-		return nil
-	}
-	return p.hold(ctx, m.from, m.origin)
-}
-
-// makeRelated creates the copy of a related object. If its name is taken after all, it is not ours.
-func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]any) error {
-	u := &unstructured.Unstructured{Object: maps.Clone(desired)}
-	u.Object["metadata"] = maps.Clone(asMap(desired["metadata"]))
-	if u.Object["metadata"] == nil || len(asMap(u.Object["metadata"])) == 0 {
-		u.Object["metadata"] = map[string]any{}
-	}
-	t := m.target()
-	u.SetGroupVersionKind(t.GroupVersionKind())
-	u.SetNamespace(t.GetNamespace())
-	u.SetName(t.GetName())
-	_, other := p.sides(m.related.origin)
-	err := p.create(ctx, other, m.copies(), u)
-	if apierrors.IsAlreadyExists(err) {
-		p.disown(m.record())
-		return errors.Wrapf(ErrForeign, "%s", m.to)
-	}
-	return errors.Wrapf(err, "cannot create %s", m.to)
-}
-
-// carryStatus copies the status of a related object, if that is asked for and it is a subresource.
-func (p *pass) carryStatus(ctx context.Context, m relation) error {
-	if !m.syncStatus || !m.copies().Status {
-		return nil
-	}
-	status, err := m.mutations.Status(m.origin, m.copied)
-	if err != nil || status == nil {
-		return err
-	}
-	change := diff(map[string]any{statusField: m.copied.Object[statusField]}, map[string]any{statusField: status})
-	if change == nil {
-		return nil
-	}
-	_, other := p.sides(m.related.origin)
-	return patch(ctx, other.Writer, m.to, change, statusField)
 }
