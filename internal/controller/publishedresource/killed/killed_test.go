@@ -51,6 +51,7 @@ type stage struct {
 	admin *rest.Config
 	agent *rest.Config
 	group string
+	path  string // of the workspace of the APIExport
 	o     *v1alpha1.PublishedResource
 }
 
@@ -58,7 +59,7 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{c: local.Client(t, apis.AddToScheme), group: local.Namespace(t) + ".example.com"}
-	_, s.admin = workspaces.Workspace(t)
+	s.path, s.admin = workspaces.Workspace(t)
 	s.in = kcp.Client(t, s.admin)
 	s.agent = s.admin
 	s.o = &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: s.group}}
