@@ -76,7 +76,7 @@ func New(c Config) (*Syncer, error) {
 	if s.mutations, err = mutation.New(c.Spec.Mutation); err != nil {
 		return nil, errors.Wrap(ErrInvalidSpec, "spec."+err.Error())
 	}
-	if s.namespaces, err = newNamespaceTemplate(c.Spec.CreatedNamespaces); err != nil {
+	if s.namespaces, err = newNamespaceTemplate(c.Spec.CreatedNamespaces, c.Agent); err != nil {
 		return nil, errors.Wrap(ErrInvalidSpec, err.Error())
 	}
 	for i := range c.Spec.Related {

@@ -72,9 +72,10 @@ func (p *pass) warn(err error) error {
 			return err
 		}
 	}
+	ending := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, ErrEnding):
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err):
+	case !ending && apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		add(ReasonRejected, "The provider of the service does not accept this object as it is. Check its fields")
 	default:
 		add(ReasonCannotSync, "This object cannot be processed for now. It is tried again")

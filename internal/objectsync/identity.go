@@ -35,8 +35,20 @@ const (
 	AnnotationRelatedPrefix = "related-resources.syncagent.kcp.io/"
 )
 
-// AnnotationKind is our own. It tells the kind of the object a copy is of, which the labels do not.
-const AnnotationKind = "syncagent.kcp.io/remote-object-kind"
+// Our own.
+const (
+	// AnnotationKind tells the kind of the object a copy is of, which the labels do not.
+	AnnotationKind = "syncagent.kcp.io/remote-object-kind"
+	// AnnotationOrphaned is on each copy whose workspace has left it behind.
+	AnnotationOrphaned = "syncagent.kcp.io/orphaned"
+	// LabelCreatedFor is on each namespace that was made to be deleted when it is empty. Its value is the name of the owner.
+	LabelCreatedFor = "syncagent.kcp.io/created-for"
+)
+
+// IsOrphaned says whether a copy has been left behind by its workspace.
+func IsOrphaned(copied *unstructured.Unstructured) bool {
+	return copied.GetAnnotations()[AnnotationOrphaned] != ""
+}
 
 // Causes of refusals.
 var (

@@ -19,9 +19,10 @@ var Namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // A namespaceTemplate makes namespaces.
 type namespaceTemplate struct {
 	labels, annotations map[string]*gotemplate.Template
+	creator             string // whose name they carry because they go when they are empty; none if empty
 }
 
-func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces) (namespaceTemplate, error) {
+func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces, agent string) (namespaceTemplate, error) {
 	if c == nil {
 		return namespaceTemplate{}, nil
 	}
@@ -30,7 +31,11 @@ func newNamespaceTemplate(c *v1alpha1.CreatedNamespaces) (namespaceTemplate, err
 		return namespaceTemplate{}, errors.Wrap(err, "spec.createdNamespaces.labels")
 	}
 	a, err := parseValues(c.Annotations)
-	return namespaceTemplate{labels: l, annotations: a}, errors.Wrap(err, "spec.createdNamespaces.annotations")
+	t := namespaceTemplate{labels: l, annotations: a}
+	if c.DeleteWhenEmpty {
+		t.creator = agent
+	}
+	return t, errors.Wrap(err, "spec.createdNamespaces.annotations")
 }
 
 func parseValues(m map[string]string) (map[string]*gotemplate.Template, error) {
@@ -57,6 +62,13 @@ func (t namespaceTemplate) make(name, cluster, path string) (*unstructured.Unstr
 	a, err := renderValues(t.annotations, data)
 	if err != nil {
 		return nil, err
+	}
+	if t.creator != "" {
+		l = maps.Clone(l)
+		if l == nil {
+			l = map[string]string{}
+		}
+		l[LabelCreatedFor] = t.creator
 	}
 	u.SetLabels(l)
 	u.SetAnnotations(a)

@@ -167,10 +167,15 @@ func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[
 	without := p.id.Annotations()
 	delete(without, AnnotationKind)
 	identity["metadata"] = map[string]any{"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(without)}
-	if needed(merged(change, identity), u.Object) == nil {
+	if needed(merged(change, identity), u.Object) == nil && !IsOrphaned(u) {
 		return nil
 	}
-	return merged(body, nil)
+	body = merged(body, nil)
+	if IsOrphaned(u) {
+		asMetadata(body)["annotations"] = merged(asMap(asMetadata(body)["annotations"]), nil)
+		asMap(asMetadata(body)["annotations"])[AnnotationOrphaned] = nil
+	}
+	return body
 }
 
 // update brings the copy into step with what has changed at the source since it was last copied. What others have changed since then stays.

@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -82,7 +83,7 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 		if err != nil || !gone {
 			return false, err
 		}
-		p.result.Copy.Name, p.result.Vacated = "", p.copied.GetNamespace()
+		p.result.Copy = types.NamespacedName{}
 	}
 	if !p.secret {
 		return true, nil

@@ -31,8 +31,6 @@ type Result struct {
 	Related []Holding
 	// Copy is the name of the copy, empty if there is none.
 	Copy types.NamespacedName
-	// Vacated is the namespace of the copy that this pass has deleted, empty if none.
-	Vacated string
 	// Waiting says what is waited for, empty if nothing is. Its change is a reason to sync the object again.
 	Waiting string
 }
@@ -76,6 +74,16 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 	}
 	_, err := p.release(ctx)
 	return p.result, err
+}
+
+// Abandon lets go of an object whose workspace leaves, and of its related objects there. The copy stays, marked as left behind, and so do
+// its related objects and its state: should the object come again, they are its own.
+func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
+	p := &pass{Syncer: s, Input: in}
+	if err := p.load(); err != nil {
+		return p.result, err
+	}
+	return p.result, p.abandon(ctx)
 }
 
 // load reads the copy and the state.

@@ -20,4 +20,12 @@
 // as controller-runtime has them, do not do that.
 //
 // What is gone at the source without our finalizer having held it is read from the server once more before its copy is deleted.
+//
+// kcp deletes the objects of a workspace that unbinds the API, or is deleted, after its APIBinding is being deleted. So the bindings of a
+// workspace are read once after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would
+// not do, as nothing says that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after
+// a restart, and when the workspace binds the API again.
+//
+// A namespace goes only if it was made to go, by a label, and if a list of each kind says that nothing is in it but what Kubernetes puts there.
+// To go by our own copies alone was rejected: operators keep volumes and Secrets beside them.
 package publication

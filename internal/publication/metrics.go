@@ -17,7 +17,7 @@ const labelName = "publishedresource"
 
 var (
 	objects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "publishedresource_objects", Help: "Objects of consumers, by whether they are synced.",
+		Name: "publishedresource_objects", Help: "Objects of consumers, by whether they are synced, and copies that workspaces have left behind.",
 	}, []string{labelName, "state"})
 	durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "publishedresource_sync_duration_seconds", Help: "Duration of the syncs of one object.",
@@ -59,6 +59,7 @@ func reasonOf(err error) string {
 func count(name string, c *v1alpha1.ObjectCounts) {
 	objects.WithLabelValues(name, "synced").Set(float64(c.Synced))
 	objects.WithLabelValues(name, "failed").Set(float64(c.Failed))
+	objects.WithLabelValues(name, "orphaned").Set(float64(c.Orphaned))
 }
 
 func forgetMetrics(name string) { objects.DeletePartialMatch(prometheus.Labels{labelName: name}) }

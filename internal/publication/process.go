@@ -1,6 +1,7 @@
 package publication
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/pkg/errors"
@@ -20,7 +21,7 @@ func (p *publication) process(item objectsync.Primary) {
 	default:
 	}
 	begun := time.Now()
-	err := p.sync(item)
+	synced, err := p.sync(item)
 	early := watch.IsNotSynced(err)
 	switch {
 	case err == nil:
@@ -30,7 +31,11 @@ func (p *publication) process(item objectsync.Primary) {
 	default:
 		p.queue.AddRateLimited(item)
 	}
-	if !early && !apierrors.IsConflict(err) && !errors.Is(err, objectsync.ErrEnding) {
+	switch {
+	case early, apierrors.IsConflict(err), errors.Is(err, objectsync.ErrEnding):
+	case err == nil && !synced:
+		p.report.forget(item)
+	default:
 		p.report.note(item, p.nameOf(item.Cluster), err, time.Since(begun))
 	}
 }
@@ -39,22 +44,18 @@ func (p *publication) process(item objectsync.Primary) {
 func (p *publication) nameOf(cluster string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if path := p.workspaces[cluster]; path != "" {
-		return path
-	}
-	return cluster
+	return cmp.Or(p.paths[cluster], cluster)
 }
 
-// whereIs returns the endpoint and path of a workspace, nil if no object of it has been seen.
-func (p *publication) whereIs(cluster string) (e *endpoint, path string, bound bool) {
+// whereIs returns the endpoint and path of a workspace. The endpoint is nil if none shows objects of it.
+func (p *publication) whereIs(cluster string) (e *endpoint, path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	path, bound = p.workspaces[cluster]
-	return p.clusters[cluster], path, bound
+	return p.clusters[cluster], p.paths[cluster]
 }
 
 func (p *publication) clientOf(cluster string) (dynamic.Interface, error) {
-	e, _, _ := p.whereIs(cluster)
+	e, _ := p.whereIs(cluster)
 	if e == nil {
 		return nil, errors.Errorf("no endpoint shows logical cluster %q", cluster)
 	}
@@ -64,32 +65,50 @@ func (p *publication) clientOf(cluster string) (dynamic.Interface, error) {
 // errNoPath means that the path of a workspace is needed and not known yet.
 var errNoPath = errors.New("the path of the workspace is not known yet")
 
-// sync syncs one object.
-func (p *publication) sync(item objectsync.Primary) error {
-	e, path, bound := p.whereIs(item.Cluster)
-	if e == nil {
-		return nil
-	}
-	source := e.objects.Get(inCluster(item.Cluster, item.NamespacedName))
-	if err := e.objects.Ready(); err != nil {
-		return err
-	}
-	if source != nil && path == "" && p.config.Sync.Spec.EnableWorkspacePaths {
-		return errNoPath
-	}
-	client, err := e.client(item.Cluster)
-	if err != nil {
-		return err
-	}
-	at := &pass{publication: p, looks: set[look]{}, streams: set[streamKey]{}}
-	workspace := &side{pass: at, client: client, endpoint: e, cluster: item.Cluster}
-	in := objectsync.Input{
-		Workspace: objectsync.Workspace{Side: workspace.of(), Cluster: item.Cluster, Path: path},
+// input returns what is needed for a sync of an object, and the object, nil if it is not there.
+func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.Input, source *unstructured.Unstructured, err error) {
+	e, path := p.whereIs(item.Cluster)
+	in = objectsync.Input{
+		Workspace: objectsync.Workspace{Side: nowhere, Cluster: item.Cluster, Path: path},
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,
 	}
+	if e == nil {
+		return in, nil, nil
+	}
+	source = e.objects.Get(inCluster(item.Cluster, item.NamespacedName))
+	if err := e.objects.Ready(); err != nil {
+		return in, nil, err
+	}
+	if source != nil && source.GetDeletionTimestamp() == nil && path == "" && p.config.Sync.Spec.EnableWorkspacePaths {
+		return in, nil, errNoPath
+	}
+	client, err := e.client(item.Cluster)
+	if err != nil {
+		return in, nil, err
+	}
+	at.workspace = client
+	in.Workspace.Side = (&side{pass: at, client: client, endpoint: e, cluster: item.Cluster}).of()
+	return in, source, nil
+}
+
+// sync syncs one object, and says whether it is one that has a copy.
+func (p *publication) sync(item objectsync.Primary) (synced bool, err error) {
+	at := &pass{publication: p, looks: set[look]{}, streams: set[streamKey]{}}
+	in, source, err := p.input(at, item)
+	if err != nil {
+		return false, err
+	}
 	if source == nil {
-		return p.lost(item, in, bound)
+		return false, p.lost(item, in)
+	}
+	leaves, err := p.leaves(item, source, at.workspace)
+	if err != nil {
+		return false, err
+	}
+	if leaves {
+		_, err := p.syncer.Abandon(p.ctx, in)
+		return false, err
 	}
 	res, err := p.syncer.Sync(p.ctx, in)
 	p.looks.set(item, at.looks)
@@ -100,41 +119,69 @@ func (p *publication) sync(item objectsync.Primary) error {
 		p.learn(item) // What is not related any more may still have to go.
 	}
 	p.tells.tell(item, source, res.Events)
-	return err
+	if err == nil && res.Waiting == "" {
+		err = p.settle(item, res.Copy.Namespace)
+	}
+	return res.Copy.Name != "", err
 }
 
-// lost gives up an object that is not there any more. A copy that is left of it is deleted, if the server confirms that the object is gone.
-func (p *publication) lost(item objectsync.Primary, in objectsync.Input, bound bool) error {
-	if bound && p.left(item) {
-		_, err := in.Workspace.Writer.Live(p.ctx, p.syncer.RefOf(item))
-		if !apierrors.IsNotFound(err) {
-			return err // If it is there the stream will tell.
+// lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone, or
+// if it goes with a workspace that is gone; it stays if the workspace has left it behind.
+func (p *publication) lost(item objectsync.Primary, in objectsync.Input) error {
+	p.mu.Lock()
+	bound, gone := p.consumers.bound(item.Cluster)
+	p.mu.Unlock()
+	copied, left := p.left(item)
+	orphaned := copied != nil && objectsync.IsOrphaned(copied)
+	switch {
+	case !left, orphaned && !(gone && p.deletesLeft()):
+	case gone && !p.deletesLeft():
+		if _, err := p.syncer.Abandon(p.ctx, in); err != nil {
+			return err
 		}
-		res, err := p.syncer.Release(p.ctx, in)
-		if err != nil || res.Waiting != "" {
+	case gone, bound:
+		if done, err := p.releaseLost(item, in, gone); err != nil || !done {
 			return err
 		}
 	}
 	p.looks.set(item, nil)
 	p.related.need(item, nil)
-	p.holders.set(item, nil)
+	if !left {
+		p.holders.set(item, nil)
+	}
 	p.report.forget(item)
 	p.tells.forget(item)
-	return nil
+	return p.settle(item, "")
 }
 
-// left says whether there is a copy or a state of an object.
-func (p *publication) left(item objectsync.Primary) bool {
-	if p.states.Get(p.syncer.StateOf(item)) != nil {
-		return true
+// releaseLost deletes the copy of an object that is not there any more, and says whether it is gone.
+func (p *publication) releaseLost(item objectsync.Primary, in objectsync.Input, gone bool) (done bool, err error) {
+	if !gone {
+		if in.Workspace.Writer == nil {
+			return false, nil // The endpoint of the workspace is not there yet.
+		}
+		_, err := in.Workspace.Writer.Live(p.ctx, p.syncer.RefOf(item))
+		if !apierrors.IsNotFound(err) {
+			return false, err // If it is there the stream will tell.
+		}
 	}
+	res, err := p.syncer.Release(p.ctx, in)
+	if err != nil || res.Waiting != "" {
+		return false, err
+	}
+	p.holders.set(item, nil)
+	return true, nil
+}
+
+// left returns the copy of an object, and says whether that or a state of it is left.
+func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool) {
 	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
 	for _, u := range p.copies.Keyed(id.Key()) {
 		if isOf(u, p.config.Sync.Primary.Workspace) {
-			return true
+			return u, true
 		}
 	}
-	return false
+	return nil, p.states.Get(p.syncer.StateOf(item)) != nil
 }
 
 // isOf says whether a copy is of an object of a kind. One that does not tell its kind is not.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -23,14 +22,11 @@ const (
 
 // A Config is what is to be served.
 type Config struct {
-	// Revision differs whenever anything else does but the endpoints and workspaces.
+	// Revision differs whenever anything else does but the consumers.
 	Revision string
 	Sync     objectsync.Config
 	Service  *target.Cluster
-	// Endpoints are those of the APIExport.
-	Endpoints []Endpoint
-	// Workspaces holds the paths of the workspaces that have bound the API, by their logical clusters.
-	Workspaces map[string]string
+	Consumers
 }
 
 // A publication syncs the objects of one revision of one PublishedResource.
@@ -51,10 +47,14 @@ type publication struct {
 	looks          *links[look]
 	holders        *holders
 
-	mu         sync.Mutex
-	endpoints  map[string]*endpoint // by URL
-	clusters   map[string]*endpoint // by logical cluster
-	workspaces map[string]string
+	mu        sync.Mutex
+	endpoints map[string]*endpoint // by URL
+	clusters  map[string]*endpoint // by logical cluster
+	consumers Consumers
+	paths     map[string]string               // of all workspaces that have ever been consumers, by logical cluster
+	staying   map[string]string               // resource versions as of which logical clusters are known not to be leaving
+	orphans   map[types.NamespacedName]string // the logical clusters of copies that have been left behind
+	places    map[objectsync.Primary]string   // the namespaces of copies
 }
 
 // newPublication compiles a spec and opens the streams. Nothing is synced before run.
@@ -66,8 +66,10 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	p := &publication{
 		name: name, config: c, syncer: s, queue: newQueue(), quits: make(chan struct{}), ended: make(chan struct{}),
 		looks: newLinks[look](), holders: newHolders(), report: newReport(name, changed),
-		endpoints: map[string]*endpoint{}, clusters: map[string]*endpoint{},
+		endpoints: map[string]*endpoint{}, clusters: map[string]*endpoint{}, paths: map[string]string{}, staying: map[string]string{},
+		orphans: map[types.NamespacedName]string{}, places: map[objectsync.Primary]string{},
 	}
+	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tells = newTells(p.clientOf)
 	p.related = newStreams(p.openRelated)
@@ -79,7 +81,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		Resource: objectsync.Secrets, Scope: watch.ScopeSelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
 	}, watch.TableOptions{Changed: func(n types.NamespacedName) { p.wake(look{"", objectsync.Secrets, n}) }})
-	p.adapt(c)
+	p.adapt(c.Consumers)
 	return p, nil
 }
 
@@ -102,65 +104,6 @@ func (p *publication) openRelated(k streamKey) *watch.Table {
 	})
 }
 
-// adapt follows endpoints as they come and go, and workspaces.
-func (p *publication) adapt(c Config) {
-	wanted := map[string]*target.Cluster{}
-	for _, e := range c.Endpoints {
-		wanted[e.URL] = e.Cluster
-	}
-	p.mu.Lock()
-	p.workspaces = c.Workspaces
-	var gone []*endpoint
-	for url, e := range p.endpoints {
-		if wanted[url] == e.cluster {
-			delete(wanted, url)
-			continue
-		}
-		gone = append(gone, e)
-		delete(p.endpoints, url)
-	}
-	p.mu.Unlock()
-	for _, e := range gone {
-		e.objects.Close()
-		p.related.closeAll(e.url)
-	}
-	for url, cluster := range wanted {
-		p.join(url, cluster)
-	}
-}
-
-// join opens the streams of an endpoint.
-func (p *publication) join(url string, cluster *target.Cluster) {
-	e := &endpoint{url: url, cluster: cluster, clients: map[string]dynamic.Interface{}}
-	e.objects = cluster.Watches().Table(
-		watch.Interest{Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Scope: watch.ScopeWildcard},
-		watch.TableOptions{Changed: func(n types.NamespacedName) { p.enqueue(e, n) }},
-	)
-	p.mu.Lock()
-	p.endpoints[url] = e
-	p.mu.Unlock()
-	for _, pair := range p.config.Sync.Related {
-		p.related.get(streamKey{endpoint: url, resource: pair.Workspace.GroupVersionResource})
-	}
-	go func() {
-		if e.objects.Await(p.ctx) != nil {
-			return // What comes later is told of.
-		}
-		for _, n := range e.objects.Names() {
-			p.enqueue(e, n)
-		}
-	}()
-}
-
-// enqueue adds an object of an endpoint to the queue.
-func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
-	item := primaryOf(n)
-	p.mu.Lock()
-	p.clusters[item.Cluster] = e
-	p.mu.Unlock()
-	p.queue.Add(item)
-}
-
 // wake adds to the queue who has looked at something, or at all of its namespace.
 func (p *publication) wake(l look) {
 	for _, item := range p.looks.of(l) {
@@ -176,6 +119,7 @@ func (p *publication) wake(l look) {
 func (p *publication) copyChanged(n types.NamespacedName) {
 	p.wake(look{"", p.config.Sync.Primary.Service.GroupVersionResource, n})
 	u := p.copies.Get(n)
+	p.noteOrphan(n, u)
 	if u == nil {
 		return
 	}
@@ -200,6 +144,21 @@ func (p *publication) await() {
 			p.learn(primaryOf(n))
 		}
 	}
+	p.survey()
+}
+
+// survey looks at the copies there are: what has been left behind still holds its related objects.
+func (p *publication) survey() {
+	for _, n := range p.copies.Names() {
+		u := p.copies.Get(n)
+		p.noteOrphan(n, u)
+		if u == nil {
+			continue
+		}
+		if cluster, source, ok := objectsync.SourceOf(u); ok {
+			p.learn(objectsync.Primary{Cluster: cluster, NamespacedName: source})
+		}
+	}
 }
 
 // learn reads from its state which related objects an object holds.
@@ -219,6 +178,8 @@ func (p *publication) learn(item objectsync.Primary) {
 func (p *publication) run() {
 	defer close(p.ended)
 	var busy sync.WaitGroup
+	busy.Go(p.sweep)
+	p.seekLost()
 	defer busy.Wait()
 	places := make(chan struct{}, workers)
 	for {
@@ -244,7 +205,7 @@ func (p *publication) stop(running bool) {
 	p.cancel()
 	p.copies.Close()
 	p.states.Close()
-	p.adapt(Config{})
+	p.adapt(Consumers{})
 	p.related.closeNamespaces()
 	p.tells.stop()
 	p.report.stop()

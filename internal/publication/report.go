@@ -24,6 +24,7 @@ const (
 type report struct {
 	name    string
 	changed func()
+	left    func() (int64, []v1alpha1.WorkspaceOrphans) // copies left behind
 
 	mu       sync.Mutex
 	known    set[objectsync.Primary]
@@ -72,6 +73,13 @@ func (r *report) forget(p objectsync.Primary) {
 	delete(r.failures, p)
 }
 
+// change has it told soon that something else has changed.
+func (r *report) change() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tell()
+}
+
 // tell has it told soon that something has changed. The caller holds the lock.
 func (r *report) tell() {
 	if r.timer != nil || r.stopped {
@@ -101,6 +109,7 @@ func (r *report) counts() *v1alpha1.ObjectCounts {
 	defer r.mu.Unlock()
 	failed := int64(len(r.failures))
 	out := &v1alpha1.ObjectCounts{Synced: int64(len(r.known)) - failed, Failed: failed}
+	out.Orphaned, out.Orphans = r.left()
 	count(r.name, out)
 	of := map[string]*v1alpha1.WorkspaceFailures{}
 	for _, p := range slices.SortedFunc(maps.Keys(r.failures), func(a, b objectsync.Primary) int { return cmp.Compare(a.String(), b.String()) }) {

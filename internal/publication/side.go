@@ -28,8 +28,9 @@ const statePrefix = "obj-state-"
 type pass struct {
 	*publication
 
-	looks   set[look]
-	streams set[streamKey]
+	looks     set[look]
+	streams   set[streamKey]
+	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
 }
 
 // A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.

@@ -46,7 +46,7 @@ func (s *Supervisor) Serve(name string, c Config) error {
 		latest = of.next
 	}
 	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
-		latest.adapt(c)
+		latest.adapt(c.Consumers)
 		return nil
 	}
 	next, err := newPublication(name, c, func() { s.wake(name) })
@@ -60,6 +60,21 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	s.of[name] = of
 	go s.takeOver(of, next)
 	return nil
+}
+
+// Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.
+func (s *Supervisor) Follow(name string, c Consumers) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.of[name]
+	if of == nil {
+		return
+	}
+	for _, p := range []*publication{of.current, of.next} {
+		if p != nil {
+			p.adapt(c)
+		}
+	}
 }
 
 // takeOver starts a publication when its streams are filled, after the one before it.

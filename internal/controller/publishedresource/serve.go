@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -25,9 +26,15 @@ const defaultStateNamespace = "crossplane-system"
 
 // serve has the objects of consumers synced, and records in the status how far that is.
 func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	if !o.Spec.SyncEnabled() || e.seen != nil && !e.seen.early && len(e.seen.endpoints) == 0 {
+	if !o.Spec.SyncEnabled() {
 		e.publications.Stop(e.name)
 		o.Status.Objects = nil
+		return nil
+	}
+	if e.seen != nil && !e.seen.early && len(e.seen.endpoints) == 0 {
+		// What the last consumers have left behind is still told of. Without an endpoint nobody says that they are gone.
+		e.publications.Follow(e.name, publication.Consumers{})
+		e.describeObjects(o)
 		return nil
 	}
 	if e.seen == nil || e.seen.early || e.wanted == nil || !e.state.offers(e.wanted.resource) {
@@ -38,9 +45,7 @@ func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) err
 		return err
 	}
 	err = e.publications.Serve(e.name, c)
-	if counts := e.publications.Status(e.name); counts != nil {
-		o.Status.Objects = counts
-	}
+	e.describeObjects(o)
 	if errors.Is(err, objectsync.ErrInvalidSpec) {
 		return errors.Wrap(errInvalidSpec, err.Error())
 	}
@@ -65,9 +70,12 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 
 // publication returns what is to be served.
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
-	c := publication.Config{Workspaces: map[string]string{}, Sync: objectsync.Config{
-		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, defaultStateNamespace), Primary: e.wanted.pair,
-	}}
+	c := publication.Config{
+		Consumers: publication.Consumers{Workspaces: map[string]string{}, Complete: e.seen.complete()},
+		Sync: objectsync.Config{
+			Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, defaultStateNamespace), Primary: e.wanted.pair,
+		},
+	}
 	var err error
 	if c.Service, _, err = e.service(ctx, o); err != nil {
 		return c, err
@@ -90,6 +98,26 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 	s := c.Sync
 	c.Revision = fmt.Sprint(o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
 	return c, nil
+}
+
+// describeObjects records in the status what has become of the objects of consumers, and an event for each workspace that has left copies
+// behind. What is not known stays as it was.
+func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
+	now, known := e.publications.Status(e.name), map[string]int64{}
+	if now == nil {
+		return
+	}
+	if o.Status.Objects != nil {
+		for _, w := range o.Status.Objects.Orphans {
+			known[w.Workspace] = w.Copies
+		}
+	}
+	for _, w := range now.Orphans {
+		if w.Copies > known[w.Workspace] {
+			e.events.Event(o, event.Normal(reasonOrphaned, fmt.Sprintf("Workspace %s no longer binds the API and has left %d copies behind", w.Workspace, w.Copies)))
+		}
+	}
+	o.Status.Objects = now
 }
 
 // relatedAPIs returns the APIs of related resources on both sides, by their identifiers.

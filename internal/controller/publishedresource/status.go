@@ -22,6 +22,7 @@ const (
 	reasonSchemaDeleted   event.Reason = "DeletedSchema"
 	reasonExportUpdated   event.Reason = "UpdatedAPIExport"
 	reasonWithdrawn       event.Reason = "WithdrewAPI"
+	reasonOrphaned        event.Reason = "OrphanedCopies"
 )
 
 // namedMost is how many consumers the status names.

@@ -85,6 +85,26 @@ type ObjectCounts struct {
 	// +listType=map
 	// +listMapKey=workspace
 	Failures []WorkspaceFailures `json:"failures,omitempty"`
+
+	// orphaned is the number of copies on the service cluster that stay there although their workspace no longer binds the API or is gone.
+	// spec.unboundWorkspaces: Delete leaves none.
+	// +optional
+	Orphaned int64 `json:"orphaned,omitempty"`
+
+	// orphans tells of the workspaces of such copies, the first 20 of them in the order of their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=workspace
+	Orphans []WorkspaceOrphans `json:"orphans,omitempty"`
+}
+
+// WorkspaceOrphans tells of the copies that a workspace has left.
+type WorkspaceOrphans struct {
+	// workspace is the path of the workspace, or the name of its logical cluster if the path is not known.
+	Workspace string `json:"workspace"`
+
+	// copies is the number of copies.
+	Copies int64 `json:"copies"`
 }
 
 // WorkspaceFailures tells of the objects of a workspace that cannot be synced.

@@ -1,0 +1,105 @@
+package publication
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// deletesLeft says whether copies go with their workspaces.
+func (p *publication) deletesLeft() bool {
+	return p.config.Sync.Spec.UnboundWorkspaces == xpv2.DeletionDelete
+}
+
+// leaves says whether an object is being deleted because its workspace no longer binds the API, and its copy is to stay. kcp deletes the
+// objects of a binding after the binding is being deleted, so that a look at the bindings as of a later time than the deletion tells. One
+// look serves for all objects that were deleted before it.
+func (p *publication) leaves(item objectsync.Primary, source *unstructured.Unstructured, client dynamic.Interface) (bool, error) {
+	if source == nil || source.GetDeletionTimestamp() == nil || p.deletesLeft() {
+		return false, nil
+	}
+	p.mu.Lock()
+	as := p.staying[item.Cluster]
+	p.mu.Unlock()
+	if order, err := resourceversion.CompareResourceVersion(source.GetResourceVersion(), as); err == nil && order <= 0 {
+		return false, nil
+	}
+	list, err := client.Resource(kcp.Bindings).List(p.ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+	}
+	bindings := make([]*unstructured.Unstructured, len(list.Items))
+	for i := range list.Items {
+		bindings[i] = &list.Items[i]
+	}
+	consumers, err := kcp.ConsumersOf(bindings, p.config.Sync.Primary.Workspace.GroupResource(), nil)
+	if err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound }) {
+		return true, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.staying[item.Cluster] = list.GetResourceVersion()
+	return false, nil
+}
+
+// noteOrphan records whether a copy has been left behind. Nil is a copy that is gone.
+func (p *publication) noteOrphan(n types.NamespacedName, u *unstructured.Unstructured) {
+	p.mu.Lock()
+	_, was := p.orphans[n]
+	is := u != nil && objectsync.IsOrphaned(u)
+	if is {
+		p.orphans[n] = u.GetLabels()[objectsync.LabelCluster]
+	} else {
+		delete(p.orphans, n)
+	}
+	p.mu.Unlock()
+	if was != is {
+		p.report.change()
+	}
+}
+
+// countOrphans says how many copies have been left behind, and by whom.
+func (p *publication) countOrphans() (total int64, of []v1alpha1.WorkspaceOrphans) {
+	copies := map[string]int64{}
+	p.mu.Lock()
+	for _, cluster := range p.orphans {
+		copies[cmp.Or(p.paths[cluster], cluster)]++
+		total++
+	}
+	p.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(copies)) {
+		of = append(of, v1alpha1.WorkspaceOrphans{Workspace: name, Copies: copies[name]})
+	}
+	return total, of[:min(len(of), namedMost)]
+}
+
+// nowhere is the side of a workspace that is gone: it has nothing, and nothing is written there.
+var nowhere = objectsync.Side{Cache: func(schema.GroupVersionResource) objectsync.Cache { return nothing{} }}
+
+type nothing struct{}
+
+// Get returns no object.
+func (nothing) Get(types.NamespacedName) (*unstructured.Unstructured, error) { return nil, nil } //nolint:nilnil // So is none told.
+
+// Select returns no objects.
+func (nothing) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) { return nil, nil }
+
+// Copies returns no objects.
+func (nothing) Copies(string) ([]*unstructured.Unstructured, error) { return nil, nil }

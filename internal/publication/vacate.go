@@ -1,0 +1,126 @@
+package publication
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// given are the objects that Kubernetes puts into each namespace by itself.
+var given = map[string][]string{
+	"serviceaccounts": {"default"},
+	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
+}
+
+// vacates says whether namespaces go when they are empty.
+func (p *publication) vacates() bool {
+	n := p.config.Sync.Spec.CreatedNamespaces
+	return n != nil && n.DeleteWhenEmpty
+}
+
+// settle notes in which namespace the copy of an object is. If it has left one, that may be empty now.
+func (p *publication) settle(item objectsync.Primary, namespace string) error {
+	if !p.vacates() {
+		return nil
+	}
+	p.mu.Lock()
+	was := p.places[item]
+	if p.places[item] = namespace; namespace == "" {
+		delete(p.places, item)
+	}
+	p.mu.Unlock()
+	if was == "" || was == namespace {
+		return nil
+	}
+	ns, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Get(p.ctx, was, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return errors.Wrapf(err, "cannot read namespace %q", was)
+	}
+	return p.vacate(p.ctx, ns)
+}
+
+// sweep deletes the namespaces that became empty while nobody looked.
+func (p *publication) sweep() {
+	if !p.vacates() {
+		return
+	}
+	list, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).List(p.ctx, metav1.ListOptions{
+		LabelSelector: objectsync.LabelCreatedFor + "=" + p.config.Sync.Agent,
+	})
+	if err != nil {
+		return // They are looked at again after their next copies.
+	}
+	for i := range list.Items {
+		_ = p.vacate(p.ctx, &list.Items[i]) // Likewise.
+	}
+}
+
+// vacate deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each.
+func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured) error {
+	name := ns.GetName()
+	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if len(p.copies.Select(name, labels.Everything())) > 0 {
+		return nil
+	}
+	empty, err := p.isEmpty(ctx, name)
+	if err != nil || !empty {
+		return err
+	}
+	uid := ns.GetUID()
+	err = p.config.Service.Dynamic().Resource(objectsync.Namespaces).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return errors.Wrapf(err, "cannot delete namespace %q", name)
+}
+
+// isEmpty says whether a namespace holds nothing of any kind. What cannot be told is not empty.
+func (p *publication) isEmpty(ctx context.Context, namespace string) (bool, error) {
+	all, err := discovery.ServerPreferredNamespacedResources(p.config.Service.Discovery())
+	if err != nil {
+		return false, errors.Wrap(err, "cannot discover what a namespace may hold")
+	}
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, all) {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return false, errors.New("cannot parse what the service cluster serves")
+		}
+		for _, r := range list.APIResources {
+			holds, err := p.holds(ctx, gv.WithResource(r.Name), namespace)
+			if err != nil || holds {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// holds says whether a namespace has objects of a resource. Events are none.
+func (p *publication) holds(ctx context.Context, r schema.GroupVersionResource, namespace string) (bool, error) {
+	if r.Resource == events.Resource && (r.Group == corev1.GroupName || r.Group == "events.k8s.io") {
+		return false, nil
+	}
+	known := given[r.Resource]
+	list, err := p.config.Service.Dynamic().Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: int64(len(known)) + 1})
+	if err != nil {
+		return false, errors.Wrapf(err, "cannot tell whether namespace %q is empty", namespace)
+	}
+	return slices.ContainsFunc(list.Items, func(u unstructured.Unstructured) bool {
+		return r.Group != corev1.GroupName || !slices.Contains(known, u.GetName())
+	}), nil
+}
