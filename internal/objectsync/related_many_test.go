@@ -70,7 +70,7 @@ func TestRelatedArray(t *testing.T) {
 	for _, name := range []string{"a", "b", w.theCopy(w.cluster).GetName() + "-made"} {
 		w.create(w.below, newSecret(w.cluster, name, name))
 	}
-	w.mustSync(s, w.input)
+	w.mustSync(s, w.input) // Several are remembered in one pass. W25 of api-syncagent.
 	ns := w.input.Object.Namespace
 	got := []map[string]string{w.secretOf(w.above, ns, "a"), w.secretOf(w.above, ns, "b")}
 	if diff := cmp.Diff([]map[string]string{{"k": "a", "new": "a"}, {"k": "b", "new": "b"}}, got); diff != "" {

@@ -25,6 +25,19 @@ func newLinks[K comparable]() *links[K] {
 	return &links[K]{needs: map[objectsync.Primary]set[K]{}, needed: map[K]set[objectsync.Primary]{}}
 }
 
+// add adds to what an object needs.
+func (l *links[K]) add(p objectsync.Primary, k K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.needs[p] == nil {
+		l.needs[p] = set[K]{}
+	}
+	if l.needed[k] == nil {
+		l.needed[k] = set[objectsync.Primary]{}
+	}
+	l.needs[p][k], l.needed[k][p] = struct{}{}, struct{}{}
+}
+
 // set makes keys all that an object needs, and returns what nobody needs any more.
 func (l *links[K]) set(p objectsync.Primary, keys set[K]) []K {
 	l.mu.Lock()

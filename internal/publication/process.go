@@ -94,7 +94,7 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 
 // sync syncs one object, and says whether it is one that has a copy.
 func (p *publication) sync(item objectsync.Primary) (synced bool, err error) {
-	at := &pass{publication: p, looks: set[look]{}, streams: set[streamKey]{}}
+	at := &pass{publication: p, item: item, looks: set[look]{}, streams: set[streamKey]{}}
 	in, source, err := p.input(at, item)
 	if err != nil {
 		return false, err
@@ -108,11 +108,11 @@ func (p *publication) sync(item objectsync.Primary) (synced bool, err error) {
 	}
 	if leaves {
 		_, err := p.syncer.Abandon(p.ctx, in)
+		p.noteLooks(at)
 		return false, err
 	}
 	res, err := p.syncer.Sync(p.ctx, in)
-	p.looks.set(item, at.looks)
-	p.related.need(item, at.streams)
+	p.noteLooks(at)
 	p.holders.add(item, res.Related)
 	if err == nil {
 		p.holders.set(item, res.Related)
@@ -123,6 +123,12 @@ func (p *publication) sync(item objectsync.Primary) (synced bool, err error) {
 		err = p.settle(item, res.Copy.Namespace)
 	}
 	return res.Copy.Name != "", err
+}
+
+// noteLooks makes what a pass has looked at all that its object needs.
+func (p *publication) noteLooks(at *pass) {
+	p.looks.set(at.item, at.looks)
+	p.related.need(at.item, at.streams)
 }
 
 // lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone, or

@@ -28,9 +28,16 @@ const statePrefix = "obj-state-"
 type pass struct {
 	*publication
 
+	item      objectsync.Primary
 	looks     set[look]
 	streams   set[streamKey]
 	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
+}
+
+// look notes that something is looked at. That is known before it is, so that no change is missed that comes meanwhile.
+func (p *pass) look(l look) {
+	p.looks[l] = struct{}{}
+	p.publication.looks.add(p.item, l)
 }
 
 // A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.
@@ -61,6 +68,7 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 func (s *side) stream(r schema.GroupVersionResource, namespace string) *watch.Table {
 	k := s.streamKey(r, namespace)
 	s.pass.streams[k] = struct{}{}
+	s.pass.related.links.add(s.pass.item, k) // So that nobody closes it.
 	return s.pass.related.get(k)
 }
 
@@ -106,7 +114,7 @@ type cache struct {
 
 // Get returns a resource, and notes that it has been looked at.
 func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	c.pass.looks[look{c.cluster, c.resource, n}] = struct{}{}
+	c.pass.look(look{c.cluster, c.resource, n})
 	if t := c.own(c.resource, n); t != nil {
 		u := t.Get(c.name(n))
 		if u != nil || t == c.pass.states || !c.relates(c.resource) {
@@ -120,7 +128,7 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 // Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
 func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	n := types.NamespacedName{Namespace: namespace}
-	c.pass.looks[look{c.cluster, c.resource, n}] = struct{}{}
+	c.pass.look(look{c.cluster, c.resource, n})
 	t := c.stream(c.resource, namespace)
 	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
 		t = c.endpoint.objects
@@ -132,7 +140,7 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.copies.Keyed(key)
 	for _, u := range all {
-		c.pass.looks[look{c.cluster, c.resource, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}] = struct{}{}
+		c.pass.look(look{c.cluster, c.resource, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}})
 	}
 	return all, c.pass.copies.Ready()
 }

@@ -3,153 +3,17 @@ package publishedresource_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// synced is how long it may take on a busy machine until objects are in step.
-const synced = 2 * time.Minute
-
-// A tenant is a workspace that has bound the API of a shop and accepted all claims.
-type tenant struct {
-	client.Client
-
-	cfg     *rest.Config
-	cluster string
-}
-
-// claims are those that the synchronization of Secrets needs.
-func claims() []apisv1alpha2.PermissionClaim {
-	var out []apisv1alpha2.PermissionClaim
-	for _, r := range []string{"events", "namespaces", "secrets"} {
-		out = append(out, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
-	}
-	return out
-}
-
-func (s *shop) tenant(t *testing.T) tenant {
-	t.Helper()
-	_, cfg := workspaces.Workspace(t)
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims()...))
-	c := kcp.Client(t, cfg)
-	ns := &corev1.Namespace{}
-	if err := c.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
-		t.Fatal(err)
-	}
-	return tenant{Client: c, cfg: cfg, cluster: ns.Annotations["kcp.io/cluster"]}
-}
-
-// publishCerts publishes Certs, whose field secretName names a Secret of the service cluster.
-func (s *shop) publishCerts(t *testing.T) *v1alpha1.PublishedResource {
-	t.Helper()
-	define(t, s.c, definition(s.group, "certs", "secretName"))
-	o := s.published("certs", "Cert")
-	o.Spec.StateNamespace = local.Namespace(t)
-	o.Spec.Related = []v1alpha1.RelatedResource{{
-		Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
-		Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-			Reference: &v1alpha1.FieldReference{Path: "spec.secretName"},
-		}},
-	}}
-	create(t, s.c, o)
-	awaitPublished(t, s.c, o)
-	return o
-}
-
-func (s *shop) cert(name string) *unstructured.Unstructured {
-	u := s.object("Cert", name)
-	u.Object["spec"] = map[string]any{"size": "L", "secretName": name + "-tls"}
-	return u
-}
-
-// patch changes an object by a JSON merge patch.
-func patch(t *testing.T, c client.Client, u client.Object, body string) {
-	t.Helper()
-	if err := c.Patch(t.Context(), u, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// copyOf waits for the one copy of a tenant's Cert.
-func (s *shop) copyOf(t *testing.T, in tenant) *unstructured.Unstructured {
-	t.Helper()
-	var copied *unstructured.Unstructured
-	kube.Eventually(t, synced, "one copy of workspace "+in.cluster, func() (bool, string) {
-		all := s.copies(t, in)
-		if len(all) == 1 {
-			copied = &all[0]
-		}
-		return len(all) == 1, describeAll(all)
-	})
-	return copied
-}
-
-func describeAll(all []unstructured.Unstructured) string {
-	var names []string
-	for _, u := range all {
-		names = append(names, u.GetNamespace()+"/"+u.GetName())
-	}
-	return strings.Join(names, " ")
-}
-
-func (s *shop) copies(t *testing.T, in tenant) []unstructured.Unstructured {
-	t.Helper()
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion(s.group + "/v1")
-	list.SetKind("CertList")
-	if err := s.c.List(t.Context(), list, client.MatchingLabels{objectsync.LabelCluster: in.cluster}); err != nil {
-		t.Fatal(err)
-	}
-	return list.Items
-}
-
-// issue does what an operator of the service cluster does.
-func (s *shop) issue(t *testing.T, copied *unstructured.Unstructured, value string) {
-	t.Helper()
-	name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName")
-	create(t, s.c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: copied.GetNamespace(), Name: name}, Data: map[string][]byte{"key": []byte(value)}})
-	if err := s.c.Status().Patch(t.Context(), copied, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`))); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// awaitIssued waits until a Cert of a tenant has its status and Secret.
-func awaitIssued(t *testing.T, in tenant, u *unstructured.Unstructured, value string) {
-	t.Helper()
-	kube.Eventually(t, synced, "status and Secret of "+u.GetName()+" in workspace "+in.cluster, func() (bool, string) {
-		secret := &corev1.Secret{}
-		if err := in.Get(t.Context(), types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName() + "-tls"}, secret); err != nil {
-			return false, err.Error()
-		}
-		if err := in.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-			return false, err.Error()
-		}
-		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
-		return phase == "Issued" && string(secret.Data["key"]) == value, "phase " + phase
-	})
-}
-
-func awaitDeleted(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, synced, o.GetName()+" to be gone", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), "it is there"
-	})
-}
 
 // TestSync follows objects of the same name in two workspaces through their whole lives.
 func TestSync(t *testing.T) {
@@ -236,10 +100,7 @@ func TestSyncFollowsSpec(t *testing.T) {
 	})
 	create(t, in, s.cert("late"))
 	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
-	kube.Eventually(t, synced, "the counts again", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects != nil && o.Status.Objects.Synced == 2, describe(o)
-	})
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 	if all := s.copies(t, in); len(all) != 1 {
 		t.Errorf("want the one copy that the filter lets through, got %s", describeAll(all))
 	}

@@ -1,7 +1,9 @@
 package killed_test
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -32,7 +34,7 @@ type witness struct {
 	dead   bool
 }
 
-// gate returns a configuration that reaches a server past the witness.
+// gate returns a configuration that reaches a server past the witness, and so do the addresses of endpoints that the server tells of.
 func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 	t.Helper()
 	to, err := url.Parse(cfg.Host)
@@ -43,14 +45,23 @@ func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var self string
 	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host}) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host})
+			r.Out.Header.Del("Accept-Encoding") // What is compressed cannot be renamed.
+		},
 		Transport:     transport,
 		FlushInterval: -1,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		ModifyResponse: func(r *http.Response) error {
 			if w.isDead() {
 				return http.ErrAbortHandler
+			}
+			if strings.Contains(r.Request.URL.Path, "/apiexportendpointslices") {
+				r.Body = renamed(r.Body, to.Scheme+"://"+to.Host, self)
+				r.ContentLength = -1
+				r.Header.Del("Content-Length")
 			}
 			return nil
 		},
@@ -76,13 +87,34 @@ func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 		server.CloseClientConnections()
 		server.Close()
 	})
+	self = server.URL
 	out := rest.CopyConfig(cfg)
-	out.Host = server.URL + to.Path
+	out.Host = self + to.Path
+	return out
+}
+
+// renamed returns a body in which one address has become another. It passes lines on as they come, as those of a watch.
+func renamed(body io.ReadCloser, from, to string) io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		defer func() { _ = body.Close() }()
+		lines := bufio.NewReader(body)
+		for {
+			line, err := lines.ReadString('\n')
+			if _, broken := io.WriteString(in, strings.ReplaceAll(line, from, to)); broken != nil {
+				return
+			}
+			if err != nil {
+				_ = in.CloseWithError(err)
+				return
+			}
+		}
+	}()
 	return out
 }
 
 func isWrite(r *http.Request) bool {
-	return !slices.Contains([]string{http.MethodGet, http.MethodHead}, r.Method) && !strings.HasSuffix(r.URL.Path, "/events")
+	return !slices.Contains([]string{http.MethodGet, http.MethodHead}, r.Method) && !strings.Contains(r.URL.Path, "/events")
 }
 
 func (w *witness) isDead() bool {

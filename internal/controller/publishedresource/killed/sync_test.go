@@ -61,9 +61,10 @@ func (s *stage) inStep(t *testing.T, in client.Client) (bool, string) {
 	return slices.Equal(want, got), fmt.Sprintf("%v is to be %v, status %+v", want, got, s.o.Status)
 }
 
-// TestKilledWhileSyncing kills a provider before and after its writes to the service cluster, while objects come, change and go, and lets another go on.
+// TestKilledWhileSyncing kills a provider before and after its writes to kcp and to the service cluster, while objects come, change and go, and
+// lets another go on.
 func TestKilledWhileSyncing(t *testing.T) {
-	const last = 6
+	const last = 8
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	never := moment{write: -1}
 	s := newStage(t)

@@ -1,0 +1,175 @@
+package publishedresource_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// diff says what of both sides is not as the model, empty if all is.
+func (m *model) diff(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, p := range m.all {
+		if d := p.diff(t); d != "" {
+			fmt.Fprintf(&b, "workspace %s:\n%s", p.cluster, d)
+		}
+	}
+	return b.String()
+}
+
+// An outcome is what a tenant has on both sides.
+type outcome struct {
+	Certs, Copies map[string]string // specs by names, with what holds them
+	Above, Below  map[string]string // Secrets by names
+	States        int
+}
+
+func (p *player) diff(t *testing.T) string {
+	t.Helper()
+	want := outcome{Certs: map[string]string{}, Copies: map[string]string{}, Above: map[string]string{}, Below: map[string]string{}}
+	for name, value := range p.tls {
+		want.Below[name+"-tls"] = value
+	}
+	held := map[string]bool{}
+	for name, c := range p.certs {
+		spec := fmt.Sprint(c.fields(name))
+		if c.skipped {
+			want.Certs[name] = spec
+			continue
+		}
+		want.Certs[name], want.Copies[name] = spec+"!", spec
+		want.States++
+		held[c.key] = true
+		if value, ok := p.tls[name]; ok {
+			want.Above[name+"-tls"] = value
+		}
+	}
+	for name, value := range p.keys {
+		if want.Above[name] = value; held[name] {
+			want.Above[name], want.Below[name] = value+"!", value
+		}
+	}
+	got := outcome{Above: p.secrets(t, p, metav1.NamespaceDefault), Below: p.secrets(t, p.below, p.cluster)}
+	above, below := p.list(p.s.group+"/v1", "CertList"), p.list(p.s.group+"/v1", "CertList")
+	states := &corev1.SecretList{}
+	mine := client.MatchingLabels{objectsync.LabelCluster: p.cluster}
+	for _, err := range []error{
+		p.List(t.Context(), above), p.below.List(t.Context(), below, mine),
+		p.below.List(t.Context(), states, mine, client.InNamespace(p.o.Spec.StateNamespace)),
+	} {
+		if err != nil {
+			return err.Error()
+		}
+	}
+	got.States = len(states.Items)
+	var problems string
+	got.Certs, got.Copies, problems = p.outcomes(above.Items, below.Items)
+	return cmp.Diff(want, got) + problems
+}
+
+// outcomes returns the specs of Certs and of their copies, without the notes of operators, and what is wrong with these and with the status.
+func (p *player) outcomes(above, below []unstructured.Unstructured) (certs, copies map[string]string, problems string) {
+	certs, copies = map[string]string{}, map[string]string{}
+	phases := map[string]string{}
+	for _, u := range below {
+		name := u.GetAnnotations()[objectsync.AnnotationName]
+		note, _, _ := unstructured.NestedString(u.Object, "spec", "note")
+		if want := p.notes[u.GetUID()]; note != want {
+			problems += fmt.Sprintf("the note of %s is %q and not %q\n", name, note, want)
+		}
+		phases[name], _, _ = unstructured.NestedString(u.Object, "status", "phase")
+		unstructured.RemoveNestedField(u.Object, "spec", "note")
+		copies[name] += fmt.Sprint(u.Object["spec"])
+	}
+	for _, u := range above {
+		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
+		if want := phases[u.GetName()]; want != "" && phase != want {
+			problems += fmt.Sprintf("the phase of %s is %q and not %q\n", u.GetName(), phase, want)
+		}
+		certs[u.GetName()] = fmt.Sprint(u.Object["spec"])
+		if len(u.GetFinalizers()) > 0 {
+			certs[u.GetName()] += "!"
+		}
+	}
+	return certs, copies, problems
+}
+
+// setting returns a number from the environment, or a default.
+func setting(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	value, ok := os.LookupEnv(name)
+	if !ok {
+		return otherwise
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestSyncModel has five tenants, and the operators of their copies, do random things at a time: create, change, relabel and delete objects and
+// Secrets on both sides. When they have done, both sides are as a model says. SYNC_MODEL_OPS is how many things they do together, and
+// SYNC_MODEL_SEED makes others of them.
+func TestSyncModel(t *testing.T) {
+	const tenants = 5
+	ops, seed := setting(t, "SYNC_MODEL_OPS", 500), setting(t, "SYNC_MODEL_SEED", 1)
+	m := newModel(t, tenants, uint64(seed)) //nolint:gosec // Any bits will do.
+	begin := time.Now()
+	m.play(t, ops/tenants, nil)
+	played := time.Since(begin)
+	m.settle(t)
+	t.Logf("%d operations with seed %d in %s, and settled in %s more", ops, seed, played, time.Since(begin)-played)
+}
+
+// TestSyncOutage restarts kcp while tenants work, and then takes the service cluster away for a minute, and shows that nothing is lost, made
+// twice or left behind.
+func TestSyncOutage(t *testing.T) {
+	const away = time.Minute
+	elsewhere := local.Namespace(t)
+	below := service.Client(t)
+	m := newModel(t, 2, 1, func(o *v1alpha1.PublishedResource) {
+		group := o.Spec.Resource.APIGroup
+		create(t, below, definition(group, "certs", "secretName", "keyName", "note"))
+		create(t, local.Client(t, apis.AddToScheme), secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
+			build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+		o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+	})
+	m.below, m.pace = below, 20*time.Millisecond
+	m.play(t, 30, nil)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		m.play(t, 1<<20, end)
+	}()
+	workspaces.Stop(t)
+	workspaces.Return(t)
+	m.away.Store(true)
+	service.Stop(t)
+	kube.Throughout(t, away, "the PublishedResource is there", func() (bool, string) {
+		err := m.s.c.Get(t.Context(), client.ObjectKeyFromObject(m.o), m.o)
+		return err == nil, fmt.Sprint(err)
+	})
+	service.Restart(t)
+	m.away.Store(false)
+	close(end)
+	<-ended
+	m.settle(t)
+}

@@ -1,0 +1,160 @@
+package publishedresource_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSyncPrivateMetadata shows that a tenant can give its copy neither another owner nor another tenant's identity, nor tell Crossplane anything
+// about it. Weakness W5.
+func TestSyncPrivateMetadata(t *testing.T) {
+	s := openShop(t)
+	s.publishCerts(t)
+	in, victim := s.tenant(t), s.tenant(t)
+	create(t, victim, s.cert("web"))
+	theirs := s.copyOf(t, victim)
+	web := s.cert("web")
+	web.SetLabels(map[string]string{
+		"team": "a", v1alpha1.LabelKeyAgentName: "another", objectsync.LabelCluster: victim.cluster,
+		objectsync.LabelNameHash: theirs.GetLabels()[objectsync.LabelNameHash], "crossplane.io/claim-name": "x", "sub.crossplane.io/y": "z",
+	})
+	web.SetAnnotations(map[string]string{
+		"note": "b", "crossplane.io/paused": "true", "crossplane.io/external-name": "theirs", objectsync.AnnotationName: "other",
+		objectsync.AnnotationOrphaned: "true", corev1.LastAppliedConfigAnnotation: "{}",
+	})
+	create(t, in, web)
+	copied := s.copyOf(t, in)
+	wantLabels := map[string]string{"team": "a"}
+	for _, key := range []string{v1alpha1.LabelKeyAgentName, objectsync.LabelNameHash, objectsync.LabelNamespaceHash} {
+		wantLabels[key] = theirs.GetLabels()[key]
+	}
+	wantLabels[objectsync.LabelCluster] = in.cluster
+	if diff := cmp.Diff(wantLabels, copied.GetLabels()); diff != "" {
+		t.Errorf("labels of the copy: -want, +got:\n%s", diff)
+	}
+	wantAnnotations := map[string]string{
+		"note": "b", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: metav1.NamespaceDefault, objectsync.AnnotationKind: "Cert." + s.group,
+	}
+	if diff := cmp.Diff(wantAnnotations, copied.GetAnnotations()); diff != "" {
+		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
+	}
+	if err := in.Delete(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, in, web)
+	if now := s.copyOf(t, victim); now.GetUID() != theirs.GetUID() || now.GetDeletionTimestamp() != nil {
+		t.Errorf("the other tenant's copy is concerned: %v", now.Object["metadata"])
+	}
+}
+
+// sharedNamespace places all copies in one namespace, by names that cannot collide.
+func sharedNamespace(o *v1alpha1.PublishedResource) {
+	o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
+}
+
+// TestSyncForeignSecrets shows that where all tenants' copies share a namespace, none reads or overwrites another's Secret, or the operator's, by
+// naming it. Weakness W4.
+func TestSyncForeignSecrets(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t, sharedNamespace)
+	shared := o.Spec.StateNamespace
+	create(t, s.c, secretIn(shared, "operators", "secret"))
+	victim, thief := s.tenant(t), s.tenant(t)
+	create(t, victim, s.cert("web"))
+	s.copyOf(t, victim)
+	create(t, s.c, secretIn(shared, "web-tls", "theirs"))
+	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
+	kube.Eventually(t, synced, "a later second", func() (bool, string) { // Times have a resolution of a second.
+		secret := &corev1.Secret{}
+		err := s.c.Get(t.Context(), types.NamespacedName{Namespace: shared, Name: "web-tls"}, secret)
+		return err == nil && time.Since(secret.CreationTimestamp.Time) > 2*time.Second, ""
+	})
+
+	for _, name := range []string{"web-tls", "operators"} {
+		u := s.cert("steals-" + name)
+		unstructured.RemoveNestedField(u.Object, "spec", "keyName")
+		if err := unstructured.SetNestedField(u.Object, name, "spec", "secretName"); err != nil {
+			t.Fatal(err)
+		}
+		create(t, thief, u)
+	}
+	writes := s.cert("writes")
+	if err := unstructured.SetNestedField(writes.Object, "operators", "spec", "keyName"); err != nil {
+		t.Fatal(err)
+	}
+	create(t, thief, secretIn(metav1.NamespaceDefault, "operators", "mine"), writes)
+	if m := awaitEvent(t, thief, objectsync.ReasonNameTaken); strings.Contains(m, shared) || strings.Contains(m, victim.cluster) {
+		t.Errorf("the warning tells of others: %s", m)
+	}
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 3 })
+	kube.Throughout(t, 2*time.Second, "nothing is stolen", func() (bool, string) {
+		err := thief.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"}, &corev1.Secret{})
+		return apierrors.IsNotFound(err), "the thief has it"
+	})
+	awaitValue(t, thief, metav1.NamespaceDefault, "operators", "mine")
+	awaitValue(t, s.c, shared, "operators", "secret")
+
+	// What was refused can be deleted, and takes nothing with it.
+	for _, name := range []string{"steals-web-tls", "steals-operators", "writes"} {
+		u := s.cert(name)
+		if err := thief.Delete(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		awaitDeleted(t, thief, u)
+	}
+	awaitValue(t, s.c, shared, "operators", "secret")
+	awaitValue(t, s.c, shared, "web-tls", "theirs")
+	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
+}
+
+// TestSyncSelectors shows that a templated selector is rendered for each object anew, so that tenants whose copies share a namespace get their
+// own Secrets and no others. Weakness W2.
+func TestSyncSelectors(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t, sharedNamespace, func(o *v1alpha1.PublishedResource) {
+		selector := &v1alpha1.RelatedResourceSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"of": "{{ .ClusterName }}-{{ .RemoteObject.metadata.name }}"}},
+			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .RemoteObject.metadata.name }}-found"}},
+		}
+		o.Spec.Related = []v1alpha1.RelatedResource{{
+			Identifier: "found", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
+			Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: selector}},
+		}}
+	})
+	tenants := []tenant{s.tenant(t), s.tenant(t)}
+	for _, in := range tenants {
+		for _, name := range []string{"a", "b"} {
+			create(t, in, s.cert(name))
+			secret := secretIn(o.Spec.StateNamespace, "made-for-"+in.cluster+"-"+name, in.cluster+name)
+			secret.Labels = map[string]string{"of": in.cluster + "-" + name}
+			create(t, s.c, secret)
+		}
+	}
+	for _, in := range tenants {
+		for _, name := range []string{"a", "b"} {
+			awaitValue(t, in, metav1.NamespaceDefault, name+"-found", in.cluster+name)
+		}
+		list := &corev1.SecretList{}
+		if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range list.Items {
+			if len(u.Labels["of"]) == 0 && strings.HasSuffix(u.Name, "-found") && !strings.HasPrefix(string(u.Data["key"]), in.cluster) {
+				t.Errorf("workspace %s has %s of another", in.cluster, u.Name)
+			}
+		}
+	}
+}

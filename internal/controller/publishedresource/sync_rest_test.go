@@ -1,0 +1,215 @@
+package publishedresource_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	clusterlocal "github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// An account is what is asked of both servers because of objects of consumers.
+type account struct {
+	group       string
+	below, kcp  kube.Audit
+	local, here kube.Mark
+}
+
+func (s *shop) account(t *testing.T) *account {
+	t.Helper()
+	a := &account{group: s.group, below: local.Audit(t), kcp: kube.AuditOf(t, workspaces.AuditLog())}
+	a.reset()
+	return a
+}
+
+func (a *account) reset() { a.local, a.here = a.below.Mark(), a.kcp.Mark() }
+
+// requests returns those since the last reset, but events, and what is written of the PublishedResource. In kcp each is logged once for the
+// endpoint and once for the workspace behind it; the first is the provider's.
+func (a *account) requests() (below, inKCP kube.Requests) {
+	below = slices.DeleteFunc(a.below.Since(a.local).By(user), func(e clusterlocal.AuditEvent) bool {
+		return e.Resource == "events" || strings.HasPrefix(e.Resource, "publishedresources")
+	})
+	inKCP = slices.DeleteFunc(a.kcp.Since(a.here).By(agentUser), func(e clusterlocal.AuditEvent) bool { return e.Resource == "events" })
+	return below, inKCP
+}
+
+// awaitRest waits until nothing has been asked for a while.
+func (a *account) awaitRest(t *testing.T, quiet time.Duration) {
+	t.Helper()
+	kube.Eventually(t, synced, "rest", func() (bool, string) {
+		a.reset()
+		var below, inKCP kube.Requests
+		for begin := time.Now(); time.Since(begin) < quiet; time.Sleep(quiet / 20) {
+			if below, inKCP = a.requests(); len(below)+len(inKCP) > 0 {
+				return false, below.String() + inKCP.String()
+			}
+		}
+		return true, ""
+	})
+}
+
+// TestSyncRequests shows what a new object costs: two writes in kcp and two on the service cluster, and no reads; that its change costs one
+// write and one for what is remembered; and that objects at rest cost nothing. Weaknesses W6, W20 and W23.
+func TestSyncRequests(t *testing.T) {
+	s := openShop(t)
+	s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
+	in := s.tenant(t)
+	create(t, in, s.cert("first")) // For which the namespace is made.
+	s.copyOf(t, in)
+	a := s.account(t)
+	a.awaitRest(t, 3*time.Second)
+
+	web := s.cert("web")
+	create(t, in, web)
+	kube.Eventually(t, synced, "the second copy", func() (bool, string) { return len(s.copies(t, in)) == 2, "there is one" })
+	for _, u := range s.copies(t, in) {
+		if u.GetAnnotations()[objectsync.AnnotationName] == "web" {
+			patchStatus(t, s.c, &u, "Issued")
+		}
+	}
+	kube.Eventually(t, synced, "the status", func() (bool, string) {
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
+		return err == nil && web.Object["status"] != nil, fmt.Sprint(err)
+	})
+	kube.Throughout(t, time.Second, "the object exists", func() (bool, string) { return len(s.copies(t, in)) == 2, "" })
+	below, inKCP := a.requests()
+	if diff := cmp.Diff(map[string]int{"create certs." + s.group: 1, "create secrets": 1}, below.Count()); diff != "" {
+		t.Errorf("requests to the service cluster for a new object: -want, +got:\n%s\n%s", diff, below)
+	}
+	if diff := cmp.Diff(map[string]int{"patch certs." + s.group: 1, "patch certs." + s.group + "/status": 1}, inKCP.Count()); diff != "" {
+		t.Errorf("requests to kcp for a new object: -want, +got:\n%s\n%s", diff, inKCP)
+	}
+
+	a.reset()
+	patch(t, in, web, `{"spec":{"size":"XXL"}}`)
+	kube.Eventually(t, synced, "the update and what is remembered", func() (bool, string) {
+		below, _ := a.requests()
+		return len(below) >= 2, below.String()
+	})
+	a.awaitRestKeeping(t, map[string]int{"patch certs." + s.group: 1, "patch secrets": 1})
+	a.awaitRest(t, time.Second)
+	kube.Throughout(t, atRest, "nothing is asked", func() (bool, string) {
+		below, inKCP := a.requests()
+		return len(below)+len(inKCP) == 0, below.String() + inKCP.String()
+	})
+}
+
+// awaitRestKeeping checks what has been asked of the service cluster, and that nothing has of kcp.
+func (a *account) awaitRestKeeping(t *testing.T, want map[string]int) {
+	t.Helper()
+	below, inKCP := a.requests()
+	if diff := cmp.Diff(want, below.Count()); diff != "" || len(inKCP) > 0 {
+		t.Errorf("requests for a change: -want, +got:\n%s\n%s\nkcp:\n%s", diff, below, inKCP)
+	}
+}
+
+// TestSyncMetrics shows the metrics of a PublishedResource, which go with it. Weakness W26.
+func TestSyncMetrics(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .Object.metadata.name }}"}
+	})
+	first, second := s.tenant(t), s.tenant(t)
+	create(t, first, s.cert("web"))
+	s.copyOf(t, first)
+	create(t, second, s.cert("web"))
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 1 })
+	m := metricsOf(t, o.GetName())
+	if m["publishedresource_objects synced"] != 1 || m["publishedresource_objects failed"] != 1 {
+		t.Errorf("want one object synced and one failed, got %v", m)
+	}
+	if m["publishedresource_sync_errors_total Foreign"] < 1 || m["publishedresource_sync_duration_seconds"] < 2 {
+		t.Errorf("want errors by reason, and durations, got %v", m)
+	}
+	if err := s.c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, s.c, o)
+	kube.Eventually(t, synced, "no counts of what is gone", func() (bool, string) {
+		_, there := metricsOf(t, o.GetName())["publishedresource_objects synced"]
+		return !there, "it is there"
+	})
+}
+
+// metricsOf returns the metrics of a PublishedResource by their names and what tells them apart; of histograms, the counts.
+func metricsOf(t *testing.T, name string) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			key, ours := f.GetName(), false
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "publishedresource" {
+					ours = l.GetValue() == name
+					continue
+				}
+				key += " " + l.GetValue()
+			}
+			if ours {
+				out[key] = valueOf(m)
+			}
+		}
+	}
+	return out
+}
+
+func valueOf(m *dto.Metric) float64 {
+	switch {
+	case m.GetGauge() != nil:
+		return m.GetGauge().GetValue()
+	case m.GetCounter() != nil:
+		return m.GetCounter().GetValue()
+	}
+	return float64(m.GetHistogram().GetSampleCount())
+}
+
+// TestSyncStreams shows that further tenants open no further streams in kcp, and on the service cluster none of Secrets but those of namespaces
+// with copies. Weaknesses W21 and W22.
+func TestSyncStreams(t *testing.T) {
+	s := openShop(t)
+	a := s.account(t)
+	s.publishCerts(t)
+	tenants := []tenant{s.tenant(t)}
+	create(t, tenants[0], s.cert("web"))
+	s.copyOf(t, tenants[0])
+	a.here = a.kcp.Mark()
+	for range 2 {
+		in := s.tenant(t)
+		tenants = append(tenants, in)
+		create(t, in, s.cert("web"))
+		s.issue(t, s.copyOf(t, in), "a")
+		awaitIssued(t, in, s.cert("web"), "a")
+	}
+	if more := a.kcp.Watches(a.here).By(agentUser); len(more) > 0 {
+		t.Errorf("want no streams for further tenants, got\n%s", more)
+	}
+	streams := map[string]bool{}
+	for _, w := range a.below.Watches(a.local).By(user) {
+		if w.Resource == "secrets" {
+			streams[w.Namespace] = true
+		}
+	}
+	for _, in := range tenants {
+		if !streams[in.cluster] {
+			t.Errorf("want a stream of the Secrets of namespace %s, got %v", in.cluster, streams)
+		}
+	}
+	if streams[""] {
+		t.Error("there is a stream of all Secrets")
+	}
+}

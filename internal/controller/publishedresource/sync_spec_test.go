@@ -1,0 +1,281 @@
+package publishedresource_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// template returns steps that set a field.
+func template(path v1alpha1.MutationPath, value string) *v1alpha1.ResourceMutations {
+	return &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: path, Template: value}}}}
+}
+
+// TestSyncNewSpec shows that a spec that cannot work is reported and changes nothing, that one that can takes effect on objects that are there
+// and on new ones, which have one copy each, and that what is turned off stops at once. Weakness W1.
+func TestSyncNewSpec(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	create(t, in, s.cert("one"))
+	s.copyOf(t, in)
+	update(t, s.c, o, func() { o.Spec.Mutation = template("spec.note", "{{ .Nothing | nosuchfunction }}") })
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec))
+	create(t, in, s.cert("two"))
+	s.awaitCopies(t, in, map[string]string{"one": "", "two": ""})
+
+	update(t, s.c, o, func() {
+		o.Spec.Mutation = template("spec.note", "for {{ .RemoteObject.metadata.name }}{{ .LocalObject.metadata.name }}")
+	})
+	await(t, s.c, o, is(xpv2.TypeSynced, ""))
+	create(t, in, s.cert("three"))
+	s.awaitNotes(t, in, 3)
+
+	update(t, s.c, o, func() { o.Spec.Synchronization = &v1alpha1.Synchronization{} })
+	kube.Eventually(t, synced, "no counts", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Objects == nil, "there are some"
+	})
+	four := s.cert("four")
+	create(t, in, four)
+	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
+		if err := in.Get(t.Context(), client.ObjectKeyFromObject(four), four); err != nil {
+			return false, err.Error()
+		}
+		return len(four.GetFinalizers()) == 0 && len(s.copies(t, in)) == 3, strings.Join(four.GetFinalizers(), " ")
+	})
+	update(t, s.c, o, func() { o.Spec.Synchronization.Enabled = true })
+	s.awaitNotes(t, in, 4)
+}
+
+// awaitCopies waits until the copies of a tenant have notes, by the names of their objects, and there are no others.
+func (s *shop) awaitCopies(t *testing.T, in tenant, want map[string]string) {
+	t.Helper()
+	kube.Eventually(t, synced, fmt.Sprintf("the copies %v of workspace %s", want, in.cluster), func() (bool, string) {
+		all := s.copies(t, in)
+		got := map[string]string{}
+		for _, u := range all {
+			note, _, _ := unstructured.NestedString(u.Object, "spec", "note")
+			got[u.GetAnnotations()["syncagent.kcp.io/remote-object-name"]] = note
+		}
+		return len(all) == len(want) && fmt.Sprint(got) == fmt.Sprint(want), fmt.Sprint(len(all), got)
+	})
+}
+
+// awaitNotes waits until there are as many copies, all with a note.
+func (s *shop) awaitNotes(t *testing.T, in tenant, count int) {
+	t.Helper()
+	kube.Eventually(t, synced, "a note in each copy", func() (bool, string) {
+		all := s.copies(t, in)
+		for _, u := range all {
+			if note, _, _ := unstructured.NestedString(u.Object, "spec", "note"); !strings.HasPrefix(note, "for ") {
+				return false, fmt.Sprintf("%s has %q", u.GetName(), note)
+			}
+		}
+		return len(all) == count, describeAll(all)
+	})
+}
+
+// TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and let go when it loses them.
+// Weakness W8.
+func TestSyncNamespaceLabels(t *testing.T) {
+	s := openShop(t)
+	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Filter = &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)}}
+	})
+	in := s.tenant(t)
+	web := s.cert("web")
+	create(t, in, web)
+	kube.Throughout(t, 2*time.Second, "the object is not synced", func() (bool, string) {
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
+		return err == nil && len(web.GetFinalizers()) == 0, fmt.Sprint(err, web.GetFinalizers())
+	})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
+	patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
+	s.copyOf(t, in)
+	patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
+	kube.Eventually(t, synced, "the object to be let go", func() (bool, string) {
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
+		return err == nil && len(web.GetFinalizers()) == 0 && len(s.copies(t, in)) == 0, fmt.Sprint(err, web.GetFinalizers())
+	})
+}
+
+// TestSyncOtherVersion shows that objects of a version that is not the stored one on the service cluster lose nothing. Weakness W15.
+func TestSyncOtherVersion(t *testing.T) {
+	s := openShop(t)
+	d := definition(s.group, "certs", "secretName")
+	old := d.Spec.Versions[0].DeepCopy()
+	old.Name, old.Storage = "v1beta1", false
+	d.Spec.Versions = append(d.Spec.Versions, *old)
+	define(t, s.c, d)
+	o := s.published("certs", "Cert")
+	o.Spec.StateNamespace = local.Namespace(t)
+	o.Spec.Resource.Versions = []string{"v1beta1"}
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	in := s.tenant(t)
+	web := s.cert("web")
+	web.SetAPIVersion(s.group + "/v1beta1")
+	create(t, in, web)
+	copied := s.copyOf(t, in)
+	if name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName"); name != "web-tls" {
+		t.Errorf("secretName of the copy: want web-tls, got %q", name)
+	}
+}
+
+// TestSyncEndpointGoes shows that the endpoint goes with the last workspace that has bound the API, that what that has left behind is still
+// told of, and that objects are synced again when an endpoint comes.
+func TestSyncEndpointGoes(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	create(t, in, s.cert("one"))
+	copied := s.copyOf(t, in)
+	urls := s.endpoints(t)
+	unbind(t, in)
+	s.awaitEndpoints(t, o)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 0 && c.Orphaned == 1 })
+	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, exportName, claims()...))
+	createServed(t, in.cfg, s.cert("one"))
+	s.awaitEndpoints(t, o, urls...)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Orphaned == 0 })
+	if now := s.copyOf(t, in); now.GetUID() != copied.GetUID() || objectsync.IsOrphaned(now) {
+		t.Errorf("want the copy taken again, got %v", now.Object["metadata"])
+	}
+}
+
+// TestSyncRelated follows related objects of both origins as they change, are referred to no more, and go, without anything that says to whom
+// they belong. Weaknesses W9, W10, W18 and W24.
+func TestSyncRelated(t *testing.T) {
+	s := openShop(t)
+	s.publishCerts(t)
+	in := s.tenant(t)
+	web := s.cert("web")
+	web.Object["spec"].(map[string]any)["keyName"] = "first" //nolint:forcetypeassert // cert makes it.
+	create(t, in, web)
+	copied := s.copyOf(t, in)
+	ns := copied.GetNamespace()
+	first, tls := secretIn(metav1.NamespaceDefault, "first", "a"), secretIn(ns, "web-tls", "b")
+	create(t, in, first) // After the object that refers to it.
+	awaitValue(t, s.c, ns, "first", "a")
+	create(t, s.c, tls)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "b")
+	patch(t, in, first, `{"stringData":{"key":"c"}}`)
+	awaitValue(t, s.c, ns, "first", "c")
+	patch(t, s.c, tls, `{"stringData":{"key":"d"}}`)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "d")
+
+	create(t, in, secretIn(metav1.NamespaceDefault, "second", "e"))
+	patch(t, in, web, `{"spec":{"keyName":"second"}}`)
+	awaitValue(t, s.c, ns, "second", "e")
+	awaitDeleted(t, s.c, secretIn(ns, "first", ""))
+	kube.Eventually(t, synced, "the former Secret without finalizer", func() (bool, string) {
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(first), first)
+		return err == nil && len(first.Finalizers) == 0, strings.Join(first.Finalizers, " ")
+	})
+	if err := s.c.Delete(t.Context(), tls); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, in, secretIn(metav1.NamespaceDefault, "web-tls", ""))
+	if err := in.Delete(t.Context(), secretIn(metav1.NamespaceDefault, "second", "")); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, s.c, secretIn(ns, "second", ""))
+	awaitDeleted(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
+}
+
+// TestSyncForeignFinalizer shows that a consumer's own finalizer keeps the copy, which others may still need, until it is gone.
+// https://github.com/kcp-dev/api-syncagent/issues/115.
+func TestSyncForeignFinalizer(t *testing.T) {
+	s := openShop(t)
+	s.publishCerts(t)
+	in := s.tenant(t)
+	web := s.cert("web")
+	web.SetFinalizers([]string{"example.com/mine"})
+	create(t, in, web)
+	copied := s.copyOf(t, in)
+	if err := in.Delete(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	kube.Throughout(t, 2*time.Second, "the copy stays", func() (bool, string) {
+		now := &unstructured.Unstructured{}
+		now.SetGroupVersionKind(copied.GroupVersionKind())
+		err := s.c.Get(t.Context(), types.NamespacedName{Namespace: copied.GetNamespace(), Name: copied.GetName()}, now)
+		return err == nil && now.GetDeletionTimestamp() == nil, fmt.Sprint(err)
+	})
+	patch(t, in, web, `{"metadata":{"finalizers":["syncagent.kcp.io/cleanup"]}}`)
+	awaitDeleted(t, in, web)
+	awaitDeleted(t, s.c, copied)
+}
+
+// TestSyncSourceChanges shows that a field that is added to the API while objects are synced comes through. Weakness W1.
+func TestSyncSourceChanges(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	create(t, in, s.cert("web"))
+	s.copyOf(t, in)
+	before := o.Status.ResourceSchemaName
+	redefine(t, s.c, "certs."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { setField(d, "brim", true) })
+	s.awaitSchema(t, "certs", before)
+	kube.Eventually(t, synced, "the new field below", func() (bool, string) {
+		patch(t, in, s.cert("web"), `{"spec":{"brim":"wide"}}`)
+		brim, _, _ := unstructured.NestedString(s.copyOf(t, in).Object, "spec", "brim")
+		return brim == "wide", brim
+	})
+}
+
+// TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own PublishedResource syncs nothing, and
+// which is not bound in the workspace of the APIExport. Weakness W18.
+func TestSyncRelatedKind(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	hats := s.published("hats", "Hat")
+	hats.Spec.Synchronization = &v1alpha1.Synchronization{}
+	create(t, s.c, hats)
+	awaitPublished(t, s.c, hats)
+	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = []v1alpha1.RelatedResource{{
+			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v1", Resource: "hats", Object: byField("metadata.name"),
+		}}
+		o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
+	})
+	in := s.tenant(t)
+	create(t, in, s.cert("web"))
+	createServed(t, in.cfg, s.object("Hat", "web"))
+	copied := s.copyOf(t, in)
+	hat := s.object("Hat", copied.GetName())
+	hat.SetNamespace(copied.GetNamespace())
+	kube.Eventually(t, synced, "the hat below", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
+		return err == nil, fmt.Sprint(err)
+	})
+	if len(hat.GetLabels())+len(hat.GetAnnotations()) > 0 {
+		t.Errorf("want no metadata of ours on related objects, got %v %v", hat.GetLabels(), hat.GetAnnotations())
+	}
+	patch(t, in, s.object("Hat", "web"), `{"spec":{"size":"XS"}}`)
+	kube.Eventually(t, synced, "the new size below", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
+		size, _, _ := unstructured.NestedString(hat.Object, "spec", "size")
+		return err == nil && size == "XS", size
+	})
+	if err := in.Delete(t.Context(), s.cert("web")); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, s.c, hat)
+	awaitDeleted(t, s.c, copied)
+}
