@@ -97,6 +97,11 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 	return out
 }
 
+// Drop forgets what a sync has resolved.
+func (w *world) Drop(h objectsync.Holding) {
+	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary], func(x objectsync.Holding) bool { return x == h })
+}
+
 func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer {
 	w.Helper()
 	related := map[string]objectsync.Pair{}

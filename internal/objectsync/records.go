@@ -68,25 +68,28 @@ func (p *pass) pruneState() {
 	p.state.prune(keep...)
 }
 
-// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace need them. It
-// says whether all of that is done.
+// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace need them: they
+// need nothing of an object that is gone or being deleted. It says whether all of that is done.
 func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	origin, other := p.sides(r.Origin)
-	needed := slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool { return h.Primary == p.me() })
+	u, err := origin.Cache(r.From.GVR()).Get(r.From.NamespacedName())
+	if err != nil {
+		return false, err
+	}
+	// First, so that of two who let go at a time one sees that nobody else is left.
+	p.Holders.Drop(Holding{Primary: p.me(), Record: r})
+	var needed []Holding
+	if u != nil && u.GetDeletionTimestamp() == nil {
+		needed = slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool { return h.Primary == p.me() })
+	}
 	if !slices.ContainsFunc(needed, func(h Holding) bool { return h.To == r.To }) {
 		if gone, err := p.remove(ctx, other, r.To); err != nil || !gone {
 			return false, err
 		}
 	}
-	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 {
-		u, err := origin.Cache(r.From.GVR()).Get(r.From.NamespacedName())
-		if err != nil {
+	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && u != nil {
+		if err := p.letGo(ctx, r.From, u); err != nil {
 			return false, err
-		}
-		if u != nil {
-			if err := p.letGo(ctx, r.From, u); err != nil {
-				return false, err
-			}
 		}
 	}
 	p.disown(r)

@@ -84,3 +84,25 @@ func TestRelatedArray(t *testing.T) {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
 }
+
+// TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither keeps it for the other.
+func TestSharedRelatedGoes(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	second := w.input
+	second.Object.Name = "second"
+	origin := newSecret(w.input.Object.Namespace, "tls", "one")
+	w.create(w.above, thing(w.input.Object))
+	w.create(w.above, thing(second.Object))
+	w.create(w.above, origin)
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	if err := w.above.Delete(t.Context(), origin); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	if w.secretOf(w.below, w.cluster, "tls") != nil || w.secretOf(w.above, origin.Namespace, "tls") != nil {
+		t.Error("want neither the copy nor the object left")
+	}
+}

@@ -48,6 +48,7 @@ func (p *pass) leave(ctx context.Context) error {
 			}
 		}
 	}
+	p.result.Related = nil // What is left of them is recorded.
 	done, err := p.release(ctx)
 	if err != nil || !done {
 		return err

@@ -62,6 +62,8 @@ type Holders interface {
 	// Holdings returns those whose object at the origin or whose copy is an object: one of a workspace, or of the service cluster if
 	// cluster is empty. They come from Result.Related and, after a start, from the records of the states.
 	Holdings(cluster string, o Ref) []Holding
+	// Drop forgets that a primary uses a related object.
+	Drop(h Holding)
 }
 
 // A Primary is an object of a consumer.

@@ -135,6 +135,14 @@ func (s *holders) add(p objectsync.Primary, more []objectsync.Holding) {
 	s.set(p, all)
 }
 
+// Drop forgets one of the things an object has.
+func (s *holders) Drop(h objectsync.Holding) {
+	s.mu.Lock()
+	rest := slices.DeleteFunc(slices.Clone(s.all[h.Primary]), func(x objectsync.Holding) bool { return x == h })
+	s.mu.Unlock()
+	s.set(h.Primary, rest) // Only one sync of an object is under way.
+}
+
 // Holdings returns who has a related object or the copy of one.
 func (s *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
 	key := held{cluster, o}

@@ -32,6 +32,8 @@ type shop struct {
 	path   string
 	admin  *rest.Config
 	group  string // of the APIs of the test, on the service cluster and in kcp
+	// version of the APIs in kcp, v1 if empty.
+	version string
 }
 
 // openShop makes a workspace with an APIExport that offers nothing.

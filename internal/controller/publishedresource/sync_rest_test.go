@@ -34,13 +34,15 @@ func (s *shop) account(t *testing.T) *account {
 
 func (a *account) reset() { a.local, a.here = a.below.Mark(), a.kcp.Mark() }
 
-// requests returns those since the last reset, but events, and what is written of the PublishedResource. In kcp each is logged once for the
-// endpoint and once for the workspace behind it; the first is the provider's.
+// requests returns those since the last reset, but events, and what is written of the PublishedResource. In kcp an endpoint asks the workspace
+// in the name of the provider for what the provider asks it. Those requests carry the identity of the API behind a colon.
 func (a *account) requests() (below, inKCP kube.Requests) {
 	below = slices.DeleteFunc(a.below.Since(a.local).By(user), func(e clusterlocal.AuditEvent) bool {
 		return e.Resource == "events" || strings.HasPrefix(e.Resource, "publishedresources")
 	})
-	inKCP = slices.DeleteFunc(a.kcp.Since(a.here).By(agentUser), func(e clusterlocal.AuditEvent) bool { return e.Resource == "events" })
+	inKCP = slices.DeleteFunc(a.kcp.Since(a.here).By(agentUser), func(e clusterlocal.AuditEvent) bool {
+		return e.Resource == "events" || strings.Contains(e.Resource, ":")
+	})
 	return below, inKCP
 }
 

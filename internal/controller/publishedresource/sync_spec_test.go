@@ -127,9 +127,10 @@ func TestSyncOtherVersion(t *testing.T) {
 	o.Spec.Resource.Versions = []string{"v1beta1"}
 	create(t, s.c, o)
 	awaitPublished(t, s.c, o)
+	s.version = "v1beta1"
 	in := s.tenant(t)
 	web := s.cert("web")
-	web.SetAPIVersion(s.group + "/v1beta1")
+	web.SetAPIVersion(s.group + "/" + s.version)
 	create(t, in, web)
 	copied := s.copyOf(t, in)
 	if name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName"); name != "web-tls" {

@@ -1,6 +1,7 @@
 package publishedresource_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -54,7 +55,7 @@ func (s *shop) tenant(t *testing.T) tenant {
 	}
 	kube.Eventually(t, synced, "the API in workspace "+path, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion(s.group + "/v1")
+		list.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
 		list.SetKind("CertList")
 		err := c.List(t.Context(), list)
 		return err == nil || !apimeta.IsNoMatchError(err) && !apierrors.IsNotFound(err), fmt.Sprint(err)

@@ -146,6 +146,9 @@ type noHolders struct{}
 // Holdings returns none.
 func (noHolders) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
 
+// Drop has none to forget.
+func (noHolders) Drop(objectsync.Holding) {}
+
 func TestWorkspace(t *testing.T) {
 	service.InstallCRDs(t, "../testdata/service")
 	path, cfg := workspaces.Workspace(t)
