@@ -167,7 +167,7 @@ func (p *publication) releaseLost(item objectsync.Primary, in objectsync.Input, 
 			return false, nil // The endpoint of the workspace is not there yet.
 		}
 		_, err := in.Workspace.Writer.Live(p.ctx, p.syncer.RefOf(item))
-		if !apierrors.IsNotFound(err) {
+		if err == nil || !isMissing(err, item.Name) {
 			return false, err // If it is there the stream will tell.
 		}
 	}
@@ -177,6 +177,17 @@ func (p *publication) releaseLost(item objectsync.Primary, in objectsync.Input, 
 	}
 	p.holders.set(item, nil)
 	return true, nil
+}
+
+// isMissing says whether a server has answered that it has no object of a name. That it knows no such workspace, as a kcp does that has just
+// started, tells nothing of the object.
+func isMissing(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
 // left returns the copy of an object, and says whether that or a state of it is left.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -59,12 +60,16 @@ func (t *Table) Await(ctx context.Context) error {
 	return t.Ready()
 }
 
-// Ready returns nil if the stream shows what the server has. The error satisfies IsNotSynced or IsDenied.
+// Ready returns nil if the stream shows what the server has. The error satisfies IsNotSynced or IsDenied. A stream that was denied is tried
+// again soon: nobody reads live what a Table shows.
 func (t *Table) Ready() error {
 	t.feed.mu.Lock()
 	defer t.feed.mu.Unlock()
 	switch {
 	case t.feed.denied != nil:
+		if time.Since(t.feed.when) >= retryFailed {
+			t.feed.retry()
+		}
 		return deniedError{cause: t.feed.denied}
 	case !t.feed.filled:
 		return notSyncedError{resource: t.feed.key.resource}

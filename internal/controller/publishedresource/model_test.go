@@ -3,6 +3,7 @@ package publishedresource_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -143,7 +144,8 @@ func insist(t *testing.T, do func() error) error {
 	t.Helper()
 	for end := time.Now().Add(insistence); ; time.Sleep(100 * time.Millisecond) {
 		err := do()
-		certain := err == nil || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsConflict(err)
+		missing := apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "workspaces.tenancy.kcp.io") // as a kcp says that has just started
+		certain := err == nil || apierrors.IsAlreadyExists(err) || missing || apierrors.IsInvalid(err) || apierrors.IsConflict(err)
 		if certain || time.Now().After(end) {
 			return err
 		}
