@@ -68,8 +68,9 @@ func (p *pass) pruneState() {
 	p.state.prune(keep...)
 }
 
-// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace need them: they
-// need nothing of an object that is gone or being deleted. It says whether all of that is done.
+// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace keep them. Who
+// refers to it and has not copied it yet makes a copy of its own, and nobody needs one of an object that is gone or being deleted. It says
+// whether all of that is done.
 func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	origin, other := p.sides(r.Origin)
 	u, err := origin.Cache(r.From.GVR()).Get(r.From.NamespacedName())
@@ -80,7 +81,7 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	p.Holders.Drop(Holding{Primary: p.me(), Record: r})
 	var needed []Holding
 	if u != nil && u.GetDeletionTimestamp() == nil {
-		needed = slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool { return h.Primary == p.me() })
+		needed = slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool { return !h.Kept || h.Primary == p.me() })
 	}
 	if !slices.ContainsFunc(needed, func(h Holding) bool { return h.To == r.To }) {
 		if gone, err := p.remove(ctx, other, r.To); err != nil || !gone {

@@ -76,7 +76,19 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 	if err := p.announce(ctx, all); err != nil {
 		errs = append(errs, err)
 	}
+	p.noteKept(all)
 	return oneOf(errs)
+}
+
+// noteKept notes in the result what has been copied by now.
+func (p *pass) noteKept(all []relation) {
+	for _, m := range all {
+		for i := range p.result.Related {
+			if h := &p.result.Related[i]; h.Record == m.record() {
+				h.Kept = p.recorded(m)
+			}
+		}
+	}
 }
 
 // oneOf returns the one error there is, as it is, or an aggregate.
@@ -173,7 +185,7 @@ func (p *pass) recorded(m relation) bool {
 // shares says whether another object of the workspace has the same copy of the same related object.
 func (p *pass) shares(m relation) bool {
 	for _, h := range p.Holders.Holdings(p.clusterOf(m.related.origin), m.from) {
-		if h.Primary != p.me() && h.Primary.Cluster == p.id.Cluster && h.To == m.to && h.From == m.from {
+		if h.Kept && h.Primary != p.me() && h.Primary.Cluster == p.id.Cluster && h.To == m.to && h.From == m.from {
 			return true
 		}
 	}

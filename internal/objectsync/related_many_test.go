@@ -106,3 +106,34 @@ func TestSharedRelatedGoes(t *testing.T) {
 		t.Error("want neither the copy nor the object left")
 	}
 }
+
+// TestSharedRelatedNotKept shows that an object which refers to a related object and has not copied it yet is no reason for another to leave
+// its copy behind, which nobody would keep then.
+func TestSharedRelatedNotKept(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	second := w.input
+	second.Object.Name = "second"
+	one, two := thing(w.input.Object), thing(second.Object)
+	w.create(w.above, one)
+	w.create(w.above, two)
+	w.mustSync(s, second) // It refers to what is not there.
+	origin := newSecret(w.input.Object.Namespace, "tls", "one")
+	w.create(w.above, origin)
+	w.mustSync(s, w.input)
+	if err := w.above.Delete(t.Context(), one); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	w.mustSync(s, second)
+	if w.secretOf(w.below, w.cluster, "tls") == nil {
+		t.Error("want a copy for the second")
+	}
+	if err := w.above.Delete(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, second)
+	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil || len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
+		t.Errorf("want no copy and no finalizer, got %v, %v", origin.Finalizers, err)
+	}
+}

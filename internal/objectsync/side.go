@@ -55,7 +55,12 @@ type Holding struct {
 	Record
 
 	Primary Primary
+	// Kept says whether it has been copied for the primary, which keeps the copy in step from then on.
+	Kept bool
 }
+
+// Same says whether two are about the same, kept or not.
+func (h Holding) Same(o Holding) bool { return h.Record == o.Record && h.Primary == o.Primary }
 
 // Holders tell who uses a related object.
 type Holders interface {

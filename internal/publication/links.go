@@ -138,7 +138,7 @@ func (s *holders) add(p objectsync.Primary, more []objectsync.Holding) {
 // Drop forgets one of the things an object has.
 func (s *holders) Drop(h objectsync.Holding) {
 	s.mu.Lock()
-	rest := slices.DeleteFunc(slices.Clone(s.all[h.Primary]), func(x objectsync.Holding) bool { return x == h })
+	rest := slices.DeleteFunc(slices.Clone(s.all[h.Primary]), func(x objectsync.Holding) bool { return x.Same(h) })
 	s.mu.Unlock()
 	s.set(h.Primary, rest) // Only one sync of an object is under way.
 }

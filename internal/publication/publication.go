@@ -169,7 +169,7 @@ func (p *publication) learn(item objectsync.Primary) {
 	}
 	var all []objectsync.Holding
 	for _, r := range state.Records() {
-		all = append(all, objectsync.Holding{Primary: item, Record: r})
+		all = append(all, objectsync.Holding{Primary: item, Record: r, Kept: true})
 	}
 	p.holders.add(item, all)
 }

@@ -11,6 +11,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +20,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -153,6 +155,12 @@ func TestSyncOutage(t *testing.T) {
 		o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
 	})
 	m.below, m.pace = below, 20*time.Millisecond
+	everything := []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}, {NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
+	}
+	for _, p := range m.all { // The administrator has other credentials after a restart.
+		p.Client = kcp.Client(t, kcp.ServiceAccount(t, p.cfg, "tenant", everything...))
+	}
 	m.play(t, 30, nil)
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
