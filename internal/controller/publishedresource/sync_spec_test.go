@@ -8,7 +8,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -221,23 +220,6 @@ func TestSyncForeignFinalizer(t *testing.T) {
 	patch(t, in, web, `{"metadata":{"finalizers":["syncagent.kcp.io/cleanup"]}}`)
 	awaitDeleted(t, in, web)
 	awaitDeleted(t, s.c, copied)
-}
-
-// TestSyncSourceChanges shows that a field that is added to the API while objects are synced comes through. Weakness W1.
-func TestSyncSourceChanges(t *testing.T) {
-	s := openShop(t)
-	o := s.publishCerts(t)
-	in := s.tenant(t)
-	create(t, in, s.cert("web"))
-	s.copyOf(t, in)
-	before := o.Status.ResourceSchemaName
-	redefine(t, s.c, "certs."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { setField(d, "brim", true) })
-	s.awaitSchema(t, "certs", before)
-	kube.Eventually(t, synced, "the new field below", func() (bool, string) {
-		patch(t, in, s.cert("web"), `{"spec":{"brim":"wide"}}`)
-		brim, _, _ := unstructured.NestedString(s.copyOf(t, in).Object, "spec", "brim")
-		return brim == "wide", brim
-	})
 }
 
 // TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own PublishedResource syncs nothing, and
