@@ -1,14 +1,35 @@
-# The chapter of the demo about publishing APIs to kcp. For demo.sh, which reads it.
+# The chapter of the demo about publishing APIs to kcp, and about the objects that consumers make of them. For demo.sh, which reads it.
 
 workspaces=(services team-a team-b) # below root: the one that offers APIs, and two that use them
 consumers=("${workspaces[@]:1}")
-certificates=internal/projection/testdata/certificates.cert-manager.io.yaml # as cert-manager ships it
 published=(publishedresource/certificates publishedresource/sertifikater)
+issued=(secrets --all-namespaces -l controller.cert-manager.io/fao=true) # what cert-manager has issued
+cert_manager='' # its process
+
+# start_cert_manager runs it beside the cluster. Its webhook is left out, which would only complete and check what is applied.
+start_cert_manager() {
+	local file
+	title 'Run cert-manager on the control plane, which is the service cluster here, too, with an issuer of self-signed certificates.'
+	mkdir "$dir/cert-manager"
+	for file in "$(dirname "$(readlink -f .tools/bin/cert-manager-controller)")"/cert-manager-crds/*.yaml; do
+		grep -v -e '{{' -e '^  labels:$' "$file" >"$dir/cert-manager/${file##*/}" # what only Helm understands
+	done
+	run kubectl apply -f "$dir/cert-manager"
+	kubectl wait --for=condition=Established -f "$dir/cert-manager" --timeout=30s >/dev/null
+	run kubectl apply -f examples/sync/issuer.yaml
+	set -- cert-manager-controller --kubeconfig "$dir/control.kubeconfig" --leader-elect=false --enable-certificate-owner-ref \
+		--metrics-listen-address "127.0.0.1:$(free_port)"
+	show_command "$@"
+	launch "$dir/cert-manager.log" "$@"
+	cert_manager=$!
+	run kubectl wait --for=condition=Ready clusterissuer/selfsigned --timeout=60s
+	alive "$cert_manager" cert-manager "$dir/cert-manager.log"
+}
 
 publish() {
 	local team
-	title 'Publish an API in kcp: the Certificates of cert-manager, of which the control plane has the definition.'
-	run kubectl apply -f "$certificates"
+	start_cert_manager
+	title 'Publish an API in kcp: the Certificates of cert-manager.'
 	run kubectl apply -f examples/publish/workspace.yaml -f examples/publish/certificate.yaml
 	run kubectl wait --for=condition=Ready publishedresource/certificates --timeout=60s
 	run kubectl --context services get apiexports,apiresourceschemas
@@ -37,6 +58,69 @@ whitelabel() {
 	run kubectl get publishedresources
 }
 
+certify() {
+	local team
+	title 'Create a Certificate in each workspace, as consumers do, both with the same name. The service cluster issues them.'
+	for team in "${consumers[@]}"; do
+		run kubectl --context "$team" apply -f examples/sync/consumer.yaml
+	done
+	for team in "${consumers[@]}"; do
+		run kubectl --context "$team" wait --for=condition=Ready certificate/web --timeout=60s
+	done
+
+	title 'See the copies on the service cluster, in a namespace for each workspace, and the Secrets that cert-manager has made.'
+	run kubectl get certificates --all-namespaces
+	run kubectl get "${issued[@]}"
+
+	title 'See that status and Secret are back in the workspaces, under the names that the consumers have chosen.'
+	for team in "${consumers[@]}"; do
+		run kubectl --context "$team" wait --for=create secret/web-tls --timeout=60s
+		run kubectl --context "$team" get certificates,secrets
+	done
+	show_same_certificates
+	run kubectl --context team-a get events --field-selector involvedObject.name=web -o custom-columns=REASON:.reason,MESSAGE:.message
+	run kubectl get publishedresources
+
+	title 'Change one. The service cluster issues it again, and the Secret above follows.'
+	run kubectl --context team-a patch certificate web --type merge -p '{"spec":{"dnsNames":["web.example.com","shop.example.com"]}}'
+	run kubectl --context team-a wait --for='jsonpath={.status.revision}=2' certificate/web --timeout=60s
+	show_same_certificates
+}
+
+# show_same_certificates prints checksums of the certificates above and below, and waits until they are the same.
+show_same_certificates() {
+	local team i above='' below=''
+	for ((i = 0; i < 150; i++)); do
+		above=$(for team in "${consumers[@]}"; do certificates_of "$team" secrets; done | sort)
+		below=$(certificates_of control "${issued[@]}" | sort)
+		[ "$above" != "$below" ] || break
+		sleep 0.2
+	done
+	[ "$above" = "$below" ] || die 'the certificates above are not those below'
+	printf 'Checksums of the certificates, the same above and below:\n%s\n' "$above"
+}
+
+# certificates_of prints a checksum for each certificate that Secrets of a context hold.
+certificates_of() {
+	local context=$1 certificate
+	shift
+	kubectl --context "$context" get "$@" -o 'jsonpath={range .items[?(@.type=="kubernetes.io/tls")]}{.data.tls\.crt}{"\n"}{end}' |
+		while IFS= read -r certificate; do cksum <<<"$certificate"; done
+}
+
+uncertify() {
+	local team
+	title 'Delete the Certificates. Each goes when its copy has gone, and the Secret above goes with it.'
+	for team in "${consumers[@]}"; do
+		run kubectl --context "$team" delete -f examples/sync/consumer.yaml --timeout=60s
+		run kubectl --context "$team" get certificates,secrets
+	done
+	run kubectl get certificates --all-namespaces
+	kubectl wait --for=delete "${issued[@]}" --timeout=60s >/dev/null
+	run kubectl get "${issued[@]}"
+	run kubectl get secrets --all-namespaces -l syncagent.kcp.io/object-state=true
+}
+
 withdraw() {
 	local team
 	title 'Withdraw the APIs, and unbind them. Without deletionPolicy Delete all would stay in kcp as it is.'
@@ -47,5 +131,6 @@ withdraw() {
 	for team in "${consumers[@]}"; do
 		run kubectl --context "$team" delete apibinding services --timeout=60s
 	done
-	run kubectl delete -f examples/publish/workspace.yaml -f "$certificates" --timeout=60s
+	stop "$cert_manager" 30
+	run kubectl delete -f examples/publish/workspace.yaml -f "$dir/cert-manager" --timeout=60s
 }

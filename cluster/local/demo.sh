@@ -54,6 +54,7 @@ main() {
 	show_targets
 	publish
 	whitelabel
+	certify
 	start_application
 	if [ "${DEMO:-}" = keep ]; then
 		stay
@@ -61,6 +62,7 @@ main() {
 	fi
 	drift
 	delete_config_in_use
+	uncertify
 	withdraw
 	delete_application
 	delete_objects
@@ -150,8 +152,8 @@ clean_up() {
 explain() {
 	local conditions='{range .items[*]}{.metadata.name}{range .status.conditions[*]}{"\n  "}{.type}={.status} {.reason} {.message}{end}{"\n"}{end}'
 	[ -f "$dir/provider.log" ] || return 0
-	printf '\ndemo: conditions of the Objects:\n'
-	kubectl get "$both_scopes" --all-namespaces --request-timeout=5s -o jsonpath="$conditions" || true
+	printf '\ndemo: conditions of the Objects and PublishedResources:\n'
+	kubectl get "$both_scopes,publishedresources" --all-namespaces --request-timeout=5s -o jsonpath="$conditions" || true
 	printf '\ndemo: end of the log of the provider:\n'
 	tail -n 20 "$dir/provider.log"
 	printf '\ndemo: end of the log of cluster/local:\n'
@@ -275,6 +277,8 @@ stay() {
 		kubectl get objects                                           # the control plane
 		kubectl --context remote get all,cm -n demo                   # the remote cluster
 		kubectl --context workspace get cm                            # the kcp workspace root:demo
+		kubectl --context team-a get certificates,secrets             # a consumer of the service
+		kubectl get certificates,secrets -A                           # the service cluster, which is the control plane here
 		kubectl --context team-a api-resources --api-group=certs.example.com
 		kubectl edit publishedresource sertifikater                   # reaches all who have bound it at once
 		kubectl get kubernetesapplications,kubernetesapplicationresources -n complex
