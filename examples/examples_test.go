@@ -25,7 +25,7 @@ import (
 var foreign = map[string]bool{
 	"pkg.crossplane.io": true, "apis.kcp.io": true, "tenancy.kcp.io": true, "operators.coreos.com": true, "charts.helm.k8s.io": true,
 	"apiextensions.crossplane.io": true, "meta.pkg.crossplane.io": true, "monitoring.coreos.com": true,
-	"capabilities.morningspace.io": true, "capabilities.m.morningspace.io": true,
+	"capabilities.morningspace.io": true, "capabilities.m.morningspace.io": true, "cert-manager.io": true,
 }
 
 var server = &kube.Server{}
@@ -135,6 +135,7 @@ func accept(t *testing.T, c client.Client, content []byte) int {
 			t.Errorf("the server refuses %s %q: %v", u.GetKind(), u.GetName(), err)
 		}
 		acceptManifest(t, c, u)
+		acceptRules(t, u)
 	}
 }
 
