@@ -1,0 +1,284 @@
+// Package guide_test applies the PublishedResources that guides of api-syncagent have shown, as they are, and shows that they do what is said
+// there, with the Certificates of cert-manager.
+package guide_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+	soon       = 2 * time.Minute
+	exportName = "services.example.com"
+	namespace  = "my-app" // of the consumer
+)
+
+var (
+	service    kube.Server
+	workspaces kcp.Server
+	root       = filepath.Join("..", "..", "..", "..")
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
+
+// A scene is a service cluster with cert-manager's definitions, a workspace with an APIExport, and a consumer's workspace that has bound it.
+type scene struct {
+	c, in   client.Client
+	cluster string // of the consumer
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	service.InstallCRDs(t, filepath.Join(root, "package", "crds"), filepath.Join(root, "internal", "projection", "testdata"))
+	s := &scene{c: service.Client(t, apis.AddToScheme)}
+	path, admin := workspaces.Workspace(t)
+	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
+	create(t, kcp.Client(t, admin), export)
+	ns := service.Namespace(t)
+	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
+	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)}},
+		build.Cluster().Config("", "default", spec))
+	s.bind(t, path)
+	provider.Start(t, service.User(t, "provider", "system:masters"))
+	return s
+}
+
+func (s *scene) bind(t *testing.T, path string) {
+	t.Helper()
+	_, cfg := workspaces.Workspace(t)
+	var claims []apisv1alpha2.PermissionClaim
+	for _, r := range []string{"events", "namespaces", "secrets"} {
+		claims = append(claims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
+	}
+	kcp.Bind(t, cfg, path, exportName, claims...)
+	s.in = kcp.Client(t, cfg)
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	create(t, s.in, created)
+	s.cluster = created.Annotations["kcp.io/cluster"]
+}
+
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s/%s: %v", o, o.GetNamespace(), o.GetName(), err)
+		}
+	}
+}
+
+// short is what the guides call a hash: the first 20 digits of SHA-1.
+func short(s string) string {
+	sum := sha1.Sum([]byte(s))
+	return hex.EncodeToString(sum[:])[:20]
+}
+
+// certificate returns one with the labels that the guides filter by.
+func certificate(apiVersion, kind, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"secretName": "my-" + name, "dnsNames": []any{"example.com"}, "issuerRef": map[string]any{"name": "any", "group": "cert-manager.io"},
+	}}}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetLabels(map[string]string{"foo": "bar"})
+	return u
+}
+
+// A guide is what one of the files is to do.
+type guide struct {
+	reason string
+	// apiVersion and kind are what consumers see, those of cert-manager if they are empty.
+	apiVersion, kind string
+	// copied is the namespace and name of the copy, and spec what its spec differs in.
+	copied func(cluster, name string) string
+	spec   map[string]any
+	// issued is a Secret that comes about beside the copy, and returned the name of its copy beside the object.
+	issued, returned string
+	labels           map[string]string
+}
+
+// inOwn and inShared are where copies are by the rules of the guides. The first is the default, with hashes that are shown elsewhere.
+func inOwn(cluster, _ string) string { return cluster + "/" }
+
+func inShared(cluster, name string) string {
+	return "kube-system/" + cluster + "-" + short(namespace) + "-" + short(name)
+}
+
+var guides = map[string]guide{
+	"simple":     {reason: "The least there is to say copies all.", copied: inOwn},
+	"filter":     {reason: "An object in the namespace with the label passes.", copied: inOwn},
+	"projection": {reason: "Consumers have another kind and version.", apiVersion: "cert-manager.io/v1beta1", kind: "Sertifikat", copied: inOwn},
+	"naming": {reason: "Placeholders make names.", copied: func(cluster, name string) string {
+		return cluster + "/cert-" + short(namespace) + "-" + short(name)
+	}},
+	"mutation": {
+		reason: "Steps change the copy in order.", copied: inOwn,
+		spec: map[string]any{"secretName": "kcp-my-mutation-copy", "issuerRef": map[string]any{"name": "any"}},
+	},
+	"reference": {
+		reason: "The Secret that a field names comes back.", copied: inShared, issued: "my-reference", returned: "my-reference",
+	},
+	"older-reference": {
+		reason: "So it does in the form of the first versions.", copied: inShared, issued: "my-older-reference", returned: "my-older-reference",
+	},
+	"selector-regex": {
+		reason: "Selected Secrets come back with a name that a regular expression makes.", copied: inShared, issued: "foo-secret", returned: "bar-secret",
+		labels: map[string]string{"my-key": "my-value", "another": "pair"},
+	},
+	// What follows has patterns that stand for something else, and only has to do no harm.
+	"selector-template":         {reason: "The namespace is rewritten to none that is there.", copied: inShared},
+	"reference-namespace":       {reason: "The namespace is rewritten to none that is there.", copied: inShared},
+	"older-reference-namespace": {reason: "The namespace is rewritten to none that is there.", copied: inShared},
+}
+
+// TestGuide applies each file, and creates an object as a consumer does.
+func TestGuide(t *testing.T) {
+	folder := filepath.Join(root, "apis", "cluster", "publishedresource", "v1alpha1", "testdata", "guide")
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil || len(files) != len(guides) {
+		t.Fatalf("want %d files, got %d: %v", len(guides), len(files), err)
+	}
+	s := newScene(t)
+	for name, g := range guides {
+		t.Run(name, func(t *testing.T) {
+			t.Log(g.reason)
+			content, err := os.ReadFile(filepath.Join(folder, name+".yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.apply(t, content)()
+			s.follow(t, name, g)
+		})
+	}
+}
+
+// apply creates a PublishedResource as it is written, and returns what deletes it.
+func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(content, &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	create(t, s.c, u)
+	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
+		o := &v1alpha1.PublishedResource{}
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o); err != nil {
+			return false, err.Error()
+		}
+		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && o.Status.Objects != nil, fmt.Sprintf("%+v", o.Status)
+	})
+	return func() {
+		if err := s.c.Delete(t.Context(), u); err != nil {
+			t.Error(err)
+		}
+		s.awaitGone(t, s.c, u)
+	}
+}
+
+// follow follows one object of a consumer through its life.
+func (s *scene) follow(t *testing.T, name string, g guide) {
+	t.Helper()
+	above := certificate("cert-manager.io/v1", "Certificate", name)
+	if g.kind != "" {
+		above = certificate(g.apiVersion, g.kind, name)
+	}
+	kube.Eventually(t, soon, "creation", func() (bool, string) {
+		err := s.in.Create(t.Context(), above.DeepCopy())
+		return err == nil, fmt.Sprint(err)
+	})
+	copied := s.copyOf(t, name)
+	got, want := copied.GetNamespace()+"/"+copied.GetName(), g.copied(s.cluster, name)
+	if got != want && !(strings.HasSuffix(want, "/") && strings.HasPrefix(got, want)) {
+		t.Errorf("name of the copy: want %s, got %s", want, got)
+	}
+	spec := above.DeepCopy().Object["spec"].(map[string]any)
+	maps.Copy(spec, g.spec)
+	if diff := cmp.Diff(spec, copied.Object["spec"]); diff != "" {
+		t.Errorf("spec of the copy: -want, +got:\n%s", diff)
+	}
+	s.report(t, copied, above)
+	if g.issued != "" {
+		create(t, s.c, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: copied.GetNamespace(), Name: g.issued, Labels: g.labels},
+			Data:       map[string][]byte{"key": []byte(name)},
+		})
+		returned := &corev1.Secret{}
+		kube.Eventually(t, soon, "the Secret to come back", func() (bool, string) {
+			err := s.in.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: g.returned}, returned)
+			return err == nil && string(returned.Data["key"]) == name, fmt.Sprint(err)
+		})
+	}
+	if err := s.in.Delete(t.Context(), above); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitGone(t, s.in, above)
+	s.awaitGone(t, s.c, copied)
+}
+
+// copyOf waits for the copy of an object.
+func (s *scene) copyOf(t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("cert-manager.io/v1")
+	list.SetKind("CertificateList")
+	kube.Eventually(t, soon, "one copy", func() (bool, string) {
+		err := s.c.List(t.Context(), list)
+		is := err == nil && len(list.Items) == 1 && list.Items[0].GetAnnotations()["syncagent.kcp.io/remote-object-name"] == name
+		return is, fmt.Sprint(err, len(list.Items))
+	})
+	return &list.Items[0]
+}
+
+// report writes a status below, and waits until it is above.
+func (s *scene) report(t *testing.T, copied, above *unstructured.Unstructured) {
+	t.Helper()
+	body := client.RawPatch(types.MergePatchType, []byte(`{"status":{"revision":7}}`))
+	if err := s.c.Status().Patch(t.Context(), copied, body); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the status", func() (bool, string) {
+		if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil {
+			return false, err.Error()
+		}
+		revision, _, _ := unstructured.NestedInt64(above.Object, "status", "revision")
+		return revision == 7, fmt.Sprint(above.Object["status"])
+	})
+}
+
+func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+}

@@ -1,0 +1,286 @@
+// Package takeover_test shows that the provider goes on where api-syncagent was stopped: with its objects, its names, its finalizers and what
+// it remembers.
+package takeover_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+	soon = 2 * time.Minute
+	// each of two tenants has this many objects.
+	objectsEach = 100
+	// user and agentUser are whom the provider is on the service cluster and in kcp.
+	user      = "provider"
+	agentUser = "system:serviceaccount:default:agent"
+	// atRest is how long it is watched that nothing is written, longer than the poll interval of these tests.
+	atRest = 7 * time.Second
+)
+
+var (
+	service    kube.Server
+	workspaces = kcp.Server{Audited: true}
+	namespaces = []string{metav1.NamespaceDefault, "team"} // of each tenant
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
+
+// A tenant is a workspace that has bound the API.
+type tenant struct {
+	client.Client
+
+	cluster string
+}
+
+// A stage is what the agent leaves.
+type stage struct {
+	agent
+
+	tenants []tenant
+	all     []cert
+}
+
+// newStage makes it, with a PublishedResource that nobody serves yet.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	service.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	ns := service.Namespace(t)
+	s := &stage{agent: agent{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com", state: ns}}
+	s.path, s.admin = workspaces.Workspace(t)
+	s.publish(t)
+	for range 3 {
+		s.tenants = append(s.tenants, s.tenant(t))
+	}
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: exportName}}
+	o := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(fmt.Appendf(nil, publishedResource, s.group, ns), &o.Object); err != nil {
+		t.Fatal(err)
+	}
+	account := kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...)
+	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)}},
+		build.Cluster().Config("", "default", spec), o)
+	return s
+}
+
+// tenant makes a workspace that has bound the API and accepted all claims.
+func (s *stage) tenant(t *testing.T) tenant {
+	t.Helper()
+	_, cfg := workspaces.Workspace(t)
+	var claims []apisv1alpha2.PermissionClaim
+	for _, r := range []string{"configmaps", "events", "namespaces", "secrets"} {
+		claims = append(claims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
+	}
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims...))
+	in := tenant{Client: kcp.Client(t, cfg)}
+	ns := &corev1.Namespace{}
+	if err := in.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
+		t.Fatal(err)
+	}
+	in.cluster = ns.Annotations["kcp.io/cluster"]
+	create(t, in, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[1]}})
+	create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
+	kube.Eventually(t, soon, "Certs in workspace "+in.cluster, func() (bool, string) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(object(s.group+"/v1", "CertList", "", "").GroupVersionKind())
+		err := in.List(t.Context(), list)
+		return err == nil, fmt.Sprint(err)
+	})
+	return in
+}
+
+// cert returns an object of a tenant. The copies of some are named as the PublishedResource says, and others as it has said before.
+func (s *stage) cert(in tenant, name string) cert {
+	o := cert{in: in, name: name, namespace: namespaces[len(name)%2]}
+	if o.copied = "cert-" + hash(o.namespace)[:20] + "-" + hash(name)[:20]; strings.HasSuffix(name, "1") {
+		o.copied = "older-" + name
+	}
+	return o
+}
+
+// serve runs the provider, and waits until all objects are synced and nothing is written any more.
+func (s *stage) serve(t *testing.T) {
+	t.Helper()
+	provider.Start(t, service.User(t, user, "system:masters"))
+	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "publish-certs"}}
+	want := &v1alpha1.ObjectCounts{Synced: 2 * objectsEach}
+	for _, tc := range interruptions {
+		if !tc.ends {
+			want.Synced++
+		}
+	}
+	kube.Eventually(t, soon, "all objects to be synced", func() (bool, string) {
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		diff := cmp.Diff(want, o.Status.Objects)
+		return diff == "", fmt.Sprintf("%s\n%+v", diff, o.Status)
+	})
+	audit := service.Audit(t)
+	kube.Eventually(t, soon, "rest", func() (bool, string) {
+		mark := audit.Mark()
+		time.Sleep(atRest)
+		r := audit.Since(mark).By(user)
+		return len(r) == 0, r.String()
+	})
+}
+
+// changing returns the requests of one user that have changed something of a tenant, but for events.
+func changing(a kube.Audit, since kube.Mark, user string, in tenant) kube.Requests {
+	return slices.DeleteFunc(a.Since(since).By(user), func(e local.AuditEvent) bool {
+		return slices.Contains([]string{"get", "list"}, e.Verb) || e.Resource == "events" || !strings.Contains(e.URI, in.cluster)
+	})
+}
+
+// TestTakeover shows that 200 objects with their related objects are taken over as they are, on both sides, that states only get what the
+// agent has not remembered, and that from then on changes pass. What the agent was about to do when it was stopped is done.
+func TestTakeover(t *testing.T) {
+	s := newStage(t)
+	busy := s.tenants[2]
+	for i := range 2 * objectsEach {
+		s.all = append(s.all, s.cert(s.tenants[i%2], fmt.Sprintf("cert-%d", i)))
+	}
+	each(s.all, func(o cert) { s.sync(t, o) })
+	for name, tc := range interruptions {
+		tc.leave(t, s, s.cert(busy, strings.ToLower(name)))
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	before := []map[string]string{s.standing(t, s.tenants[0]), s.standing(t, s.tenants[1])}
+	states := s.states(t)
+	below, above := service.Audit(t), kube.AuditOf(t, workspaces.AuditLog())
+	belowMark, aboveMark := below.Mark(), above.Mark()
+	s.serve(t)
+	for i, in := range s.tenants[:2] {
+		if diff := cmp.Diff(before[i], s.standing(t, in)); diff != "" {
+			t.Errorf("what the agent has left for %s: -before, +after:\n%s", in.cluster, diff)
+		}
+		if got := changing(below, belowMark, user, in); cmp.Diff(map[string]int{"patch secrets": objectsEach}, got.Count()) != "" {
+			t.Errorf("want each state of %s patched once, got writes:\n%s", in.cluster, got)
+		}
+		if got := changing(above, aboveMark, agentUser, in); len(got) > 0 {
+			t.Errorf("writes to workspace %s:\n%s", in.cluster, got)
+		}
+	}
+	s.compareStates(t, states)
+	for name, tc := range interruptions {
+		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
+			tc.want(t, s, s.cert(busy, strings.ToLower(name)))
+		})
+	}
+	t.Run("Flow", s.flow)
+	t.Run("End", s.end)
+}
+
+// states returns the states of the first two tenants, by their names.
+func (s *stage) states(t *testing.T) map[string]corev1.Secret {
+	t.Helper()
+	list := &corev1.SecretList{}
+	if err := s.c.List(t.Context(), list, client.InNamespace(s.state), client.MatchingLabels{domain + "object-state": "true"}); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]corev1.Secret{}
+	for _, o := range list.Items {
+		if o.Labels[domain+"remote-object-cluster"] != s.tenants[2].cluster {
+			out[o.Name] = o
+		}
+	}
+	return out
+}
+
+// compareStates fails unless all that the agent has remembered is still there, with a list of related objects and nothing else.
+func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
+	t.Helper()
+	after := s.states(t)
+	if len(after) != 2*objectsEach {
+		t.Errorf("want a state for each object, got %d", len(after))
+	}
+	for name, is := range after {
+		if len(is.Data["related"]) == 0 {
+			t.Errorf("state %s: no list of related objects", name)
+		}
+		delete(is.Data, "related")
+		was := before[name]
+		if diff := cmp.Diff(was.Data, is.Data) + cmp.Diff(was.UID, is.UID) + cmp.Diff(was.Labels, is.Labels); diff != "" {
+			t.Errorf("state %s: -before, +after:\n%s", name, diff)
+		}
+	}
+}
+
+// flow changes objects of both sides that were taken over.
+func (s *stage) flow(t *testing.T) {
+	for _, o := range s.all[:4] {
+		above, below := o.above(s.group), o.below(s.group)
+		patch(t, o.in, above, map[string]any{"spec": map[string]any{"size": "XL"}, "metadata": map[string]any{"labels": map[string]any{"app": nil}}})
+		await(t, s.c, below, "the change", func() bool {
+			_, labelled := below.GetLabels()["app"]
+			return field(below, "spec.size") == "XL" && !labelled
+		})
+		if got := field(below, "spec.defaulted") + " " + field(below, "spec.secretName"); got != "by a webhook "+o.name+"-issued" {
+			t.Errorf("what others have set of the copy: got %q", got)
+		}
+		patchStatus(t, s.c, below, "Renewed")
+		await(t, o.in, above, "the status", func() bool { return field(above, "status.phase") == "Renewed" })
+
+		patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"), map[string]any{"data": map[string]any{"tls.crt": "bmV3"}})
+		issued := object("v1", "Secret", o.namespace, o.name)
+		await(t, o.in, issued, "the new certificate", func() bool { return dataOf(issued, "tls.crt") == "bmV3" })
+		patch(t, o.in, o.settings(o.namespace), map[string]any{"data": map[string]any{"for": "something else"}})
+		settings := object("v1", "ConfigMap", o.in.cluster, o.settingsName())
+		await(t, s.c, settings, "the change", func() bool { return field(settings, "data.for") == "something else" })
+	}
+}
+
+// end deletes objects that were taken over.
+func (s *stage) end(t *testing.T) {
+	for _, o := range s.all[:4] {
+		above := o.above(s.group)
+		if err := o.in.Delete(t.Context(), above); err != nil {
+			t.Fatal(err)
+		}
+		s.awaitEnd(t, o)
+	}
+}
+
+// awaitEnd waits until nothing is left of an object but what others have made.
+func (s *stage) awaitEnd(t *testing.T, o cert) {
+	t.Helper()
+	awaitGone(t, o.in, o.above(s.group))
+	awaitGone(t, s.c, o.below(s.group))
+	awaitGone(t, o.in, object("v1", "Secret", o.namespace, o.name))
+	awaitGone(t, s.c, object("v1", "ConfigMap", o.in.cluster, o.settingsName()))
+	awaitGone(t, s.c, object("v1", "Secret", s.state, s.stateOf(t, o).Name))
+	settings := object("v1", "ConfigMap", o.namespace, o.settingsName())
+	await(t, o.in, settings, "no finalizer", func() bool { return len(settings.GetFinalizers()) == 0 })
+	issued := object("v1", "Secret", o.in.cluster, o.name+"-issued")
+	if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(issued), issued); err != nil {
+		t.Errorf("what the operator has issued: %v", err)
+	}
+}
