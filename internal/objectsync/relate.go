@@ -145,7 +145,7 @@ func (p *pass) admit(m relation, both primaries) error {
 			return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
 		}
 	}
-	if m.copied != nil && !p.shares(m) {
+	if m.copied != nil && !p.shares(m) && !p.inherits(m) {
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}
 	if m.related.origin == v1alpha1.OriginService && m.chosen && !p.concerns(m.origin, both) {

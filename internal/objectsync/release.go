@@ -42,7 +42,7 @@ func (p *pass) leave(ctx context.Context) error {
 				return err
 			}
 			for _, m := range found {
-				if p.state.get(p.subjectOf(m.record())) != nil {
+				if p.state.get(p.subjectOf(m.record())) != nil || m.copied != nil && p.inherits(m) {
 					p.remember(m)
 				}
 			}

@@ -136,11 +136,15 @@ func (s State) key(o subject) string {
 	if _, ok := s.slots[own]; ok {
 		return own
 	}
-	agents := hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{o.cluster, "", o.Namespace, o.Name})
-	if b, ok := s.slots[agents]; ok && kindIn(b) != o.kind {
+	if s.crowded(o) {
 		return own
 	}
-	return agents
+	return o.agentsKey()
+}
+
+// agentsKey returns where api-syncagent remembers an object.
+func (o subject) agentsKey() string {
+	return hashJSON(struct{ ClusterName, WorkspacePath, Namespace, Name string }{o.cluster, "", o.Namespace, o.Name})
 }
 
 // kindIn returns the kind of an object that is remembered.

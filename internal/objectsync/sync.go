@@ -45,6 +45,7 @@ type pass struct {
 	copied *unstructured.Unstructured // on the service cluster, nil if there is none
 	stored State                      // as the Secret has it
 	secret bool                       // There is a Secret.
+	agents bool                       // All of it is as api-syncagent has left it.
 	state  State                      // as it is to be
 	result Result
 }
@@ -108,6 +109,7 @@ func (p *pass) load() error {
 	}
 	p.secret = secret != nil
 	p.stored, err = ReadState(secret)
+	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
 	p.state = p.stored.clone()
 	return err
 }

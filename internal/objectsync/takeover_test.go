@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -108,6 +110,78 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 	}
 	w.mustSync(w.syncer(spec), w.input)
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 || w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
+		t.Error("something is left")
+	}
+}
+
+// named has a related Secret of the workspace that is named like the object it belongs to.
+var named = related(v1alpha1.OriginKCP, byReference("metadata.labels.app"))
+
+// TestTakeoverOfOneName shows that a related object which is named like the object it belongs to is taken over, whichever of the two
+// api-syncagent has remembered last, and that a copy which is not what the agent would have made is not. W6 of api-syncagent.
+func TestTakeoverOfOneName(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		last    string // the kind that was remembered last
+		content string // of the copy of the Secret
+		refused bool
+	}{
+		"Primary": {reason: "The Secret is not remembered, and its copy is the same.", last: "Thing", content: "mine"},
+		"Related": {reason: "The object is not remembered, and its copy is the same.", last: "Secret", content: "mine"},
+		"Other":   {reason: "The copy of the Secret may be another's.", last: "Thing", content: "another's", refused: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			left(w)
+			ns, cluster := w.input.Object.Namespace, w.cluster
+			above, below := newSecret(ns, "web", "mine"), newSecret(cluster, "web", tc.content)
+			above.SetFinalizers([]string{objectsync.Finalizer})
+			w.create(w.above, above)
+			w.create(w.below, below)
+			remembered := fmt.Sprintf(`{"apiVersion":"v1","data":{"k":"bWluZQ=="},"kind":"Secret","metadata":{"name":"web","namespace":%q},"type":"Opaque"}`, ns)
+			if tc.last == "Secret" {
+				state := w.states()[0]
+				state.Data[hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":"web"}`+"\n", cluster, ns))] = []byte(remembered)
+				if err := w.below.Update(t.Context(), &state); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := w.sync(w.syncer(named), w.input)
+			if refused := errors.Is(err, objectsync.ErrForeign); refused != tc.refused || err != nil && !refused {
+				t.Errorf("%s want refused %t, got %v", tc.reason, tc.refused, err)
+			}
+			version := below.ResourceVersion
+			if err := w.below.Get(t.Context(), client.ObjectKeyFromObject(below), below); err != nil || below.ResourceVersion != version {
+				t.Errorf("%s The copy has been written: %v %v", tc.reason, below, err)
+			}
+			if tc.refused {
+				return
+			}
+			w.patch(w.above, above, `{"data":{"k":"bmV3"}}`)
+			w.mustSync(w.syncer(named), w.input)
+			if is := w.secretOf(w.below, cluster, "web"); is["k"] != "new" {
+				t.Errorf("%s want the change in the copy, got %v", tc.reason, is)
+			}
+		})
+	}
+}
+
+// TestTakeoverOfTheEndOfOneName shows that such an object goes with its copy if nobody was there when it was deleted.
+func TestTakeoverOfTheEndOfOneName(t *testing.T) {
+	w := newWorld(t)
+	left(w)
+	above := newSecret(w.input.Object.Namespace, "web", "mine")
+	above.SetFinalizers([]string{objectsync.Finalizer})
+	w.create(w.above, above)
+	w.create(w.below, newSecret(w.cluster, "web", "mine"))
+	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(w.syncer(named), w.input)
+	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil || len(above.GetFinalizers()) > 0 {
+		t.Errorf("the Secret of the consumer: want it without finalizer, got %v %v", above.GetFinalizers(), err)
+	}
+	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || w.secretOf(w.below, w.cluster, "web") != nil {
 		t.Error("something is left")
 	}
 }
