@@ -1,8 +1,9 @@
 // Package local runs real control planes as child processes on 127.0.0.1: for people through cmd/local, for tests by import.
 //
 // A Cluster is etcd, kube-apiserver and on request kube-controller-manager. A KCP is one kcp with its embedded etcd. Nodes are KWOK, which
-// plays the nodes of a cluster, OLM installs operators in one, and Crossplane packages: they work for a cluster that is there. The binaries
-// come from .tools/bin of this module (make tools, make tools.e2e) and from nowhere else: not from PATH, not from envtest's variables.
+// plays the nodes of a cluster, OLM installs operators in one, Crossplane packages, and CertManager issues certificates: they work for a
+// cluster that is there. The binaries come from .tools/bin of this module (make tools, make tools.e2e) and from nowhere else: not from PATH,
+// not from envtest's variables.
 //
 // Everything a server writes is below the Dir of its options, its log as <program>.log. Data in Dir is used again by the next
 // start in the same Dir; ports and certificates are new each time, so configurations of an earlier start do not work any more.
