@@ -1,18 +1,25 @@
 package objectsync
 
 import (
+	"github.com/pkg/errors"
+
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// inherits says whether api-syncagent has made the copy of a related object of the workspace, and has remembered another object of that name in
-// its place. It is so if the agent holds the object, has left the object it belongs to as it is, and the copy is what it would be: then nothing
-// is overwritten.
+// inherits says whether api-syncagent has made the copy of a related object of the workspace, and has remembered another object of that name
+// in its place. It is so if the agent holds the object, the object it belongs to is as the agent has left it, and the copy is what it would
+// be: then nothing is overwritten.
 func (p *pass) inherits(m relation) bool {
 	if m.related.origin != v1alpha1.OriginKCP || !p.agents || !hasFinalizer(m.origin) || !p.stored.crowded(p.subjectOf(m.record())) {
 		return false
 	}
 	desired, err := p.desired(m, m.copied)
 	return err == nil && needed(desired, m.copied.Object) == nil
+}
+
+// unresolvable says whether an error means that a primary names related objects by what cannot be a name, so that there are none.
+func unresolvable(err error) bool {
+	return errors.Is(err, ErrNoNamespace) || errors.Is(err, ErrUneven) || errors.Is(err, ErrInvalidName)
 }
 
 // crowded says whether the place where api-syncagent remembers an object has one of another kind.

@@ -38,8 +38,8 @@ func (p *pass) leave(ctx context.Context) error {
 		both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
 		for _, r := range p.related {
 			found, err := p.find(r, both)
-			if err != nil {
-				return err
+			if err != nil && p.agents && !unresolvable(err) {
+				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
 				if p.state.get(p.subjectOf(m.record())) != nil || m.copied != nil && p.inherits(m) {

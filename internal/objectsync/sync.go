@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -136,10 +137,9 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil || both.service == nil {
 		return err
 	}
-	if err := p.relate(ctx, both); err != nil {
-		return err
-	}
-	return p.raiseStatus(ctx)
+	// What cannot be related is no reason to keep the status from the consumer.
+	errs := []error{p.relate(ctx, both), p.raiseStatus(ctx)}
+	return oneOf(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
 }
 
 // passes says whether the object passes the filter. One that is held stays so while its namespace is not known.
