@@ -22,7 +22,7 @@ import (
 const warmUp = 50
 
 // floor measures what Objects and ConfigMaps cost without a provider, and removes them again. No provider may run meanwhile.
-func (b *bed) floor(ctx context.Context, phase string) (f floored, err error) {
+func (b *objectsBench) floor(ctx context.Context, phase string) (f floored, err error) {
 	if err := b.floorOf(ctx, phase+"-warm", warmUp); err != nil {
 		return f, err
 	}
@@ -38,7 +38,7 @@ func (b *bed) floor(ctx context.Context, phase string) (f floored, err error) {
 	return f, errors.Wrap(b.clear(ctx, phase), "cannot clean up")
 }
 
-func (b *bed) floorOf(ctx context.Context, phase string, n int) error {
+func (b *objectsBench) floorOf(ctx context.Context, phase string, n int) error {
 	return each(ctx, n, func(ctx context.Context, i int) error {
 		name := named(phase, i)
 		o, err := newObject(name)
@@ -82,7 +82,7 @@ func statusPatch(live *unstructured.Unstructured) ([]byte, error) {
 }
 
 // clear deletes the Objects and ConfigMaps whose names begin with that of a phase, finalizers or not.
-func (b *bed) clear(ctx context.Context, phase string) error {
+func (b *objectsBench) clear(ctx context.Context, phase string) error {
 	if err := clearOf(ctx, b.control.resource(objects, ""), phase); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] objects\n"
+const synopsis = "usage: bench -provider PROGRAM [-n OBJECTS] [-crds FOLDER] [-timeout DURATION] objects|sync ...\n"
 
 // Exit codes.
 const (
@@ -26,29 +26,55 @@ const (
 type options struct {
 	provider string        // path of the program
 	crds     string        // path of the folder of CustomResourceDefinitions
-	n        int           // Objects
-	timeout  time.Duration // of all of it
+	n        int           // Objects, or objects of consumers
+	timeout  time.Duration // of each part
 }
+
+// A part is one thing to measure, on servers of its own.
+type part interface {
+	// steps measure, one after the other.
+	steps() []step
+	// report prints what has been measured.
+	report(t table)
+	// stop ends the servers.
+	stop() error
+}
+
+// A step measures something.
+type step struct {
+	says string
+	do   func(context.Context) error
+}
+
+// parts start what measures each part. What they return is to be stopped, also beside an error, unless it is nil.
+var parts = map[string]func(context.Context, options) (part, error){"objects": newObjectsBench, "sync": newSyncBench}
 
 func main() {
 	o := options{}
 	flag.StringVar(&o.provider, "provider", "_output/bin/provider", "path of the built provider")
 	flag.StringVar(&o.crds, "crds", "package/crds", "folder of the CustomResourceDefinitions")
-	flag.IntVar(&o.n, "n", 1000, "how many Objects")
-	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "deadline of all of it")
+	flag.IntVar(&o.n, "n", 1000, "how many objects")
+	flag.DurationVar(&o.timeout, "timeout", 15*time.Minute, "deadline of each part")
 	flag.Usage = func() { fmt.Fprint(os.Stderr, synopsis) }
 	flag.Parse()
-	if flag.NArg() != 1 || flag.Arg(0) != "objects" || o.n < 1 {
+	known := flag.NArg() > 0 && o.n > 0
+	for _, name := range flag.Args() {
+		known = known && parts[name] != nil
+	}
+	if !known {
 		flag.Usage()
 		os.Exit(exitUsage)
 	}
-	if err := run(o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(exitFailed)
+	for _, name := range flag.Args() {
+		if err := run(name, o); err != nil {
+			fmt.Fprintf(os.Stderr, "bench %s: %v\n", name, err)
+			os.Exit(exitFailed)
+		}
 	}
 }
 
-func run(o options) (rerr error) {
+// run measures a part and prints what it has measured.
+func run(name string, o options) (rerr error) {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, errors.Errorf("not done after %s", o.timeout))
@@ -58,23 +84,35 @@ func run(o options) (rerr error) {
 		return errors.Wrap(err, "cannot find the provider, run make build")
 	}
 	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
-	b, err := startBed(ctx, o)
+	p, err := parts[name](ctx, o)
+	if p != nil {
+		defer func() {
+			if err := p.stop(); rerr == nil {
+				rerr = err
+			}
+		}()
+	}
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := b.stop(); rerr == nil {
-			rerr = err
-		}
-	}()
-	r, err := benchObjects(ctx, b, o)
-	if err != nil {
+	load := loadAverage()
+	if err := measure(ctx, p.steps()); err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			return errors.Wrap(cause, err.Error())
 		}
 		return err
 	}
-	return r.print(os.Stdout)
+	return printReport(os.Stdout, fmt.Sprintf("%s, load average of the machine %s to %s", name, load, loadAverage()), p.report)
+}
+
+func measure(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		progressf("%s", s.says)
+		if err := s.do(ctx); err != nil {
+			return errors.Wrap(err, s.says)
+		}
+	}
+	return nil
 }
 
 // progressf says what happens now, with the time.

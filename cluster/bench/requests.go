@@ -22,34 +22,36 @@ const (
 )
 
 // A mark is a point in the order of the requests to both servers.
-type mark struct{ control, target int64 }
+type mark [2]int64
 
 // A tally counts requests by what they are, such as "patch objects.kubernetes.crossplane.io/status".
 type tally map[string]int
 
 // A traffic is what the provider has asked of both servers.
-type traffic struct{ control, target []local.AuditEvent }
+type traffic [2][]local.AuditEvent
 
 func (b *bed) mark() (m mark, err error) {
-	if m.control, err = local.AuditEnd(b.control.AuditLog()); err != nil {
-		return m, err
+	for i, s := range b.servers {
+		if m[i], err = local.AuditEnd(s.audit); err != nil {
+			return m, err
+		}
 	}
-	m.target, err = local.AuditEnd(b.target.AuditLog())
-	return m, err
+	return m, nil
 }
 
 // since returns what the provider has asked since a mark, without leases, which come by the clock.
 func (b *bed) since(m mark) (t traffic, err error) {
-	if t.control, err = b.control.askedSince(m.control); err != nil {
-		return t, err
+	for i, s := range b.servers {
+		if t[i], err = s.askedSince(m[i]); err != nil {
+			return t, err
+		}
 	}
-	t.target, err = b.target.askedSince(m.target)
-	return t, err
+	return t, nil
 }
 
-func (s server) askedSince(offset int64) ([]local.AuditEvent, error) {
-	events, _, err := local.ReadAuditFrom(s.AuditLog(), offset)
-	return slices.DeleteFunc(events, func(e local.AuditEvent) bool { return e.User != user || e.Resource == "leases" }), err
+func (s *server) askedSince(offset int64) ([]local.AuditEvent, error) {
+	events, _, err := local.ReadAuditFrom(s.audit, offset)
+	return slices.DeleteFunc(events, func(e local.AuditEvent) bool { return e.User != s.user || e.Resource == "leases" }), err
 }
 
 // settle waits until the provider has asked nothing for a while but to watch.
@@ -70,7 +72,7 @@ func (b *bed) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if requests(t.control).sum()+requests(t.target).sum() == 0 {
+		if requests(t[0]).sum()+requests(t[1]).sum() == 0 {
 			continue
 		}
 		last = time.Now()
@@ -98,6 +100,9 @@ func isWatch(e local.AuditEvent) bool { return e.Verb == "watch" }
 func isWrite(e local.AuditEvent) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb)
 }
+
+// isEvent says whether a request is about an event for people.
+func isEvent(e local.AuditEvent) bool { return e.Resource == "events" }
 
 func count(events []local.AuditEvent, which func(local.AuditEvent) bool) tally {
 	c := tally{}

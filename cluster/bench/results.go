@@ -1,16 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
 
-// results are all that is measured.
+// results are all that is measured of Objects.
 type results struct {
 	n      int
-	load   [2]string  // of the machine, before and after
 	floors [2]floored // before and after
 	create created
 	pickup durations
@@ -37,35 +35,28 @@ type created struct {
 
 // rested is a while in which nothing happens.
 type rested struct {
+	lasted   time.Duration
 	requests tally
 	cpu      time.Duration
 }
 
-// restarted is a start of the provider with all Objects standing.
+// restarted is a start of the provider with everything standing.
 type restarted struct {
-	ready   time.Duration               // from the start to a new Object that is Ready
+	ready   time.Duration               // from the start to a new object in its place
 	traffic traffic                     // until all is settled
-	mine    func(local.AuditEvent) bool // says whether a request is about the new Object
+	mine    func(local.AuditEvent) bool // says whether a request is about the new object
 	cpu     time.Duration
 	peak    int64
 }
 
-// spread is what the ratio would be with one floor only. If the two are far apart the machine was busy with other things at one end,
-// and the ratio says little.
-func (r results) spread() string {
-	slow, fast := max(r.floors[0].wall, r.floors[1].wall), min(r.floors[0].wall, r.floors[1].wall)
-	return fmt.Sprintf("%.2f and %.2f", r.create.wall.Seconds()/slow.Seconds(), r.create.wall.Seconds()/fast.Seconds())
-}
-
-// floor is the mean of both.
-func (r results) floor() time.Duration { return (r.floors[0].wall + r.floors[1].wall) / 2 }
-
-// floorCPU is the mean of both.
-func (r results) floorCPU() usage {
-	mean := usage{}
-	for _, f := range r.floors {
+// meanOf returns the mean of both floors. If the two are far apart the machine was busy with other things at one end, and a ratio to them says
+// little.
+func meanOf(floors [2]floored) floored {
+	mean := floored{cpu: usage{}}
+	for _, f := range floors {
+		mean.wall += f.wall / time.Duration(len(floors))
 		for name, d := range f.cpu {
-			mean[name] += d / time.Duration(len(r.floors))
+			mean.cpu[name] += d / time.Duration(len(floors))
 		}
 	}
 	return mean

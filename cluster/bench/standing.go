@@ -13,7 +13,7 @@ import (
 )
 
 // pickUp creates single Objects, each when the one before is Ready.
-func (b *bed) pickUp(ctx context.Context, r *results) error {
+func (b *objectsBench) pickUp(ctx context.Context) error {
 	seen, err := b.control.watch(ctx, objects, "", item.ready)
 	if err != nil {
 		return err
@@ -24,12 +24,12 @@ func (b *bed) pickUp(ctx context.Context, r *results) error {
 		if err != nil {
 			return err
 		}
-		r.pickup = append(r.pickup, took)
+		b.got.pickup = append(b.got.pickup, took)
 	}
 	return b.settle(ctx)
 }
 
-func (b *bed) pickUpOne(ctx context.Context, seen *sighting, name string) (time.Duration, error) {
+func (b *objectsBench) pickUpOne(ctx context.Context, seen *sighting, name string) (time.Duration, error) {
 	o, err := newObject(name)
 	if err != nil {
 		return 0, err
@@ -43,7 +43,7 @@ func (b *bed) pickUpOne(ctx context.Context, seen *sighting, name string) (time.
 }
 
 // driftAway changes a field of single ConfigMaps that their Objects set.
-func (b *bed) driftAway(ctx context.Context, r *results) error {
+func (b *objectsBench) driftAway(ctx context.Context) error {
 	// The watch begins now, so that the first ConfigMap it shows as wanted is one that has been reverted.
 	seen, err := b.target.watch(ctx, configMaps, namespace, item.undrifted)
 	if err != nil {
@@ -62,35 +62,18 @@ func (b *bed) driftAway(ctx context.Context, r *results) error {
 		if err != nil {
 			return err
 		}
-		r.drift = append(r.drift, at.Sub(begin))
+		b.got.drift = append(b.got.drift, at.Sub(begin))
 	}
 	return b.settle(ctx)
 }
 
-// takeRest lets nothing happen for a while.
-func (b *bed) takeRest(ctx context.Context, r *results) error {
-	begin, err := b.mark()
-	if err != nil {
-		return err
-	}
-	before, err := b.provider.CPU()
-	if err != nil {
-		return err
-	}
-	if err := pause(ctx, restTime); err != nil {
-		return err
-	}
-	after, err := b.provider.CPU()
-	if err != nil {
-		return err
-	}
-	t, err := b.since(begin)
-	r.rest = rested{cpu: after - before, requests: requests(append(t.control, t.target...))}
+func (b *objectsBench) takeRest(ctx context.Context) (err error) {
+	b.got.rest, err = b.bed.rest(ctx, restTime)
 	return err
 }
 
 // restart kills the provider, and starts another beside a new Object.
-func (b *bed) restart(ctx context.Context, r *results) error {
+func (b *objectsBench) restart(ctx context.Context) error {
 	b.provider.Kill()
 	seen, err := b.control.watch(ctx, objects, "", item.ready)
 	if err != nil {
@@ -109,7 +92,7 @@ func (b *bed) restart(ctx context.Context, r *results) error {
 	if _, err := b.pickUpOne(ctx, seen, name); err != nil {
 		return err
 	}
-	r.again.ready = time.Since(start)
+	b.got.again.ready = time.Since(start)
 	if err := b.settle(ctx); err != nil {
 		return err
 	}
@@ -117,14 +100,14 @@ func (b *bed) restart(ctx context.Context, r *results) error {
 	if err != nil {
 		return err
 	}
-	r.again.mine = func(e local.AuditEvent) bool { return concerns(e, name, uid) }
-	if r.again.traffic, err = b.since(begin); err != nil {
+	b.got.again.mine = func(e local.AuditEvent) bool { return concerns(e, name, uid) }
+	if b.got.again.traffic, err = b.since(begin); err != nil {
 		return err
 	}
-	if r.again.cpu, err = b.provider.CPU(); err != nil {
+	if b.got.again.cpu, err = b.provider.CPU(); err != nil {
 		return err
 	}
-	r.again.peak, err = b.provider.PeakRSS()
+	b.got.again.peak, err = b.provider.PeakRSS()
 	return err
 }
 
@@ -136,7 +119,7 @@ func concerns(e local.AuditEvent, name, uid string) bool {
 }
 
 // uid returns the UID of an Object.
-func (s server) uid(ctx context.Context, name string) (string, error) {
+func (s *server) uid(ctx context.Context, name string) (string, error) {
 	o, err := s.resource(objects, "").Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", errors.Wrapf(err, "cannot get Object %q", name)

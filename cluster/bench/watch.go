@@ -21,10 +21,16 @@ type item struct {
 		Name            string `json:"name"`
 		ResourceVersion string `json:"resourceVersion"`
 	} `json:"metadata"`
-	Data   map[string]string `json:"data"`
+	Data map[string]string `json:"data"`
+	Spec struct {
+		Size string `json:"size"`
+	} `json:"spec"`
 	Status struct {
 		Conditions []condition `json:"conditions"`
+		Phase      string      `json:"phase"`
 	} `json:"status"`
+
+	gone bool // It has been deleted, and this is what it was last.
 }
 
 type condition struct {
@@ -33,6 +39,9 @@ type condition struct {
 }
 
 func (i item) ready() bool {
+	if i.gone {
+		return false
+	}
 	for _, c := range i.Status.Conditions {
 		if c.Type == "Ready" {
 			return c.Status == "True"
@@ -42,7 +51,13 @@ func (i item) ready() bool {
 }
 
 // undrifted says whether a ConfigMap says what its Object wants.
-func (i item) undrifted() bool { return i.Data[driftKey] == driftValue }
+func (i item) undrifted() bool { return !i.gone && i.Data[driftKey] == driftValue }
+
+// there, sized, issued and left say how far a hat or its copy has come.
+func (i item) there() bool  { return !i.gone }
+func (i item) sized() bool  { return !i.gone && i.Spec.Size == sizeNext }
+func (i item) issued() bool { return !i.gone && i.Status.Phase == issued }
+func (i item) left() bool   { return i.gone }
 
 // A sighting is a watch that notes when each resource is first seen as wanted, after the watch has begun.
 type sighting struct {
@@ -57,7 +72,7 @@ type sighting struct {
 }
 
 // watch begins to watch the resources as they are from now on. Callers close the sighting.
-func (s server) watch(ctx context.Context, r schema.GroupVersionResource, ns string, wanted func(item) bool) (*sighting, error) {
+func (s *server) watch(ctx context.Context, r schema.GroupVersionResource, ns string, wanted func(item) bool) (*sighting, error) {
 	list, err := s.resource(r, ns).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot list %s", r.Resource)
@@ -91,8 +106,8 @@ func (g *sighting) follow(body io.ReadCloser, next func() (io.ReadCloser, error)
 	}
 }
 
-func (s server) stream(ctx context.Context, r schema.GroupVersionResource, ns, from string) (io.ReadCloser, error) {
-	cfg := s.Config()
+func (s *server) stream(ctx context.Context, r schema.GroupVersionResource, ns, from string) (io.ReadCloser, error) {
+	cfg := s.config
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make HTTP client")
@@ -136,7 +151,7 @@ func (g *sighting) read(body io.Reader) error {
 			return errors.New("the server has ended it with an error")
 		}
 		g.from = e.Object.Metadata.ResourceVersion
-		if e.Type != "DELETED" && g.wanted(e.Object) {
+		if e.Object.gone = e.Type == "DELETED"; g.wanted(e.Object) {
 			g.note(e.Object.Metadata.Name)
 		}
 	}
@@ -154,21 +169,34 @@ func (g *sighting) note(name string) {
 }
 
 // await waits until a resource is seen as wanted, and returns when that was.
-func (g *sighting) await(ctx context.Context, name string) (time.Time, error) {
+func (g *sighting) await(ctx context.Context, name string) (at time.Time, err error) {
+	err = g.until(ctx, name, func() (ok bool) {
+		at, ok = g.at[name]
+		return ok
+	})
+	return at, err
+}
+
+// awaitAny waits until any resource is seen as wanted.
+func (g *sighting) awaitAny(ctx context.Context) error {
+	return g.until(ctx, "anything", func() bool { return len(g.at) > 0 })
+}
+
+func (g *sighting) until(ctx context.Context, what string, seen func() bool) error {
 	for {
 		g.mu.Lock()
-		at, ok := g.at[name]
+		ok := seen()
 		news := g.news
 		g.mu.Unlock()
 		if ok {
-			return at, nil
+			return nil
 		}
 		select {
 		case <-news:
 		case <-g.ctx.Done():
-			return at, errors.Wrapf(context.Cause(g.ctx), "cannot see %q as wanted", name)
+			return errors.Wrapf(context.Cause(g.ctx), "cannot see %q as wanted", what)
 		case <-ctx.Done():
-			return at, errors.Wrapf(context.Cause(ctx), "cannot see %q as wanted", name)
+			return errors.Wrapf(context.Cause(ctx), "cannot see %q as wanted", what)
 		}
 	}
 }

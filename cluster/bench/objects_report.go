@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What is to be reached. The times are for a machine of two cores with nothing else to do.
+const (
+	wantControlRequests = 5.0
+	wantTargetRequests  = 2.0
+	wantPeakMB          = 90.0
+	wantPickupMedian    = 40 * time.Millisecond
+	wantPickupP99       = 200 * time.Millisecond
+	wantDriftP99        = 150 * time.Millisecond
+	wantRestart         = 2 * time.Second
+)
+
+// report prints what has been measured.
+func (b *objectsBench) report(t table) {
+	b.reportCreation(t)
+	b.reportRequests(t)
+	b.reportSingles(t)
+	t.rest(b.got.rest)
+	t.head(fmt.Sprintf("RESTART WITH %d STANDING", b.got.n))
+	t.within("start to new Object Ready", b.got.again.ready, wantRestart)
+	t.restart(b.bed, b.got.again)
+}
+
+func (b *objectsBench) reportCreation(t table) {
+	c := b.got.create
+	t.head(fmt.Sprintf("CREATION OF %d OBJECTS", b.got.n))
+	t.floor(b.got.floors, b.got.n, c.wall)
+	t.usage(b.got.floors, c.all)
+	t.row("to Ready, median", millis(c.ready.quantile(median)), "", "")
+	t.row("to Ready, p99", millis(c.ready.quantile(p99)), "", "")
+	t.row("CPU of the provider until settled", seconds(c.cpu), "", "")
+	t.atMost("peak RSS, MB", float64(c.peak)/mega, wantPeakMB)
+}
+
+func (b *objectsBench) reportRequests(t table) {
+	for i, want := range []float64{wantControlRequests, wantTargetRequests} {
+		events := b.got.create.traffic[i]
+		t.head("REQUESTS TO THE " + strings.ToUpper(b.servers[i].name))
+		all := requests(events)
+		t.requests("", all, b.got.n)
+		t.atMost("per Object", float64(all.sum())/float64(b.got.n), want)
+		t.tally("", count(events, isWatch))
+	}
+}
+
+func (b *objectsBench) reportSingles(t table) {
+	t.head(fmt.Sprintf("SINGLE CHANGES WITH %d STANDING", b.got.n))
+	t.within("new Object to Ready, median", b.got.pickup.quantile(median), wantPickupMedian)
+	t.within("new Object to Ready, p99", b.got.pickup.quantile(p99), wantPickupP99)
+	t.row("drift to reverted, median", millis(b.got.drift.quantile(median)), "", "")
+	t.within("drift to reverted, p99", b.got.drift.quantile(p99), wantDriftP99)
+}
