@@ -7,6 +7,7 @@ OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
 XPKG    := $(OUTPUT)/xpkg
 ARCHES  := amd64 arm64
+BENCH   ?= objects sync
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
 
 # Nothing of when, where and by whom the provider is built is in it.
@@ -91,8 +92,8 @@ xpkg.capabilities: tools.xpkg ## Build the Configurations of examples/capabiliti
 		--examples-root=examples/capabilities/networking --package-file=$(XPKG)/capabilities-$$form.xpkg || exit 1; done
 
 .PHONY: bench
-bench: tools build ## Measure the provider against a plain client-go loop.
-	go run ./cluster/bench -provider $(OUTPUT)/bin/provider objects
+bench: tools build ## Measure the provider against a plain client-go loop. BENCH=objects or BENCH=sync measures one of both.
+	go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(BENCH)
 
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl and kcp, once.

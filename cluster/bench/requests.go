@@ -39,7 +39,7 @@ func (b *bed) mark() (m mark, err error) {
 	return m, nil
 }
 
-// since returns what the provider has asked since a mark, without leases, which come by the clock.
+// since returns what the provider has asked since a mark, without leases, which come by the clock, and what kcp asks itself in its name.
 func (b *bed) since(m mark) (t traffic, err error) {
 	for i, s := range b.servers {
 		if t[i], err = s.askedSince(m[i]); err != nil {
@@ -51,7 +51,7 @@ func (b *bed) since(m mark) (t traffic, err error) {
 
 func (s *server) askedSince(offset int64) ([]local.AuditEvent, error) {
 	events, _, err := local.ReadAuditFrom(s.audit, offset)
-	return slices.DeleteFunc(events, func(e local.AuditEvent) bool { return e.User != s.user || e.Resource == "leases" }), err
+	return slices.DeleteFunc(events, func(e local.AuditEvent) bool { return e.User != s.user || e.Resource == "leases" || e.Forwarded }), err
 }
 
 // settle waits until the provider has asked nothing for a while but to watch.

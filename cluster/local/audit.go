@@ -24,6 +24,9 @@ rules:
   omitStages: [RequestReceived, ResponseStarted]
 `
 
+// forwarder ends the user agent of the virtual workspaces of kcp.
+const forwarder = "-virtual-workspace"
+
 // An AuditEvent is one request, as the API server saw it.
 type AuditEvent struct {
 	User        string // as whom it was made, be it by impersonation
@@ -36,6 +39,9 @@ type AuditEvent struct {
 	Code        int    // HTTP status
 	Time        time.Time
 	URI         string
+	// Forwarded says that a virtual workspace of kcp has made the request, in the name of who has asked it for something: for a patch, it reads
+	// and updates.
+	Forwarded bool
 }
 
 // Subject says what a request is about: <resource>[.<group>][/<subresource>], or the path where there is no resource.
@@ -125,6 +131,7 @@ type auditLine struct {
 	} `json:"impersonatedUser"`
 	Verb                     string    `json:"verb"`
 	RequestURI               string    `json:"requestURI"`
+	UserAgent                string    `json:"userAgent"`
 	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
 	ResponseStatus           struct {
 		Code int `json:"code"`
@@ -152,6 +159,7 @@ func parseAuditEvent(line []byte) (AuditEvent, error) {
 		Group: l.ObjectRef.APIGroup, Resource: l.ObjectRef.Resource, Subresource: l.ObjectRef.Subresource,
 		Namespace: l.ObjectRef.Namespace, Name: l.ObjectRef.Name,
 		Code: l.ResponseStatus.Code, Time: l.RequestReceivedTimestamp, URI: l.RequestURI,
+		Forwarded: strings.HasSuffix(l.UserAgent, forwarder),
 	}, nil
 }
 

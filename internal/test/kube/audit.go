@@ -78,11 +78,11 @@ func (a Audit) all(m Mark) Requests {
 	return events
 }
 
-// By returns the requests of one user.
+// By returns the requests of one user, without those that kcp makes in its name to do what it has asked for.
 func (r Requests) By(user string) Requests {
 	var out Requests
 	for _, e := range r {
-		if e.User == user {
+		if e.User == user && !e.Forwarded {
 			out = append(out, e)
 		}
 	}

@@ -1,0 +1,162 @@
+package sync_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestCost counts what an object costs in its whole life: four writes until its status is up, two for a change, three for its end, and no reads.
+func TestCost(t *testing.T) {
+	const many = 50 // in each of two workspaces
+	s := open(t, 2)
+	for _, in := range s.consumers {
+		s.create(t, in, "first", 1) // It has its namespace made.
+		s.awaitCopies(t, in, 1)
+	}
+	resource := "hats." + s.group
+	for _, step := range []struct {
+		name         string
+		act          func(in consumer)
+		kcp, service map[string]int // requests for each object
+	}{
+		{
+			name: "Create",
+			act: func(in consumer) {
+				s.create(t, in, "hat", many)
+				s.awaitCopies(t, in, many+1)
+			},
+			kcp:     map[string]int{"patch " + resource: 1},
+			service: map[string]int{"create " + resource: 1, "create secrets": 1},
+		},
+		{
+			name:    "Status",
+			act:     func(in consumer) { s.issue(t, in) },
+			kcp:     map[string]int{"patch " + resource + "/status": 1},
+			service: map[string]int{},
+		},
+		{
+			name:    "Change",
+			act:     func(in consumer) { s.change(t, in, many) },
+			kcp:     map[string]int{},
+			service: map[string]int{"patch " + resource: 1, "patch secrets": 1},
+		},
+		{
+			name:    "Delete",
+			act:     func(in consumer) { s.remove(t, in, many) },
+			kcp:     map[string]int{"patch " + resource: 1},
+			service: map[string]int{"delete " + resource: 1, "delete secrets": 1},
+		},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			awaitSilence(t)
+			m := mark(t)
+			for _, in := range s.consumers {
+				step.act(in)
+			}
+			awaitSilence(t)
+			for server, c := range map[string]struct {
+				asked kube.Requests
+				want  map[string]int
+			}{"kcp": {about(m.inKCP(t)), step.kcp}, "the service cluster": {about(m.onService(t)), step.service}} {
+				want := map[string]int{}
+				for what := range c.want {
+					want[what] = c.want[what] * many * len(s.consumers)
+				}
+				if diff := cmp.Diff(want, c.asked.Count(), cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("requests to %s: -want, +got:\n%s%s", server, diff, c.asked)
+				}
+			}
+		})
+	}
+}
+
+// about leaves out events and the counts in the status of PublishedResources.
+func about(r kube.Requests) kube.Requests {
+	var out kube.Requests
+	for _, e := range r {
+		if e.Resource != "events" && e.Resource != "publishedresources" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// issue gives all copies of a workspace but the first a status, and waits until the workspace has them.
+func (s *shop) issue(t *testing.T, in consumer) {
+	t.Helper()
+	all := slices.DeleteFunc(s.copies(t, in), func(u unstructured.Unstructured) bool { return u.GetAnnotations()[objectsync.AnnotationName] == "first-0" })
+	if err := each(len(all), func(i int) error {
+		return s.c.Status().Patch(context.WithoutCancel(t.Context()), &all[i], client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`)))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "all statuses", func() (bool, string) {
+		list := s.list(t, in)
+		issued := 0
+		for _, u := range list {
+			if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase == "Issued" {
+				issued++
+			}
+		}
+		return issued == len(all), fmt.Sprint(issued)
+	})
+}
+
+// change changes objects of a workspace, and waits until their copies are changed.
+func (s *shop) change(t *testing.T, in consumer, n int) {
+	t.Helper()
+	if err := each(n, func(i int) error {
+		u := s.hat(fmt.Sprintf("hat-%d", i))
+		return in.Patch(context.WithoutCancel(t.Context()), u, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"XL"}}`)))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "all changes", func() (bool, string) {
+		changed := 0
+		for _, u := range s.copies(t, in) {
+			if size, _, _ := unstructured.NestedString(u.Object, "spec", "size"); size == "XL" {
+				changed++
+			}
+		}
+		return changed == n, fmt.Sprint(changed)
+	})
+}
+
+// remove deletes objects of a workspace, and waits until they are gone.
+func (s *shop) remove(t *testing.T, in consumer, n int) {
+	t.Helper()
+	if err := each(n, func(i int) error {
+		return in.Delete(context.WithoutCancel(t.Context()), s.hat(fmt.Sprintf("hat-%d", i)))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the objects to be gone", func() (bool, string) {
+		left := len(s.list(t, in))
+		return left == 1, fmt.Sprint(left)
+	})
+	s.awaitCopies(t, in, 1)
+}
+
+// list returns the objects of a workspace.
+func (s *shop) list(t *testing.T, in consumer) []unstructured.Unstructured {
+	t.Helper()
+	l := &unstructured.UnstructuredList{}
+	l.SetAPIVersion(s.group + "/v1")
+	l.SetKind("HatList")
+	if err := in.List(t.Context(), l, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		t.Fatal(err)
+	}
+	return l.Items
+}

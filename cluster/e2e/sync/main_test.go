@@ -1,0 +1,190 @@
+// Package sync_test tests the built provider with objects of consumers that it syncs: what they cost, and that none waits for others.
+package sync_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
+)
+
+const (
+	user       = "provider"                            // whom the provider is on the service cluster, which is its control plane, too
+	agentUser  = "system:serviceaccount:default:agent" // and in kcp
+	admins     = "system:masters"
+	exportName = "shop.example.com"
+	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+	soon = 2 * time.Minute
+	// workers is how many requests of a test are under way at a time.
+	workers = 20
+)
+
+var (
+	service    kube.Server
+	workspaces = kcp.Server{Audited: true}
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
+
+// A shop is a published API, and consumers that have bound it.
+type shop struct {
+	c         client.Client // of the service cluster
+	group     string
+	provider  *provider.Process
+	consumers []consumer
+}
+
+// A consumer is a workspace.
+type consumer struct {
+	client.Client
+
+	cluster string
+}
+
+// open publishes Hats and binds them in some workspaces.
+func open(t *testing.T, consumers int) *shop {
+	t.Helper()
+	service.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
+	ns := service.Namespace(t)
+	s := &shop{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com"}
+	path, admin := workspaces.Workspace(t)
+	if err := kcp.Client(t, admin).Create(t.Context(), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}); err != nil {
+		t.Fatal(err)
+	}
+	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
+	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: ns}
+	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
+	o.Spec.StateNamespace = ns
+	for _, obj := range []client.Object{
+		&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)}},
+		build.Cluster().Config("", ns, spec), build.Definition(s.group, "hats"), o,
+	} {
+		if err := s.c.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.start(t)
+	kube.Eventually(t, soon, "the API to be published", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, fmt.Sprintf("%v %+v", err, o.Status)
+	})
+	for range consumers {
+		s.consumers = append(s.consumers, bind(t, path))
+	}
+	kube.Eventually(t, soon, "the consumers to be known", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Workspaces != nil && o.Status.Workspaces.Bound == int64(consumers), fmt.Sprintf("%v %+v", err, o.Status)
+	})
+	awaitSilence(t)
+	return s
+}
+
+// start starts the provider.
+func (s *shop) start(t *testing.T) {
+	t.Helper()
+	s.provider = program.Start(t, service.User(t, user, admins), provider.Options{})
+}
+
+// bind makes a workspace that has bound the API of a shop.
+func bind(t *testing.T, path string) consumer {
+	t.Helper()
+	_, cfg := workspaces.Workspace(t)
+	events := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, path, exportName, events))
+	c, ns := kcp.Client(t, cfg), &corev1.Namespace{}
+	if err := c.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
+		t.Fatal(err)
+	}
+	return consumer{Client: c, cluster: ns.Annotations["kcp.io/cluster"]}
+}
+
+// hat returns an object of a consumer.
+func (s *shop) hat(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": "L"}}}
+	u.SetAPIVersion(s.group + "/v1")
+	u.SetKind("Hat")
+	u.SetNamespace(metav1.NamespaceDefault)
+	u.SetName(name)
+	return u
+}
+
+// create creates hats in a workspace.
+func (s *shop) create(t *testing.T, in consumer, phase string, n int) {
+	t.Helper()
+	err := each(n, func(i int) error { return in.Create(context.WithoutCancel(t.Context()), s.hat(fmt.Sprintf("%s-%d", phase, i))) })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// copies returns the copies of a workspace.
+func (s *shop) copies(t *testing.T, in consumer) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(s.group + "/v1")
+	list.SetKind("HatList")
+	if err := s.c.List(t.Context(), list, client.InNamespace(in.cluster)); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// awaitCopies waits until a workspace has so many copies.
+func (s *shop) awaitCopies(t *testing.T, in consumer, n int) []unstructured.Unstructured {
+	t.Helper()
+	var all []unstructured.Unstructured
+	kube.Eventually(t, soon, fmt.Sprintf("%d copies", n), func() (bool, string) {
+		all = s.copies(t, in)
+		return len(all) == n, fmt.Sprintf("%d", len(all))
+	})
+	return all
+}
+
+// each calls f with 0 to n-1, by several workers, and returns an error if there was one.
+func each(n int, f func(i int) error) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for failed.Load() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if err := f(i); err != nil {
+					failed.Store(&err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
