@@ -187,10 +187,17 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 // Patch changes an object.
 func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
 	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
-	if err == nil && (answer.GetDeletionTimestamp() == nil || len(answer.GetFinalizers()) > 0) {
+	switch {
+	case err != nil:
+		return err
+	case answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0:
+		for _, t := range s.carriers(o.GVR(), o.NamespacedName()) {
+			t.Drop(answer)
+		}
+	default:
 		s.put(o.GVR(), answer)
 	}
-	return err
+	return nil
 }
 
 // Delete deletes an object, and waits until that is seen.

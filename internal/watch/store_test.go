@@ -74,6 +74,23 @@ func TestStore(t *testing.T) {
 			},
 			want: map[string]string{"a": "5"}, woken: []string{"a"},
 		},
+		"EndByAnswer": {
+			reason: "What a write of ours has ended is gone at once, and is told of; its echo wakes nobody.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "5"))
+				s.drop(at("a", "6"))
+				_ = s.Delete(at("a", "7"))
+			},
+			want: map[string]string{}, woken: []string{"a", "a"},
+		},
+		"EndOfAnother": {
+			reason: "What has been made anew since is not what a write of ours has ended.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "8"))
+				s.drop(at("a", "6"))
+			},
+			want: map[string]string{"a": "8"}, woken: []string{"a"},
+		},
 		"FailedWrite": {
 			reason: "A change during a write that fails wakes.",
 			do: func(s *store) {

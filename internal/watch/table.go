@@ -97,6 +97,9 @@ func (t *Table) Keyed(key string) []*unstructured.Unstructured {
 // Put adds the answer to a write, so that the next look sees it.
 func (t *Table) Put(u *unstructured.Unstructured) { t.feed.store.answer(u) }
 
+// Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look does not see it.
+func (t *Table) Drop(u *unstructured.Unstructured) { t.feed.store.drop(u) }
+
 // Until waits until a resource is as it is to be, or the context ends.
 func (t *Table) Until(ctx context.Context, n types.NamespacedName, is func(*unstructured.Unstructured) bool) {
 	changed := make(chan struct{}, 1)
@@ -270,6 +273,22 @@ func (s *store) answer(u *unstructured.Unstructured) {
 	before := s.heldVersion(n)
 	s.put(n, u)
 	news := s.heldVersion(n) != before && s.told(n)
+	s.mu.Unlock()
+	if news {
+		s.changed(n, Owner{})
+	}
+}
+
+// drop forgets a resource by the answer to the write that has ended it, and tells of that if it is news.
+func (s *store) drop(u *unstructured.Unstructured) {
+	n := s.name(u)
+	s.mu.Lock()
+	held, ok := s.items[n]
+	news := ok && !newer(held.GetResourceVersion(), u.GetResourceVersion())
+	if news {
+		s.set(n, nil)
+		news = s.told(n)
+	}
 	s.mu.Unlock()
 	if news {
 		s.changed(n, Owner{})
