@@ -49,7 +49,7 @@ type syncResults struct {
 	rest                        rested
 	again                       restarted
 	readiness                   time.Duration // from the start to readiness
-	other                       time.Duration // from the request to the copy of a workspace's object, with the backlog of another
+	others                      durations     // from the request to the copy of objects of other workspaces, beside a backlog
 	backlog                     time.Duration // from the start until the copies of a backlog are there
 }
 

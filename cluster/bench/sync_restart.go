@@ -66,8 +66,11 @@ func (b *syncBench) stateOf(phase string, i int) string {
 	return id.StateName(hats.Version)
 }
 
-// fairness starts the provider beside a backlog of objects in one workspace, and measures how long it takes to place one of another when
-// the provider has begun with them.
+// others is how many objects are created beside a backlog, each when the one before has its copy.
+const others = 10
+
+// fairness starts the provider beside a backlog of objects in one workspace, and measures how long it takes to place objects of others when the
+// provider has begun with them.
 func (b *syncBench) fairness(ctx context.Context) error {
 	const backlog, other = "backlog", "other"
 	n := 2 * b.got.n
@@ -89,8 +92,12 @@ func (b *syncBench) fairness(ctx context.Context) error {
 	if err := seen.awaitAny(ctx); err != nil {
 		return err
 	}
-	if b.got.other, err = b.createOne(ctx, seen, other, 1); err != nil {
-		return err
+	for i := range others {
+		took, err := b.createOne(ctx, seen, other, 1+i)
+		if err != nil {
+			return err
+		}
+		b.got.others = append(b.got.others, took)
 	}
 	last := start
 	for i := range n {

@@ -59,3 +59,21 @@ func verbs(events []AuditEvent) []string {
 	}
 	return v
 }
+
+func TestReadAuditForwarded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	write(t, path, `{"verb":"patch","userAgent":"provider-kcp/v1"}
+{"verb":"get","userAgent":"kcp/v1.35.1+kcp (linux/amd64) kubernetes/$Format/apiexport-virtual-workspace"}
+`, 0o600)
+	events, err := ReadAudit(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, e := range events {
+		got[e.Verb] = e.Forwarded
+	}
+	if diff := cmp.Diff(map[string]bool{"patch": false, "get": true}, got); diff != "" {
+		t.Errorf("ReadAudit: forwarded by verb: -want, +got:\n%s", diff)
+	}
+}
