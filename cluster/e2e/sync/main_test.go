@@ -87,6 +87,7 @@ func open(t *testing.T, consumers int) *shop {
 			t.Fatal(err)
 		}
 	}
+	t.Cleanup(func() { s.abandon(t, o) }) // When the provider has been killed: the next one has nothing to do with it.
 	s.start(t)
 	kube.Eventually(t, soon, "the API to be published", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
@@ -101,6 +102,19 @@ func open(t *testing.T, consumers int) *shop {
 	})
 	awaitSilence(t)
 	return s
+}
+
+// abandon has a PublishedResource gone without a provider.
+func (s *shop) abandon(t *testing.T, o *v1alpha1.PublishedResource) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	if err := s.c.Delete(ctx, o); err != nil {
+		t.Error(err)
+	}
+	err := s.c.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+	if client.IgnoreNotFound(err) != nil {
+		t.Error(err)
+	}
 }
 
 // start starts the provider.
@@ -135,7 +149,9 @@ func (s *shop) hat(name string) *unstructured.Unstructured {
 // create creates hats in a workspace.
 func (s *shop) create(t *testing.T, in consumer, phase string, n int) {
 	t.Helper()
-	err := each(n, func(i int) error { return in.Create(context.WithoutCancel(t.Context()), s.hat(fmt.Sprintf("%s-%d", phase, i))) })
+	err := each(n, func(i int) error {
+		return in.Create(context.WithoutCancel(t.Context()), s.hat(fmt.Sprintf("%s-%d", phase, i)))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
