@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -180,27 +179,12 @@ func (s *shop) awaitCopies(t *testing.T, in consumer, n int) []unstructured.Unst
 	return all
 }
 
-// each calls f with 0 to n-1, by several workers, and returns an error if there was one.
+// each calls f with 0 to n-1, several at a time, and returns an error if there was one.
 func each(n int, f func(i int) error) error {
-	var next atomic.Int64
-	var failed atomic.Pointer[error]
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for failed.Load() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := f(i); err != nil {
-					failed.Store(&err)
-				}
-			}
-		})
+	g := errgroup.Group{}
+	g.SetLimit(workers)
+	for i := range n {
+		g.Go(func() error { return f(i) })
 	}
-	wg.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return g.Wait()
 }

@@ -14,9 +14,13 @@ import (
 const (
 	// atRest is for how long nothing may be asked.
 	atRest = 60 * time.Second
-	// placed is how soon after readiness a new object has its copy, and fair how soon it has beside the backlog of another workspace.
-	placed = 2 * time.Second
-	fair   = time.Second
+	// placed is how soon after readiness a new object has its copy, and fair how soon it has beside the backlog of another workspace. The
+	// benchmark holds them to two seconds and one, on a machine with nothing else to do.
+	placed = 30 * time.Second
+	fair   = 15 * time.Second
+	// overtaking is how many of a backlog may be placed between the request for a new object of another workspace and its copy: those under way,
+	// and those of the time that the request and its news take. In a queue without turns it would be all.
+	overtaking = 500
 )
 
 // TestRestart shows that a provider that starts with a thousand objects standing rewrites none of them and soon has time for a new one, and
@@ -41,7 +45,9 @@ func TestRestart(t *testing.T) {
 		s.awaitReady(t)
 		begin := time.Now()
 		s.awaitCopies(t, other, 1+n)
-		return time.Since(begin)
+		took := time.Since(begin)
+		t.Logf("a new object has its copy %s after readiness", took)
+		return took
 	})
 	awaitSilence(t)
 	for server, c := range map[string]struct {
@@ -76,14 +82,15 @@ func TestFairness(t *testing.T) {
 	kube.Eventually(t, soon, "the first of the backlog", func() (bool, string) { return len(s.copies(t, busy)) > 0, "none" })
 	n := 0
 	kube.Within(t, fair, "a new object beside a backlog", func() time.Duration {
-		begin := time.Now()
+		before, begin := len(s.copies(t, busy)), time.Now()
 		s.create(t, other, fmt.Sprintf("new-%d", n), 1)
 		n++
 		s.awaitCopies(t, other, 1+n)
 		took := time.Since(begin)
-		if done := len(s.copies(t, busy)); done == backlog {
-			t.Fatal("nothing of the backlog is left to compete with")
+		if placed := len(s.copies(t, busy)) - before; placed > overtaking || before > backlog/2 {
+			t.Errorf("%d of the backlog were placed before a new object of another workspace, after %d", placed, before)
 		}
+		t.Logf("a new object has its copy after %s", took)
 		return took
 	})
 	s.awaitCopies(t, busy, backlog)
