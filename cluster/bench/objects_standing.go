@@ -68,7 +68,7 @@ func (b *objectsBench) driftAway(ctx context.Context) error {
 }
 
 func (b *objectsBench) takeRest(ctx context.Context) (err error) {
-	b.got.rest, err = b.bed.rest(ctx, restTime)
+	b.got.rest, err = b.rest(ctx, restTime)
 	return err
 }
 

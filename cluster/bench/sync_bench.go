@@ -98,7 +98,7 @@ func (b *syncBench) steps() []step {
 }
 
 func (b *syncBench) takeRest(ctx context.Context) (err error) {
-	b.got.rest, err = b.bed.rest(ctx, syncRestTime)
+	b.got.rest, err = b.rest(ctx, syncRestTime)
 	return err
 }
 

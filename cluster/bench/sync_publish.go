@@ -159,7 +159,11 @@ func (b *syncBench) reach(ctx context.Context) error {
 		return errors.Wrap(err, "cannot get PublishedResource")
 	}
 	endpoints, _, _ := unstructured.NestedSlice(o.Object, "status", "endpoints")
-	url, _, _ := unstructured.NestedString(endpoints[0].(map[string]any), "url")
+	first, ok := endpoints[0].(map[string]any)
+	if !ok {
+		return errors.New("the status of the PublishedResource has no list of endpoints")
+	}
+	url, _, _ := unstructured.NestedString(first, "url")
 	if b.all, err = at(b.root.config, url+target.AllClusters); err != nil {
 		return err
 	}

@@ -75,9 +75,10 @@ func (l *links[K]) of(k K) []objectsync.Primary {
 // A look is a resource that an object looks at, or all of a namespace if it has no name: of a workspace, or of the service cluster if cluster
 // is empty.
 type look struct {
+	types.NamespacedName
+
 	cluster  string
 	resource schema.GroupVersionResource
-	types.NamespacedName
 }
 
 // holders know the related objects of all objects.
@@ -90,8 +91,9 @@ type holders struct {
 
 // A held is an object that is related to another, or a copy of one.
 type held struct {
-	cluster string // empty for the service cluster
 	objectsync.Ref
+
+	cluster string // empty for the service cluster
 }
 
 func newHolders() *holders {
@@ -101,9 +103,9 @@ func newHolders() *holders {
 // ends returns what a Holding is about.
 func ends(h objectsync.Holding) [2]held {
 	if h.Origin == v1alpha1.OriginService {
-		return [2]held{{"", h.From}, {h.Primary.Cluster, h.To}}
+		return [2]held{{Ref: h.From}, {Ref: h.To, cluster: h.Primary.Cluster}}
 	}
-	return [2]held{{h.Primary.Cluster, h.From}, {"", h.To}}
+	return [2]held{{Ref: h.From, cluster: h.Primary.Cluster}, {Ref: h.To}}
 }
 
 // set makes holdings all that an object has.
@@ -145,7 +147,7 @@ func (s *holders) Drop(h objectsync.Holding) {
 
 // Holdings returns who has a related object or the copy of one.
 func (s *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
-	key := held{cluster, o}
+	key := held{Ref: o, cluster: cluster}
 	users := s.links.of(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -140,7 +140,7 @@ func (p *publication) lost(item objectsync.Primary, in objectsync.Input) error {
 	copied, left := p.left(item)
 	orphaned := copied != nil && objectsync.IsOrphaned(copied)
 	switch {
-	case !left, orphaned && !(gone && p.deletesLeft()):
+	case !left, orphaned && (!gone || !p.deletesLeft()):
 	case gone && !p.deletesLeft():
 		if _, err := p.syncer.Abandon(p.ctx, in); err != nil {
 			return err

@@ -22,11 +22,12 @@ const (
 
 // A Config is what is to be served.
 type Config struct {
+	Consumers
+
 	// Revision differs whenever anything else does but the consumers.
 	Revision string
 	Sync     objectsync.Config
 	Service  *target.Cluster
-	Consumers
 }
 
 // A publication syncs the objects of one revision of one PublishedResource.
@@ -80,7 +81,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	p.states = c.Service.Watches().Table(watch.Interest{
 		Resource: objectsync.Secrets, Scope: watch.ScopeSelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
-	}, watch.TableOptions{Changed: func(n types.NamespacedName) { p.wake(look{"", objectsync.Secrets, n}) }})
+	}, watch.TableOptions{Changed: func(n types.NamespacedName) { p.wake(look{n, "", objectsync.Secrets}) }})
 	p.adapt(c.Consumers)
 	return p, nil
 }
@@ -90,7 +91,7 @@ func (p *publication) openRelated(k streamKey) *watch.Table {
 	if k.endpoint == "" {
 		return p.config.Service.Watches().Table(
 			watch.Interest{Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace}, Scope: watch.ScopeAll},
-			watch.TableOptions{Changed: func(n types.NamespacedName) { p.wake(look{"", k.resource, n}) }},
+			watch.TableOptions{Changed: func(n types.NamespacedName) { p.wake(look{n, "", k.resource}) }},
 		)
 	}
 	p.mu.Lock()
@@ -99,7 +100,7 @@ func (p *publication) openRelated(k streamKey) *watch.Table {
 	return e.cluster.Watches().Table(watch.Interest{Resource: k.resource, Scope: watch.ScopeWildcard}, watch.TableOptions{
 		Changed: func(n types.NamespacedName) {
 			at := primaryOf(n)
-			p.wake(look{at.Cluster, k.resource, at.NamespacedName})
+			p.wake(look{at.NamespacedName, at.Cluster, k.resource})
 		},
 	})
 }
@@ -117,7 +118,7 @@ func (p *publication) wake(l look) {
 
 // copyChanged adds to the queue whose copy has changed.
 func (p *publication) copyChanged(n types.NamespacedName) {
-	p.wake(look{"", p.config.Sync.Primary.Service.GroupVersionResource, n})
+	p.wake(look{n, "", p.config.Sync.Primary.Service.GroupVersionResource})
 	u := p.copies.Get(n)
 	p.noteOrphan(n, u)
 	if u == nil {

@@ -114,7 +114,7 @@ type cache struct {
 
 // Get returns a resource, and notes that it has been looked at.
 func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	c.pass.look(look{c.cluster, c.resource, n})
+	c.pass.look(look{n, c.cluster, c.resource})
 	if t := c.own(c.resource, n); t != nil {
 		u := t.Get(c.name(n))
 		if u != nil || t == c.pass.states || !c.relates(c.resource) {
@@ -128,7 +128,7 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 // Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
 func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	n := types.NamespacedName{Namespace: namespace}
-	c.pass.look(look{c.cluster, c.resource, n})
+	c.pass.look(look{n, c.cluster, c.resource})
 	t := c.stream(c.resource, namespace)
 	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
 		t = c.endpoint.objects
@@ -140,7 +140,7 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.copies.Keyed(key)
 	for _, u := range all {
-		c.pass.look(look{c.cluster, c.resource, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}})
+		c.pass.look(look{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, c.cluster, c.resource})
 	}
 	return all, c.pass.copies.Ready()
 }

@@ -90,7 +90,7 @@ var _ record.EventSink = &sink{}
 func (s *sink) write(e *corev1.Event, do func(ctx context.Context, c dynamic.ResourceInterface, u *unstructured.Unstructured) error) (*corev1.Event, error) {
 	client, err := s.clientOf(e.Annotations[kcp.AnnotationCluster])
 	if err != nil {
-		return e, nil //nolint:nilerr // The workspace is gone.
+		return e, nil // The workspace is gone.
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(e)
 	if err != nil {

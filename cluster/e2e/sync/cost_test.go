@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,7 +122,7 @@ func (s *shop) issue(t *testing.T, in consumer) {
 				issued++
 			}
 		}
-		return issued == len(all), fmt.Sprint(issued)
+		return issued == len(all), strconv.Itoa(issued)
 	})
 }
 
@@ -141,7 +142,7 @@ func (s *shop) change(t *testing.T, in consumer, n int) {
 				changed++
 			}
 		}
-		return changed == n, fmt.Sprint(changed)
+		return changed == n, strconv.Itoa(changed)
 	})
 }
 
@@ -155,7 +156,7 @@ func (s *shop) remove(t *testing.T, in consumer, n int) {
 	}
 	kube.Eventually(t, soon, "the objects to be gone", func() (bool, string) {
 		left := len(s.list(t, in))
-		return left == 1, fmt.Sprint(left)
+		return left == 1, strconv.Itoa(left)
 	})
 	s.awaitCopies(t, in, 1)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -174,7 +175,7 @@ func (s *shop) awaitCopies(t *testing.T, in consumer, n int) []unstructured.Unst
 	var all []unstructured.Unstructured
 	kube.Eventually(t, soon, fmt.Sprintf("%d copies", n), func() (bool, string) {
 		all = s.copies(t, in)
-		return len(all) == n, fmt.Sprintf("%d", len(all))
+		return len(all) == n, strconv.Itoa(len(all))
 	})
 	return all
 }

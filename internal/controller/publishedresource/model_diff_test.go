@@ -90,11 +90,12 @@ func (p *player) diff(t *testing.T) string {
 func (p *player) outcomes(above, below []unstructured.Unstructured) (certs, copies map[string]string, problems string) {
 	certs, copies = map[string]string{}, map[string]string{}
 	phases := map[string]string{}
+	var wrong []string
 	for _, u := range below {
 		name := u.GetAnnotations()[objectsync.AnnotationName]
 		note, _, _ := unstructured.NestedString(u.Object, "spec", "note")
 		if want := p.notes[u.GetUID()]; note != want {
-			problems += fmt.Sprintf("the note of %s is %q and not %q\n", name, note, want)
+			wrong = append(wrong, fmt.Sprintf("the note of %s is %q and not %q", name, note, want))
 		}
 		phases[name], _, _ = unstructured.NestedString(u.Object, "status", "phase")
 		unstructured.RemoveNestedField(u.Object, "spec", "note")
@@ -103,14 +104,14 @@ func (p *player) outcomes(above, below []unstructured.Unstructured) (certs, copi
 	for _, u := range above {
 		phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 		if want := phases[u.GetName()]; want != "" && phase != want {
-			problems += fmt.Sprintf("the phase of %s is %q and not %q\n", u.GetName(), phase, want)
+			wrong = append(wrong, fmt.Sprintf("the phase of %s is %q and not %q", u.GetName(), phase, want))
 		}
 		certs[u.GetName()] = fmt.Sprint(u.Object["spec"])
 		if len(u.GetFinalizers()) > 0 {
 			certs[u.GetName()] += "!"
 		}
 	}
-	return certs, copies, problems
+	return certs, copies, strings.Join(wrong, "\n")
 }
 
 // setting returns a number from the environment, or a default.
@@ -133,7 +134,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 func TestSyncModel(t *testing.T) {
 	const tenants = 5
 	ops, seed := setting(t, "SYNC_MODEL_OPS", 500), setting(t, "SYNC_MODEL_SEED", 1)
-	m := newModel(t, tenants, uint64(seed)) //nolint:gosec // Any bits will do.
+	m := newModel(t, tenants, uint64(seed))
 	begin := time.Now()
 	m.play(t, ops/tenants, nil)
 	played := time.Since(begin)
@@ -180,4 +181,31 @@ func TestSyncOutage(t *testing.T) {
 	close(end)
 	<-ended
 	m.settle(t)
+}
+
+func (p *player) list(apiVersion, kind string) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion(apiVersion)
+	list.SetKind(kind)
+	return list
+}
+
+// secrets returns the values of the Secrets of a namespace, with an exclamation mark if they are held.
+func (p *player) secrets(t *testing.T, c client.Client, namespace string) map[string]string {
+	t.Helper()
+	list := &corev1.SecretList{}
+	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, u := range list.Items {
+		if u.Type == corev1.SecretTypeServiceAccountToken {
+			continue
+		}
+		out[u.Name] = string(u.Data["key"])
+		if len(u.Finalizers) > 0 {
+			out[u.Name] += "!"
+		}
+	}
+	return out
 }

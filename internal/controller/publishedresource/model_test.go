@@ -3,13 +3,13 @@ package publishedresource_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -74,7 +74,7 @@ func newModel(t *testing.T, tenants int, seed uint64, change ...func(*v1alpha1.P
 	})...)
 	for i := range tenants {
 		m.all = append(m.all, &player{
-			tenant: s.tenant(t), model: m, random: rand.New(rand.NewPCG(seed, uint64(i))), //nolint:gosec // It is to be repeatable.
+			tenant: s.tenant(t), model: m, random: rand.New(rand.NewPCG(seed, uint64(i))),
 			certs: map[string]modelCert{}, keys: map[string]string{}, tls: map[string]string{}, notes: map[types.UID]string{},
 		})
 	}
@@ -121,7 +121,7 @@ func (m *model) settle(t *testing.T) {
 func (p *player) turn(t *testing.T) error {
 	t.Helper()
 	name := fmt.Sprintf("cert-%d", p.random.IntN(certNames))
-	value := fmt.Sprint(p.random.IntN(1 << 20))
+	value := strconv.Itoa(p.random.IntN(1 << 20))
 	_, exists := p.certs[name]
 	dice := p.random.IntN(100) //nolint:mnd // The numbers below are percentages.
 	switch {
@@ -273,7 +273,7 @@ func (p *player) operateOn(t *testing.T, copied *unstructured.Unstructured, name
 		}
 		return client.IgnoreNotFound(err)
 	case 1:
-		body := client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"status":{"phase":%q}}`, value)))
+		body := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"phase":%q}}`, value))
 		return client.IgnoreNotFound(insist(t, func() error { return p.below.Status().Patch(t.Context(), copied, body) }))
 	}
 	secret := secretIn(p.cluster, name+"-tls", value)
@@ -291,31 +291,4 @@ func (p *player) operateOn(t *testing.T, copied *unstructured.Unstructured, name
 	}
 	p.tls[name] = value
 	return p.modify(t, p.below, secret, fmt.Sprintf(`{"stringData":{"key":%q}}`, value))
-}
-
-func (p *player) list(apiVersion, kind string) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{}
-	list.SetAPIVersion(apiVersion)
-	list.SetKind(kind)
-	return list
-}
-
-// secrets returns the values of the Secrets of a namespace, with an exclamation mark if they are held.
-func (p *player) secrets(t *testing.T, c client.Client, namespace string) map[string]string {
-	t.Helper()
-	list := &corev1.SecretList{}
-	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
-	out := map[string]string{}
-	for _, u := range list.Items {
-		if u.Type == corev1.SecretTypeServiceAccountToken {
-			continue
-		}
-		out[u.Name] = string(u.Data["key"])
-		if len(u.Finalizers) > 0 {
-			out[u.Name] += "!"
-		}
-	}
-	return out
 }

@@ -154,16 +154,16 @@ func metricsOf(t *testing.T, name string) map[string]float64 {
 	out := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			key, ours := f.GetName(), false
+			key, ours := []string{f.GetName()}, false
 			for _, l := range m.GetLabel() {
 				if l.GetName() == "publishedresource" {
 					ours = l.GetValue() == name
 					continue
 				}
-				key += " " + l.GetValue()
+				key = append(key, l.GetValue())
 			}
 			if ours {
-				out[key] = valueOf(m)
+				out[strings.Join(key, " ")] = valueOf(m)
 			}
 		}
 	}

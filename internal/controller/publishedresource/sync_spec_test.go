@@ -165,7 +165,7 @@ func TestSyncRelated(t *testing.T) {
 	s.publishCerts(t)
 	in := s.tenant(t)
 	web := s.cert("web")
-	web.Object["spec"].(map[string]any)["keyName"] = "first" //nolint:forcetypeassert // cert makes it.
+	web.Object["spec"].(map[string]any)["keyName"] = "first"
 	create(t, in, web)
 	copied := s.copyOf(t, in)
 	ns := copied.GetNamespace()

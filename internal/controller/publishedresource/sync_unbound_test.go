@@ -35,7 +35,7 @@ func TestSyncUnbound(t *testing.T) {
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.EnableWorkspacePaths = true })
 	leaves, stays := s.tenant(t), s.tenant(t)
 	web := s.cert("web")
-	web.Object["spec"].(map[string]any)["keyName"] = "key" //nolint:forcetypeassert // cert makes it.
+	web.Object["spec"].(map[string]any)["keyName"] = "key"
 	create(t, leaves, secretIn(metav1.NamespaceDefault, "key", "a"), web)
 	create(t, stays, s.cert("web"))
 	copied, other := s.copyOf(t, leaves), s.copyOf(t, stays)
