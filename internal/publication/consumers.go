@@ -2,6 +2,8 @@ package publication
 
 import (
 	"maps"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -19,6 +21,8 @@ type Consumers struct {
 	Workspaces map[string]string
 	// Complete says whether these are known to be all workspaces.
 	Complete bool
+	// Schemas are the names of those by which the workspaces know the API and what is related to it.
+	Schemas []string
 }
 
 // bound says whether a workspace has bound the API, and gone whether it is known not to have.
@@ -35,6 +39,7 @@ func (p *publication) adapt(c Consumers) {
 	}
 	p.mu.Lock()
 	same := p.consumers.Complete == c.Complete && maps.Equal(p.consumers.Workspaces, c.Workspaces)
+	renewed := len(p.consumers.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(p.consumers.Schemas, c.Schemas)
 	p.consumers = c
 	for cluster, path := range c.Workspaces {
 		if path != "" {
@@ -59,6 +64,32 @@ func (p *publication) adapt(c Consumers) {
 	}
 	if !same {
 		p.seekLost()
+	}
+	if renewed {
+		go p.renew()
+	}
+}
+
+// renewAgain is how long kcp may take at most to use a schema for streams after it has told of it.
+const renewAgain = 10 * time.Second
+
+// renew has all endpoints shown by the schemas that the workspaces know by now.
+func (p *publication) renew() {
+	p.renewStreams()
+	select {
+	case <-time.After(renewAgain):
+		p.renewStreams()
+	case <-p.ctx.Done():
+	}
+}
+
+func (p *publication) renewStreams() {
+	p.mu.Lock()
+	all := slices.Collect(maps.Values(p.endpoints))
+	p.mu.Unlock()
+	for _, e := range all {
+		e.objects.Renew()
+		p.related.renew(e.url)
 	}
 }
 

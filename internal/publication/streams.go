@@ -68,6 +68,17 @@ func (s *streams) closeUnless(k streamKey, needed func() bool) {
 	}
 }
 
+// renew lists again what the streams of an endpoint show.
+func (s *streams) renew(endpoint string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, t := range s.tables {
+		if k.endpoint == endpoint {
+			t.Renew()
+		}
+	}
+}
+
 // closeAll closes the streams of an endpoint.
 func (s *streams) closeAll(endpoint string) {
 	s.mu.Lock()

@@ -45,9 +45,11 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if of.next != nil {
 		latest = of.next
 	}
-	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
+	if latest != nil {
 		latest.adapt(c.Consumers)
-		return nil
+		if latest.config.Revision == c.Revision && latest.config.Service == c.Service {
+			return nil
+		}
 	}
 	next, err := newPublication(name, c, func() { s.wake(name) })
 	if err != nil {

@@ -68,6 +68,7 @@ type feed struct {
 	wake   func(Owner)
 	cancel context.CancelFunc
 	kick   chan struct{}
+	round  renewable
 
 	mu     sync.Mutex
 	owners map[types.NamespacedName]map[Owner]int
@@ -148,7 +149,10 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 	failures := 0
 	for ctx.Err() == nil {
 		before := f.listed()
-		err := r.ListAndWatchWithContext(ctx)
+		renewed, err := f.round.run(ctx, r.ListAndWatchWithContext)
+		if renewed {
+			continue
+		}
 		rest := retryFailed
 		failures++
 		switch {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -244,7 +245,7 @@ func (s *store) replace(list []any, rv string) []types.NamespacedName {
 			items[n] = held
 			continue
 		}
-		if (!ok || held.GetResourceVersion() != u.GetResourceVersion()) && s.told(n) {
+		if (!ok || !equality.Semantic.DeepEqual(held.Object, u.Object)) && s.told(n) {
 			changed = append(changed, n)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
@@ -96,8 +97,25 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 		return c, err
 	}
 	s := c.Sync
+	c.Schemas = schemasOf(e.seen, s)
 	c.Revision = fmt.Sprint(o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
 	return c, nil
+}
+
+// schemasOf returns the names of the schemas by which consumers know the APIs that are synced, sorted.
+func schemasOf(v *view, c objectsync.Config) []string {
+	synced := map[schema.GroupResource]bool{c.Primary.Workspace.GroupResource(): true}
+	for _, pair := range c.Related {
+		synced[pair.Workspace.GroupResource()] = true
+	}
+	var names []string
+	for name := range kcp.SchemasBound(v.bindings) {
+		if r, ok := kcp.ResourceOf(name); ok && synced[r] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // describeObjects records in the status what has become of the objects of consumers, and an event for each workspace that has left copies
