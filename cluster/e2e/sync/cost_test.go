@@ -59,7 +59,7 @@ func TestCost(t *testing.T) {
 		},
 		{
 			name:    "Delete",
-			act:     func(in consumer) { s.remove(t, in, many) },
+			act:     func(in consumer) { s.remove(t, in, many, 1) },
 			kcp:     map[string]int{"patch " + resource: 1},
 			service: map[string]int{"delete " + resource: 1, "delete secrets": 1},
 			looks:   1,
@@ -146,8 +146,8 @@ func (s *shop) change(t *testing.T, in consumer, n int) {
 	})
 }
 
-// remove deletes objects of a workspace, and waits until they are gone.
-func (s *shop) remove(t *testing.T, in consumer, n int) {
+// remove deletes objects of a workspace, and waits until they are gone and the rest is left.
+func (s *shop) remove(t *testing.T, in consumer, n, rest int) {
 	t.Helper()
 	if err := each(n, func(i int) error {
 		return in.Delete(context.WithoutCancel(t.Context()), s.hat(fmt.Sprintf("hat-%d", i)))
@@ -156,9 +156,9 @@ func (s *shop) remove(t *testing.T, in consumer, n int) {
 	}
 	kube.Eventually(t, soon, "the objects to be gone", func() (bool, string) {
 		left := len(s.list(t, in))
-		return left == 1, strconv.Itoa(left)
+		return left == rest, strconv.Itoa(left)
 	})
-	s.awaitCopies(t, in, 1)
+	s.awaitCopies(t, in, rest)
 }
 
 // list returns the objects of a workspace.

@@ -74,7 +74,7 @@ func (s *stage) applications(t *testing.T) {
 func (s *stage) publishes(t *testing.T) {
 	s.activate(t, "publishing", "publishedresources.syncagent.kcp.io")
 	s.awaitKind(t, "publishedresources.syncagent.kcp.io")
-	_, admin := workspaces.Workspace(t)
+	path, admin := workspaces.Workspace(t)
 	in := kcp.Client(t, admin)
 	create(t, in, &apisv1alpha2.APIExport{ObjectMeta: build.Meta("", exportName)})
 	rules := kcp.AgentRules(exportName)
@@ -116,6 +116,7 @@ func (s *stage) publishes(t *testing.T) {
 	if len(export.Spec.Resources) != 1 || !strings.HasSuffix(export.Spec.Resources[0].Schema, ".hats.hats.example.com") {
 		t.Errorf("the APIExport does not offer the API: %v", export.Spec.Resources)
 	}
+	s.syncs(t, path, o)
 	s.remove(t, o)
 }
 
