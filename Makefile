@@ -25,11 +25,11 @@ help: ## List the commands.
 	@grep -hE '^[a-z0-9.-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
 
 .PHONY: demo
-demo: tools build ## Run the provider on real clusters and a real kcp, and show what it does. DEMO=keep leaves it up.
+demo: tools.demo build ## Run the provider on real clusters and a real kcp, and show what it does. DEMO=keep leaves it up.
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
 # Tests of the built program, beside those under cluster/e2e: it is killed, cut off and given thousands of objects.
-HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed publishedresource/outage collection/thousands)
+HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed publishedresource/outage publishedresource/takeover collection/thousands)
 # Tests mostly wait: packages run by threes, and in them the tests that say they may run beside others. What is promised in seconds is measured
 # again if a neighbour took them. make lint vets.
 GOTEST   := go test -count=1 -vet=off -parallel=8 -timeout=40m
@@ -99,9 +99,13 @@ bench: tools build ## Measure the provider against a plain client-go loop. BENCH
 tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl and kcp, once.
 	@hack/tools/build.sh etcd kubernetes kcp
 
+.PHONY: tools.demo
+tools.demo: # The demo issues certificates.
+	@hack/tools/build.sh etcd kubernetes kcp cert-manager
+
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e and xpkg.
-	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready
+	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager
 .PHONY: tools.xpkg
 tools.xpkg:
 	@hack/tools/build.sh crossplane-cli
