@@ -48,10 +48,10 @@ func TestKilled(t *testing.T) {
 			done: func(*unstructured.Unstructured) bool { return false },
 		},
 	} {
-		t.Run(step.name, func(t *testing.T) {
+		t.Run(step.name, func(part *testing.T) {
 			acted := make(chan error, 1)
 			go func() { acted <- each(many, step.act) }()
-			s.killBetween(t, in, func(all []unstructured.Unstructured) bool {
+			s.killBetween(part, in, func(all []unstructured.Unstructured) bool {
 				as := slices.DeleteFunc(all, func(u unstructured.Unstructured) bool { return !step.done(&u) })
 				if step.left == 0 {
 					return many-len(all) > many/4 && len(all) > 0
@@ -59,10 +59,10 @@ func TestKilled(t *testing.T) {
 				return len(as) > many/4 && len(as) < many
 			})
 			if err := <-acted; err != nil {
-				t.Fatal(err)
+				part.Fatal(err)
 			}
-			s.start(t)
-			s.awaitInStep(t, in, step.left)
+			s.start(t) // It serves the parts to come, too.
+			s.awaitInStep(part, in, step.left)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -19,9 +20,9 @@ func TestMetricsExist(t *testing.T) {
 	s.remove(t, in, 1, 0)
 	foreign.SetResourceVersion("")
 	foreign.SetUID("")
-	foreign.SetLabels(nil)
+	foreign.SetLabels(map[string]string{objectsync.LabelCluster: "elsewhere"})
 	foreign.SetAnnotations(nil)
-	if err := s.c.Create(t.Context(), foreign); err != nil { // Somebody else's: to sync the object fails.
+	if err := s.c.Create(t.Context(), foreign); err != nil { // It is another tenant's: to sync the object fails.
 		t.Fatal(err)
 	}
 	s.create(t, in, "hat", 1)
