@@ -28,7 +28,7 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 		last = content(u, omitted(m.origins())...)
 	}
 	_, other := p.sides(m.related.origin)
-	change := diff(last, desired)
+	change := changed(last, desired)
 	if body := needed(change, m.copied.Object); body != nil {
 		if err := patch(ctx, other.Writer, m.to, body); err != nil {
 			return err

@@ -156,6 +156,26 @@ func TestContent(t *testing.T) {
 	}
 }
 
+func TestChanged(t *testing.T) {
+	with := func(metadata object) object { return object{"metadata": metadata} }
+	for name, tc := range map[string]struct {
+		reason         string
+		from, to, want object
+	}{
+		"Same":       {"Nothing has changed.", with(object{"labels": object{"a": "b"}}), with(object{"labels": object{"a": "b"}}), nil},
+		"None":       {"There never were any.", object{"spec": "x"}, object{"spec": "x"}, nil},
+		"New":        {"A first label comes.", object{}, with(object{"labels": object{"a": "b"}}), with(object{"labels": object{"a": "b"}})},
+		"LastLabel":  {"Others may have labels, too.", with(object{"labels": object{"a": "b"}}), object{}, with(object{"labels": object{"a": nil}})},
+		"LastOfBoth": {"One kind of them may stay.", with(object{"labels": object{"a": "b"}, "annotations": object{"c": "d"}}), with(object{"labels": object{"a": "b"}}), with(object{"annotations": object{"c": nil}})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if d := cmp.Diff(tc.want, changed(tc.from, tc.to)); d != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, d)
+			}
+		})
+	}
+}
+
 func TestFilter(t *testing.T) {
 	raw := func(s string) *v1alpha1.NamespaceFilter { return &v1alpha1.NamespaceFilter{Raw: []byte(s)} }
 	object := func(namespace string) *unstructured.Unstructured {

@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,4 +65,19 @@ func content(u *unstructured.Unstructured, omit ...string) map[string]any {
 		out["metadata"] = metadata
 	}
 	return out
+}
+
+// changed returns the JSON merge patch that makes one content of another, nil if they are the same. Labels and annotations go by their names,
+// also the last of them: a copy has others.
+func changed(from, to map[string]any) map[string]any {
+	metadata := map[string]any{}
+	for field := range asMap(from["metadata"]) {
+		metadata[field] = map[string]any{}
+	}
+	maps.Copy(metadata, asMap(to["metadata"]))
+	if len(metadata) > 0 {
+		to = maps.Clone(to)
+		to["metadata"] = metadata
+	}
+	return diff(from, to)
 }

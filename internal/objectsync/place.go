@@ -184,7 +184,7 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 	if u := p.state.get(p.subject()); u != nil {
 		last = content(u, omitted(p.primary.Workspace)...)
 	}
-	change := diff(last, desired)
+	change := changed(last, desired)
 	if change != nil || last == nil {
 		if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 			return err
