@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -97,8 +98,9 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	return true, nil
 }
 
-// announce tells the consumer by annotations which objects of the workspace have come from the service cluster.
-func (p *pass) announce(ctx context.Context, all []relation) error {
+// announce tells the consumer by annotations which objects of the workspace have come from the service cluster. What it has told of identifiers
+// whose objects are not all known stays.
+func (p *pass) announce(ctx context.Context, all []relation, known map[string]bool) error {
 	want := map[string]any{}
 	index := map[string]int{}
 	for _, m := range all {
@@ -117,15 +119,25 @@ func (p *pass) announce(ctx context.Context, all []relation) error {
 		want[fmt.Sprintf("%s%s.%d", AnnotationRelatedPrefix, m.identifier, index[m.identifier])] = string(value)
 		index[m.identifier]++
 	}
-	is := map[string]any{}
-	for key, value := range p.source.GetAnnotations() {
-		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
-			is[key] = value
-		}
-	}
-	change := diff(is, want)
+	change := diff(p.announced(known), want)
 	if change == nil {
 		return nil
 	}
 	return patch(ctx, p.Workspace.Writer, p.workspaceRef(), map[string]any{"metadata": map[string]any{"annotations": change}})
+}
+
+// announced returns what the consumer has been told of all but the identifiers whose objects are not all known.
+func (p *pass) announced(known map[string]bool) map[string]any {
+	out := map[string]any{}
+	for key, value := range p.source.GetAnnotations() {
+		if strings.HasPrefix(key, AnnotationRelatedPrefix) {
+			out[key] = value
+		}
+	}
+	for _, r := range p.related {
+		if !known[r.identifier] {
+			maps.DeleteFunc(out, func(key string, _ any) bool { return strings.HasPrefix(key, AnnotationRelatedPrefix+r.identifier+".") })
+		}
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
@@ -51,6 +52,9 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 	var all []relation
 	for _, r := range p.related {
 		found, err := p.find(r, both)
+		if apierrors.IsConflict(err) {
+			return err // A cache that is not filled yet: the state would be written once for each identifier that is known by now.
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -73,7 +77,7 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 	if err := p.save(ctx, p.state); err != nil {
 		errs = append(errs, err)
 	}
-	if err := p.announce(ctx, all); err != nil {
+	if err := p.announce(ctx, all, known); err != nil {
 		errs = append(errs, err)
 	}
 	p.noteKept(all)
