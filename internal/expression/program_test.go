@@ -39,8 +39,8 @@ func TestJSON(t *testing.T) {
 		"Wide":      {"Or have too much in it.", "v", make([]any, elementsMax+1), want{err: ErrNoJSON}},
 		"Costly":    {"An expression can be too costly.", "lists.range(1000).map(a, lists.range(1000))", nil, want{err: ErrTooCostly}},
 		"ManyTexts": {"A text that occurs often is as long as all of them.", "v.items.map(i, v.text)", large("x"), want{err: ErrNoJSON}},
-		"ManyBytes": {"So are bytes.", "[v, v, v, v]", []byte(strings.Repeat("x", 800_000)), want{err: ErrNoJSON}},
-		"ManyKeys":  {"And keys.", "[v, v, v, v, v]", map[string]any{strings.Repeat("x", 900_000): true}, want{err: ErrNoJSON}},
+		"ManyBytes": {"So are bytes.", "lists.range(4).map(i, v)", []byte(strings.Repeat("x", 800_000)), want{err: ErrNoJSON}},
+		"ManyKeys":  {"And keys.", "lists.range(5).map(i, v)", map[string]any{strings.Repeat("x", 900_000): true}, want{err: ErrNoJSON}},
 		// Before these bounds, a call was made and charged then.
 		"Replace":            {"A call that would make too much is not made.", "v.text.replace('x', v.text)", large("x"), want{err: ErrTooCostly}},
 		"ReplaceHidden":      {"Nor can || hide it.", "v.text.replace('x', v.text) == '' || true", large("x"), want{err: ErrTooCostly}},

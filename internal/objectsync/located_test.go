@@ -66,8 +66,13 @@ func TestLocated(t *testing.T) {
 		w.create(w.below, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: below[ns], Labels: map[string]string{"tenant": w.cluster}}})
 	}
 	for _, s := range []struct{ namespace, name, role, private string }{
-		{"own", "7", "three", ""}, {"own", "tls", "one", ""}, {"own", "tls-app", "two", ""}, {"own", "decoy", "one", "yes"},
-		{"a", "tls", "one", ""}, {"a", "decoy", "three", ""}, {"b", "tls", "one", ""},
+		{"own", "7", "three", ""},
+		{"own", "tls", "one", ""},
+		{"own", "tls-app", "two", ""},
+		{"own", "decoy", "one", "yes"},
+		{"a", "tls", "one", ""},
+		{"a", "decoy", "three", ""},
+		{"b", "tls", "one", ""},
 	} {
 		o := newSecret(below[s.namespace], s.name, s.namespace+"/"+s.name)
 		o.Labels = map[string]string{"role": s.role}
