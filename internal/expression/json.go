@@ -10,27 +10,39 @@ import (
 )
 
 const (
-	// depthMax is how deep a value may be nested, and elementsMax how many values may be in it.
+	// depthMax is how deep a value may be nested, elementsMax how many values may be in it, and bytesMax how long its texts and keys may be
+	// together, in bytes. A text that occurs twice counts twice.
 	depthMax    = 100
 	elementsMax = 100_000
+	bytesMax    = 4 << 20
 )
 
 // JSON returns what the expression has given as JSON has it: nil, bool, int64, float64, string, []any or map[string]any. Bytes become base64, times and durations
 // their texts. The cause of an error is ErrNoJSON.
 func (p *Program) JSON(v ref.Val) (any, error) {
-	c := converter{what: p.what, left: elementsMax}
+	c := converter{what: p.what, left: elementsMax, bytes: bytesMax}
 	return c.convert(v, 0)
 }
 
 type converter struct {
-	what string
-	left int
+	what        string
+	left, bytes int // how many values and bytes of texts there may still be
+}
+
+const tooLarge = "it is too large"
+
+// text takes the length of a text from what may still be.
+func (c *converter) text(s string) (string, error) {
+	if c.bytes -= len(s); c.bytes < 0 {
+		return "", Error{c.what, ErrNoJSON, tooLarge}
+	}
+	return s, nil
 }
 
 func (c *converter) convert(v ref.Val, depth int) (any, error) {
 	c.left--
 	if depth > depthMax || c.left < 0 {
-		return nil, Error{c.what, ErrNoJSON, "it is too large"}
+		return nil, Error{c.what, ErrNoJSON, tooLarge}
 	}
 	switch v := v.(type) {
 	case types.Null:
@@ -40,9 +52,12 @@ func (c *converter) convert(v ref.Val, depth int) (any, error) {
 	case types.Int:
 		return int64(v), nil
 	case types.String:
-		return string(v), nil
+		return c.text(string(v))
 	case types.Bytes:
-		return base64.StdEncoding.EncodeToString(v), nil
+		if base64.StdEncoding.EncodedLen(len(v)) > c.bytes {
+			return nil, Error{c.what, ErrNoJSON, tooLarge}
+		}
+		return c.text(base64.StdEncoding.EncodeToString(v))
 	case types.Uint:
 		if v > math.MaxInt64 {
 			return nil, Error{c.what, ErrNoJSON, "a number is too large"}
@@ -87,11 +102,13 @@ func (c *converter) object(m traits.Mapper, depth int) (any, error) {
 		if !ok {
 			return nil, Error{c.what, ErrNoJSON, "a key is of type " + k.Type().TypeName()}
 		}
-		x, err := c.convert(m.Get(key), depth+1)
+		name, err := c.text(string(key))
 		if err != nil {
 			return nil, err
 		}
-		out[string(key)] = x
+		if out[name], err = c.convert(m.Get(key), depth+1); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -31,26 +31,39 @@ const (
 // An Environment is what expressions over certain variables are compiled in.
 type Environment struct {
 	what string
-	env  func() (*cel.Env, error)
+	env  func() (compiler, error)
+}
+
+// A compiler is what cel-go compiles in, and what its programs are made with.
+type compiler struct {
+	env     *cel.Env
+	options []cel.ProgramOption
 }
 
 // NewEnvironment returns the environment of expressions over variables of any type, which errors call what. It is made when it is used
 // first.
 func NewEnvironment(what string, variables ...string) Environment {
-	return Environment{what: what, env: sync.OnceValues(func() (*cel.Env, error) {
+	return Environment{what: what, env: sync.OnceValues(func() (compiler, error) {
 		options := []cel.EnvOption{
 			cel.OptionalTypes(),
 			cel.CrossTypeNumericComparisons(true),
 			cel.DefaultUTCTimeZone(true),
 			cel.ParserExpressionSizeLimit(textMax),
 			cel.ParserRecursionLimit(nestingMax),
-			ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(rangeMax)), ext.Sets(), ext.Math(), ext.Encoders(), ext.Regex(),
+			ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(rangeMax)), ext.Sets(), ext.Math(), ext.Regex(),
+			// Later versions have json.encode, which is always beyond the limit of cost, and is run before.
+			ext.Encoders(ext.EncodersVersion(0)),
 		}
 		for _, v := range variables {
 			options = append(options, cel.Variable(v, cel.DynType))
 		}
 		env, err := cel.NewEnv(options...)
-		return env, errors.Wrap(err, "cannot make CEL environment")
+		if err != nil {
+			return compiler{}, errors.Wrap(err, "cannot make CEL environment")
+		}
+		calls, err := bounded(env)
+		// Constants are not folded: that would evaluate parts of the expression without a limit.
+		return compiler{env, []cel.ProgramOption{cel.CostTracking(estimator{}), cel.CostLimit(costLimit), calls}}, err
 	})}
 }
 
@@ -70,11 +83,11 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if len(text) > textMax {
 		return nil, Error{e.what, ErrInvalid, fmt.Sprintf("it is longer than %d bytes", textMax)}
 	}
-	env, err := e.env()
+	c, err := e.env()
 	if err != nil {
 		return nil, err
 	}
-	checked, issues := env.Compile(text)
+	checked, issues := c.env.Compile(text)
 	if issues.Err() != nil {
 		return nil, Error{e.what, ErrInvalid, list(issues.Errors())}
 	}
@@ -82,8 +95,7 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if !t.IsExactType(cel.DynType) && !got.IsExactType(t) && !got.IsExactType(cel.DynType) && !got.IsExactType(cel.AnyType) {
 		return nil, Error{e.what, ErrInvalid, "it gives a value of type " + got.String() + " and not of type " + t.String()}
 	}
-	// Constants are not folded: that would evaluate parts of the expression without a limit.
-	p, err := env.Program(checked, cel.CostLimit(costLimit))
+	p, err := c.env.Program(checked, c.options...)
 	if err != nil {
 		return nil, Error{e.what, ErrInvalid, clip(err.Error())}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"text/template"
@@ -40,6 +41,7 @@ var known = sync.OnceValue(func() template.FuncMap {
 		"sha3sum":   sha3sum,
 		"sha3short": sha3short,
 		"shortHash": ShortSHA1,
+		"dict":      dict,
 		"keys":      keys,
 		"values":    values,
 		// These are built in, and make texts.
@@ -87,6 +89,23 @@ func sha3short(s string, length ...int) (string, error) {
 		return "", errors.Errorf("length must be one number from 1 to %d", len(sum))
 	}
 	return sum[:n], nil
+}
+
+// dict returns a map of keys and values in turn. Its keys are texts: sprig writes whatever it is given as one, however large that is, or
+// without an end.
+func dict(pairs ...any) (map[string]any, error) {
+	m := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		key, err := text(reflect.ValueOf(pairs[i]))
+		if err != nil {
+			return nil, err
+		}
+		m[key] = ""
+		if i+1 < len(pairs) {
+			m[key] = pairs[i+1]
+		}
+	}
+	return m, nil
 }
 
 // keys returns the keys of maps, in order.

@@ -1,27 +1,28 @@
 package jsonpath
 
 import (
-	"regexp"
+	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
 )
 
 const (
-	// indexMax is the highest index of a list.
+	// indexMax is the highest index of a list that is set. Higher numbers are keys.
 	indexMax = 1024
-	// pathMax is the length of the longest path, in bytes, and patternMax that of the longest pattern.
-	pathMax    = 1024
-	patternMax = 1024
-	// textMax is the length of the longest text that a replacement makes, in bytes.
-	textMax = 1 << 20
+	// pathMax is the length of the longest path, in bytes.
+	pathMax = 1024
 )
 
 // A Path is a path to a value, or to several.
 type Path struct {
 	text    string
+	set     string // as sjson has it: numbers that are no index are keys
 	complex bool
 }
 
@@ -37,14 +38,93 @@ func Parse(text string) (Path, error) {
 	case strings.ContainsAny(text, "@!{[\x00"):
 		return Path{}, errors.New("path has one of @, !, { and [, which are not supported")
 	}
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == '.' || r == '|' }) {
-		if n, err := strconv.ParseUint(part, 10, 64); err == nil && n > indexMax {
-			return Path{}, errors.Errorf("index %d is greater than %d", n, indexMax)
-		} else if errors.Is(err, strconv.ErrRange) {
-			return Path{}, errors.Errorf("an index is greater than %d", indexMax)
+	return Path{text: text, set: withKeys(text), complex: strings.ContainsAny(text, "#*?|")}, nil
+}
+
+// withKeys marks the parts of a path that are too large for an index as keys, so that no list is made that long.
+func withKeys(text string) string {
+	var out strings.Builder
+	for len(text) > 0 {
+		end := partEnd(text)
+		part := text[:end]
+		if n, err := strconv.ParseUint(part, 10, 64); err == nil && n > indexMax || errors.Is(err, strconv.ErrRange) {
+			out.WriteByte(':')
+		}
+		out.WriteString(part)
+		if end < len(text) {
+			out.WriteByte('.')
+			end++
+		}
+		text = text[end:]
+	}
+	return out.String()
+}
+
+// partEnd returns where the first part of a path ends: at a dot that is not escaped.
+func partEnd(text string) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '.':
+			return i
 		}
 	}
-	return Path{text: text, complex: strings.ContainsAny(text, "#*?|")}, nil
+	return len(text)
+}
+
+// ParseTarget checks a path to what is to be set. Of several values, gjson tells the places only behind one #.
+func ParseTarget(text string) (Path, error) {
+	p, err := Parse(text)
+	if err != nil {
+		return Path{}, err
+	}
+	lists := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '|':
+			return Path{}, errors.New("path has |, behind which no value can be set")
+		case '#':
+			end := queryEnd(text, i+1)
+			all := end < len(text) && text[end] == '#'
+			if all || end == i+1 {
+				lists++
+			}
+			if i = end - 1; all {
+				i++
+			}
+		}
+	}
+	if lists > 1 {
+		return Path{}, errors.New("path has more than one #, behind which no value can be set")
+	}
+	return p, nil
+}
+
+// queryEnd returns where a query in parentheses ends, or where it would begin if there is none.
+func queryEnd(text string, start int) int {
+	if start >= len(text) || text[start] != '(' {
+		return start
+	}
+	depth, quoted := 0, false
+	for i := start; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(text)
 }
 
 // String returns the path as it was written.
@@ -56,62 +136,79 @@ func (p Path) Complex() bool { return p.complex }
 // Get returns the value in a document. It does not exist if it is missing.
 func (p Path) Get(document []byte) gjson.Result { return gjson.GetBytes(document, p.text) }
 
-// Each returns the values that a result consists of, with their places in the document: itself, or those of a path with #.
-func Each(r gjson.Result) []gjson.Result {
-	if r.IsArray() && len(r.Array()) == 0 {
-		return nil
-	}
-	if len(r.Indexes) == 0 {
-		return []gjson.Result{r}
-	}
-	values := r.Array()
-	if len(values) != len(r.Indexes) {
-		return nil
-	}
-	for i := range values {
-		values[i].Index = r.Indexes[i]
-	}
-	return values
-}
+// ErrNoPlace means that a path selects what is nowhere in the document, like a number of values.
+var ErrNoPlace = errors.New("path selects values that cannot be changed")
 
-// A Replacement changes a text.
-type Replacement struct {
-	pattern *regexp.Regexp // nil to replace all
-	by      string
-}
-
-// older is a group as older documents write it.
-var older = regexp.MustCompile(`\\(\d+)`)
-
-// NewReplacement compiles a pattern. Without one, the whole text is replaced.
-func NewReplacement(pattern, by string) (Replacement, error) {
-	if pattern == "" {
-		return Replacement{by: by}, nil
-	}
-	if len(pattern) > patternMax || len(by) > patternMax {
-		return Replacement{}, errors.Errorf("pattern or replacement is longer than %d bytes", patternMax)
-	}
-	expression, err := regexp.Compile(pattern)
-	if err != nil {
-		return Replacement{}, errors.Wrap(err, "pattern is invalid")
-	}
-	return Replacement{pattern: expression, by: older.ReplaceAllString(by, "$${$1}")}, nil
-}
-
-// Apply returns the changed text.
-func (r Replacement) Apply(text string) (string, error) {
-	if r.pattern == nil {
-		return r.by, nil
+// Splice returns a document with the value of a path, or each of several, replaced by other JSON, of at most so many bytes. Without a value
+// it is the document itself.
+func (p Path) Splice(document []byte, most int, by func(gjson.Result) (string, error)) ([]byte, error) {
+	values, err := p.places(document)
+	if err != nil || len(values) == 0 {
+		return document, err
 	}
 	var out []byte
 	last := 0
-	for _, match := range r.pattern.FindAllStringSubmatchIndex(text, -1) {
-		out = append(out, text[last:match[0]]...)
-		out = r.pattern.ExpandString(out, r.by, text, match)
-		last = match[1]
-		if len(out) > textMax {
-			return "", errors.Errorf("the text gets longer than %d bytes", textMax)
+	for _, v := range values {
+		raw, err := by(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, document[last:v.Index]...), raw...)
+		last = v.Index + len(v.Raw)
+		if len(out)+len(document)-last > most {
+			return nil, errors.Errorf("the object gets larger than %d bytes", most)
 		}
 	}
-	return string(append(out, text[last:]...)), nil
+	return append(out, document[last:]...), nil
+}
+
+// places returns the values that a path selects, with their places in the document, in order.
+func (p Path) places(document []byte) ([]gjson.Result, error) {
+	found := p.Get(document)
+	values := []gjson.Result{found}
+	switch {
+	case !found.Exists(), found.Index == 0 && found.Raw == "[]":
+		return nil, nil // Behind # there may be nothing.
+	case len(found.Indexes) > 0:
+		values = found.Array()
+		if len(values) != len(found.Indexes) {
+			return nil, ErrNoPlace
+		}
+		for i := range values {
+			values[i].Index = found.Indexes[i]
+		}
+		slices.SortFunc(values, func(a, b gjson.Result) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	last := 1
+	for _, v := range values {
+		if v.Index < last || !bytes.HasPrefix(document[min(v.Index, len(document)):], []byte(v.Raw)) {
+			return nil, ErrNoPlace
+		}
+		last = v.Index + len(v.Raw)
+	}
+	return values, nil
+}
+
+// Set returns a document with the value of a path, or each of several, set. One that is missing is made; of several none is.
+func (p Path) Set(document []byte, most int, raw string) ([]byte, error) {
+	if p.complex {
+		return p.Splice(document, most, func(gjson.Result) (string, error) { return raw, nil })
+	}
+	if len(document)+len(raw) > most {
+		return nil, errors.Errorf("the object gets larger than %d bytes", most)
+	}
+	out, err := sjson.SetRawBytes(document, p.set, []byte(raw))
+	if err != nil {
+		return nil, errors.New("the value cannot be set")
+	}
+	return out, nil
+}
+
+// Delete returns a document without the value of a path.
+func (p Path) Delete(document []byte) ([]byte, error) {
+	if !p.Get(document).Exists() {
+		return document, nil
+	}
+	out, err := sjson.DeleteBytes(document, p.set)
+	return out, errors.Wrap(err, "cannot delete value")
 }

@@ -95,6 +95,11 @@ func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructure
 		metadata = map[string]any{}
 		content["metadata"] = metadata
 	}
+	for _, field := range []string{"labels", "annotations"} {
+		if !texts(metadata[field]) {
+			return nil, failure{ErrFailed, "metadata." + field + " is no longer a map of texts"}
+		}
+	}
 	before, _ := object.Object["metadata"].(map[string]any)
 	for field, v := range before {
 		if field != "labels" && field != "annotations" {
@@ -102,6 +107,17 @@ func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructure
 		}
 	}
 	return out, nil
+}
+
+// texts says whether a value is a map of texts, or nothing. Of any other one, all would be lost.
+func texts(v any) bool {
+	m, ok := v.(map[string]any)
+	for _, x := range m {
+		if _, is := x.(string); !is {
+			return false
+		}
+	}
+	return ok || v == nil
 }
 
 // Status returns the status of an object as the steps for status make it, nil if there is none. Neither object is changed; what is returned is

@@ -1,14 +1,11 @@
 package mutation
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 
 	"github.com/google/cel-go/cel"
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -19,6 +16,9 @@ import (
 
 // sizeMax is how large a document may get, in bytes. No server takes a larger one.
 const sizeMax = 4 << 20
+
+// squaresMax is what the values that one step replaces may cost together: the squares of their lengths.
+const squaresMax = 1 << 29
 
 // environment is what expressions are compiled in.
 var environment = expression.NewEnvironment("CEL expression", "value", "self", "other")
@@ -41,21 +41,21 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 		}
 		return deletion{p}, err
 	case m.Regex != nil:
-		p, err := jsonpath.Parse(string(m.Regex.Path))
+		p, err := jsonpath.ParseTarget(string(m.Regex.Path))
 		if err != nil {
 			return nil, err
 		}
 		r, err := jsonpath.NewReplacement(m.Regex.Pattern, m.Regex.Replacement)
 		return replacement{p, r}, err
 	case m.Template != nil:
-		p, err := jsonpath.Parse(string(m.Template.Path))
+		p, err := jsonpath.ParseTarget(string(m.Template.Path))
 		if err != nil {
 			return nil, err
 		}
 		t, err := gotemplate.Parse(m.Template.Template)
 		return rendering{p, t}, err
 	}
-	p, err := jsonpath.Parse(string(m.CEL.Path))
+	p, err := jsonpath.ParseTarget(string(m.CEL.Path))
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +66,7 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 // A deletion removes a value.
 type deletion struct{ path jsonpath.Path }
 
-func (d deletion) apply(document []byte, _ sides) ([]byte, error) {
-	if !d.path.Get(document).Exists() {
-		return document, nil
-	}
-	out, err := sjson.DeleteBytes(document, d.path.String())
-	return out, errors.Wrap(err, "cannot delete value")
-}
+func (d deletion) apply(document []byte, _ sides) ([]byte, error) { return d.path.Delete(document) }
 
 // A replacement changes texts.
 type replacement struct {
@@ -81,30 +75,16 @@ type replacement struct {
 }
 
 func (r replacement) apply(document []byte, _ sides) ([]byte, error) {
-	found := r.path.Get(document)
-	if !found.Exists() || found.Type == gjson.Null {
+	if found := r.path.Get(document); found.Type == gjson.Null {
 		return document, nil
 	}
-	if !r.path.Complex() {
-		raw, err := r.replace(found)
-		if err != nil || raw == found.Raw {
-			return document, err
+	squares := 0
+	return r.path.Splice(document, sizeMax, func(v gjson.Result) (string, error) {
+		if squares += r.by.Cost(v.Raw); squares > squaresMax {
+			return "", errors.New("the values are too long for a regular expression")
 		}
-		return setRaw(document, r.path, raw)
-	}
-	values := jsonpath.Each(found)
-	slices.SortFunc(values, func(a, b gjson.Result) int { return cmp.Compare(b.Index, a.Index) })
-	for _, v := range values {
-		if v.Index == 0 {
-			return nil, errors.New("path selects values that cannot be changed")
-		}
-		raw, err := r.replace(v)
-		if err != nil {
-			return nil, err
-		}
-		document = slices.Concat(document[:v.Index], []byte(raw), document[v.Index+len(v.Raw):])
-	}
-	return limited(document)
+		return r.replace(v)
+	})
 }
 
 // replace returns the JSON of a changed value. A number stays one if it can.
@@ -141,7 +121,7 @@ func (r rendering) apply(document []byte, s sides) ([]byte, error) {
 		return nil, err
 	}
 	text, err := r.template.Render(map[string]any{
-		"Value": jsonpath.Value{Result: r.path.Get(document)}, "LocalObject": self, "RemoteObject": s.other,
+		"Value": jsonpath.NewValue(r.path.Get(document)), "LocalObject": self, "RemoteObject": s.other,
 	})
 	if err != nil {
 		return nil, err
@@ -150,7 +130,7 @@ func (r rendering) apply(document []byte, s sides) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return setRaw(document, r.path, string(raw))
+	return r.path.Set(document, sizeMax, string(raw))
 }
 
 // An evaluation sets a value to what an expression gives.
@@ -182,24 +162,5 @@ func (e evaluation) apply(document []byte, s sides) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return setRaw(document, e.path, string(raw))
-}
-
-// setRaw sets a value, or all that a path selects.
-func setRaw(document []byte, p jsonpath.Path, raw string) ([]byte, error) {
-	if p.Complex() && !p.Get(document).Exists() {
-		return document, nil
-	}
-	out, err := sjson.SetRawBytes(document, p.String(), []byte(raw))
-	if err != nil {
-		return nil, errors.New("the value cannot be set")
-	}
-	return limited(out)
-}
-
-func limited(document []byte) ([]byte, error) {
-	if len(document) > sizeMax {
-		return nil, errors.New("the object gets too large")
-	}
-	return document, nil
+	return e.path.Set(document, sizeMax, string(raw))
 }

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 )
@@ -55,6 +56,8 @@ var warnings = []warning{
 	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},
 	{naming.ErrInvalidName, ReasonInvalidName, "The name of this object cannot be used with the provider of the service. Use another name"},
 	{mutation.ErrFailed, ReasonCannotMutate, "The content of this object is not what the provider of the service expects. Check its fields"},
+	{gotemplate.ErrFailed, ReasonCannotMutate, "This object lacks what the provider of the service needs, or has it in another form. Change it, or ask the provider of the service"},
+	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
 }
 

@@ -188,7 +188,7 @@ func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
 			name = v.Raw
 		case gjson.Null:
 		case gjson.True, gjson.False, gjson.JSON:
-			return nil, errors.New("the reference selects what is neither a text nor a number")
+			return nil, errors.Wrap(ErrInvalidName, "the reference selects what is neither a text nor a number")
 		}
 		if r.regex != nil && name != "" {
 			var err error
@@ -270,7 +270,10 @@ func (s *selector) render(data map[string]any) (labels.Selector, error) {
 		own.MatchLabels[key] = value
 	}
 	out, err := metav1.LabelSelectorAsSelector(own)
-	return out, errors.Wrap(err, "selector is invalid")
+	if err != nil {
+		return nil, errors.Wrap(ErrInvalidName, "the selector has what is no label") // The cause quotes it.
+	}
+	return out, nil
 }
 
 func (s *selector) rewrite(u *unstructured.Unstructured, data map[string]any) (string, error) {

@@ -55,12 +55,12 @@ type RegexMutation struct {
 	// path to the value, without a leading dot, for example spec.secretName.
 	Path MutationPath `json:"path"`
 
-	// pattern is a Go regular expression. Without it the whole value is replaced.
+	// pattern is a Go regular expression, for texts of up to 16 KiB. Without it the whole value is replaced, however long it is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Pattern string `json:"pattern,omitempty"`
 
-	// replacement takes the place of what pattern matches. Groups are $1 or \1.
+	// replacement takes the place of what pattern matches. Groups are ${1}, $1 where no letter, digit or underscore follows, or \1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Replacement string `json:"replacement,omitempty"`
@@ -84,6 +84,6 @@ type CELMutation struct {
 
 	// expression is a CEL expression over value, the value at path, self, the object that is changed, and other, the one on the other side.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=16384
+	// +kubebuilder:validation:MaxLength=10000
 	Expression string `json:"expression"`
 }

@@ -22,7 +22,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.version)",message="version and resource must be set together"
 // +kubebuilder:validation:XValidation:rule="!has(self.group) || (has(self.resource) && has(self.version))",message="group can only be set beside version and resource"
 // +kubebuilder:validation:XValidation:rule="!has(self.identityHash) || (has(self.group) && has(self.version) && has(self.resource))",message="identityHash can only be set beside group, version and resource"
-// +kubebuilder:validation:XValidation:rule="!(self.origin == 'service' && has(self.syncStatus) && self.syncStatus) || has(self.watch)",message="syncStatus needs watch if origin is service"
 // +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.reference)",message="exactly one of object and reference must be set: use object"
 // +kubebuilder:validation:XValidation:rule="has(self.identifier) || (has(self.reference) && has(self.kind))",message="identifier must be set"
 type RelatedResource struct {
@@ -83,7 +82,7 @@ type RelatedResource struct {
 	// +optional
 	Mutation *ResourceMutations `json:"mutation,omitempty"`
 
-	// watch says to which object of a consumer a changed object belongs that is made on the service cluster.
+	// watch is accepted for the sake of PublishedResources of api-syncagent and changes nothing: related objects are always followed.
 	// +optional
 	Watch *RelatedResourceWatch `json:"watch,omitempty"`
 
@@ -175,12 +174,12 @@ type SelectorRewrite struct {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.pattern) || "".matches(self.pattern) in [true, false]`,message="pattern must be a regular expression"
 type RegularExpression struct {
-	// pattern is a Go regular expression. Without it the whole value is replaced.
+	// pattern is a Go regular expression, for texts of up to 16 KiB. Without it the whole value is replaced, however long it is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Pattern string `json:"pattern,omitempty"`
 
-	// replacement takes the place of what pattern matches. Groups are $1 or \1.
+	// replacement takes the place of what pattern matches. Groups are ${1}, $1 where no letter, digit or underscore follows, or \1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Replacement string `json:"replacement,omitempty"`
@@ -194,15 +193,15 @@ type TemplateExpression struct {
 	Template string `json:"template"`
 }
 
-// RelatedResourceWatch says to which consumer's object a related object belongs.
+// RelatedResourceWatch says how api-syncagent found the consumer's object that a related object belongs to. Nothing acts on it here.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.byOwner) != has(self.bySelector)",message="exactly one of byOwner and bySelector must be set"
 type RelatedResourceWatch struct {
-	// byOwner follows the owner references of a related object to the copy of the consumer's object.
+	// byOwner told api-syncagent to follow owner references.
 	// +optional
 	ByOwner *WatchByOwner `json:"byOwner,omitempty"`
 
-	// bySelector selects copies of consumers' objects by their labels: when any related object changes, all of these are looked at.
+	// bySelector told api-syncagent which copies to look at after a change.
 	// +optional
 	BySelector *metav1.LabelSelector `json:"bySelector,omitempty"`
 }

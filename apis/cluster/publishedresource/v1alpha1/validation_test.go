@@ -70,6 +70,7 @@ func TestAccepted(t *testing.T) {
 		"RelatedProjected":     {"Related resources may be something else in kcp.", related("identifier: a, origin: kcp, version: v1, resource: secrets, projection: {resource: things, group: g.io}, " + byPath)},
 		"RelatedTemplate":      {"A template names related objects and their namespace.", related(secret + ", object: {template: {template: x}, namespace: {template: {template: b}}}")},
 		"SyncStatusOfKCP":      {"Status of what consumers make needs no watch.", related("identifier: a, origin: kcp, kind: Secret, syncStatus: true, " + byPath)},
+		"SyncStatusUnwatched":  {"Nor does status of what is made on the service cluster.", related(secret + ", syncStatus: true, " + byPath)},
 		"SyncStatusWatched":    {"Status of what is watched can be synced.", related(secret + ", syncStatus: true, watch: {byOwner: {}}, " + byPath)},
 		"NoSyncStatus":         {"syncStatus false asks for nothing.", related(secret + ", syncStatus: false, " + byPath)},
 		"WatchBySelector":      {"Objects may be watched by selector.", related(secret + ", watch: {bySelector: {matchLabels: {a: b}}}, " + byPath)},
@@ -114,6 +115,7 @@ func TestRefused(t *testing.T) {
 		"EmptyPath":              {"A path names something.", step(`delete: {path: ""}`), "path"},
 		"NoTemplate":             {"A template is needed.", step("template: {path: a}"), "template: Required"},
 		"NoExpression":           {"An expression is needed.", step(`cel: {path: a, expression: ""}`), "expression"},
+		"LongExpression":         {"An expression is no longer than what can be compiled.", step(`cel: {path: a, expression: "` + strings.Repeat("1+", 5000) + `1"}`), "expression"},
 		"Pattern":                {"A pattern must be a regular expression.", step(`regex: {path: a, pattern: "("}`), "missing closing )"},
 		"ReferencePattern":       {"A pattern must be a regular expression.", related(secret + `, object: {reference: {path: a, regex: {pattern: "["}}}`), "missing closing ]"},
 		"DuplicateIdentifier":    {"An identifier is a key.", source + "related: [{" + secret + "," + byPath + "},{" + secret + "," + byPath + "}]", "each identifier must be unique"},
@@ -128,7 +130,6 @@ func TestRefused(t *testing.T) {
 		"ResourceAlone":          {"A resource has a version.", related("identifier: a, origin: kcp, resource: secrets, " + byPath), "version and resource must be set together"},
 		"GroupAlone":             {"A group is not a resource.", related("identifier: a, origin: kcp, kind: Secret, group: g.io, " + byPath), "group can only be set beside version and resource"},
 		"IdentityOfCore":         {"Built-in resources have no identity.", related("identifier: a, origin: kcp, version: v1, resource: secrets, identityHash: abc, " + byPath), "identityHash can only be set beside"},
-		"SyncStatusUnwatched":    {"Nothing would tell that the status changed.", related(secret + ", syncStatus: true, " + byPath), "syncStatus needs watch if origin is service"},
 		"NoObject":               {"Objects must be found somehow.", related(secret), "exactly one of object and reference must be set"},
 		"ObjectAndReference":     {"Two forms of one thing.", related(secret + ", reference: {name: {path: a}}, " + byPath), "exactly one of object and reference must be set"},
 		"EmptyObject":            {"Objects must be found somehow.", related(secret + ", object: {}"), "exactly one of selector, reference and template must be set"},
@@ -242,7 +243,7 @@ func TestGuide(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := u.Object["spec"].(map[string]any)
-			for _, added := range []string{"providerConfigRef", "managementPolicies", "deletionPolicy", "retainSchemas"} {
+			for _, added := range []string{"providerConfigRef", "managementPolicies", "deletionPolicy", "retainSchemas", "stateNamespace"} {
 				delete(got, added)
 			}
 			if diff := cmp.Diff(written, got); diff != "" {
@@ -293,6 +294,7 @@ func TestDefaults(t *testing.T) {
 		ProviderConfigReference: &xpv2.Reference{Name: "default"},
 		ManagementPolicies:      xpv2.ManagementPolicies{"*"},
 		DeletionPolicy:          xpv2.DeletionOrphan,
+		StateNamespace:          "crossplane-system",
 		RetainSchemas:           new(true),
 		Resource:                publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
 	}

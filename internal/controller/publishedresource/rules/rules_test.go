@@ -1,0 +1,332 @@
+// Package rules_test shows rules of PublishedResources that only a real kcp and the whole controller can prove.
+package rules_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+	soon       = 2 * time.Minute
+	exportName = "services.example.com"
+	otherName  = "billing.example.com" // the APIExport of another owner
+	namespace  = "my-app"              // of the consumer
+)
+
+var (
+	service    kube.Server
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
+
+// A scene is a service cluster, two workspaces with an APIExport each, and a consumer's workspace that has bound both.
+type scene struct {
+	c, in, other client.Client
+	consumer     *rest.Config
+	binding      *apisv1alpha2.APIBinding
+	cluster      string // of the consumer
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	service.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"), "testdata")
+	s := &scene{c: service.Client(t, apis.AddToScheme)}
+	path, admin := workspaces.Workspace(t)
+	otherPath, otherAdmin := workspaces.Workspace(t)
+	s.other = kcp.Client(t, otherAdmin)
+	s.offer(t, admin, "default", exportName)
+	s.offer(t, otherAdmin, "billing", otherName)
+	_, s.consumer = workspaces.Workspace(t)
+	var claims []apisv1alpha2.PermissionClaim
+	for _, r := range []string{"events", "namespaces"} {
+		claims = append(claims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
+	}
+	s.binding = kcp.Bind(t, s.consumer, path, exportName, claims...)
+	kcp.Bind(t, s.consumer, otherPath, otherName, claims[0])
+	s.in = kcp.Client(t, s.consumer)
+	for _, ns := range []string{namespace, "elsewhere"} {
+		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+		create(t, s.in, created)
+		s.cluster = created.Annotations["kcp.io/cluster"]
+	}
+	provider.Start(t, service.User(t, "provider", "system:masters"))
+	return s
+}
+
+// offer makes an APIExport, and the ProviderConfig that leads to it.
+func (s *scene) offer(t *testing.T, admin *rest.Config, config, export string) {
+	t.Helper()
+	create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: export}})
+	ns := service.Namespace(t)
+	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(export)...)
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
+	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)}},
+		build.Cluster().Config("", config, spec))
+}
+
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s/%s: %v", o, o.GetNamespace(), o.GetName(), err)
+		}
+	}
+}
+
+// appear creates an object as soon as its API is served.
+func appear(t *testing.T, c client.Client, o *unstructured.Unstructured) {
+	t.Helper()
+	kube.Eventually(t, soon, "creation of "+o.GetKind(), func() (bool, string) {
+		err := c.Create(t.Context(), o.DeepCopy())
+		return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err)
+	})
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(3), "part": "p", "plan": "gold"}}}
+	u.SetAPIVersion(apiVersion)
+	u.SetKind(kind)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// publish creates a PublishedResource and returns what deletes it.
+func (s *scene) publish(t *testing.T, name, spec string) (remove func()) {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	content := map[string]any{}
+	if err := yaml.UnmarshalStrict([]byte(spec), &content); err != nil {
+		t.Fatal(err)
+	}
+	u.Object["spec"] = content
+	u.SetGroupVersionKind(v1alpha1.PublishedResourceGroupVersionKind)
+	u.SetName(name)
+	create(t, s.c, u)
+	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
+		o := &v1alpha1.PublishedResource{}
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o)
+		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, fmt.Sprintf("%v %+v", err, o.Status)
+	})
+	return func() {
+		if err := s.c.Delete(t.Context(), u); err != nil {
+			t.Error(err)
+		}
+		s.awaitGone(t, s.c, u)
+	}
+}
+
+func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+}
+
+// awaitObject waits for an object.
+func (s *scene) awaitObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName(), func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// A rule is a PublishedResource of Gadgets and what it does.
+type rule struct {
+	reason, spec string
+	// kind is that of the consumer's object, Gadget if it is empty. It has no namespace if unnamespaced says so.
+	kind         string
+	unnamespaced bool
+	// copied is the namespace and name of the copy, or the beginning of them.
+	copied string
+	// others are PublishedResources that are there before, aside are objects of the consumer that are, and after looks at more than the copy.
+	others []string
+	aside  []*unstructured.Unstructured
+	after  func(t *testing.T)
+}
+
+const gadgets = "resource: {apiGroup: rules.example.org, kind: Gadget}\n"
+
+func (s *scene) rules() map[string]rule {
+	return map[string]rule{
+		"Version": {
+			reason: "Exactly one version is published.", spec: "resource: {apiGroup: rules.example.org, kind: Gadget, version: v1}\nprojection: {kind: Single, plural: singles}",
+			kind: "Single", copied: s.cluster + "/",
+			after: func(t *testing.T) {
+				t.Helper()
+				err := kcp.Client(t, s.consumer).Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "web"}, object("rules.example.org/v2", "Single", namespace, "web"))
+				if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+					t.Errorf("the other version: want it not to be served, got %v", err)
+				}
+			},
+		},
+		"OtherNamespace": {
+			reason: "An object of another namespace than the filter names stays alone.", spec: gadgets + "filter: {namespace: " + namespace + "}", copied: s.cluster + "/",
+			aside: []*unstructured.Unstructured{object("rules.example.org/v1", "Gadget", "elsewhere", "alone")},
+			after: func(t *testing.T) {
+				t.Helper()
+				alone := object("rules.example.org/v1", "Gadget", "elsewhere", "alone")
+				s.awaitObject(t, s.in, alone)
+				if len(alone.GetFinalizers())+len(alone.GetAnnotations()) != 1 { // kcp's own annotation
+					t.Errorf("want nothing on it, got %v", alone.Object["metadata"])
+				}
+			},
+		},
+		"Scope": {
+			reason: "Consumers may have no namespaces for it.", spec: gadgets + "projection: {kind: Wide, plural: wides, scope: Cluster}",
+			kind: "Wide", unnamespaced: true, copied: s.cluster + "/",
+		},
+		"RemoteNamespace": {
+			reason: "The consumer's namespace makes names.", spec: gadgets + "naming: {namespace: in-$remoteClusterName, name: $remoteNamespace-$remoteName}",
+			copied: "in-" + s.cluster + "/" + namespace + "-web",
+		},
+		"Identity": {
+			reason: "Related objects may be of an API that another APIExport offers.",
+			spec: gadgets + `related: [{identifier: plan, origin: kcp, group: billing.example.org, version: v1, resource: plans, identityHash: IDENTITY,
+				object: {reference: {path: spec.plan}}}]`,
+			others: []string{"providerConfigRef: {name: billing}\nresource: {apiGroup: billing.example.org, kind: Plan}\nsynchronization: {enabled: false}"},
+			aside:  []*unstructured.Unstructured{object("billing.example.org/v1", "Plan", namespace, "gold")},
+			copied: s.cluster + "/",
+			after: func(t *testing.T) {
+				t.Helper()
+				s.awaitObject(t, s.c, object("billing.example.org/v1", "Plan", s.cluster, "gold"))
+			},
+		},
+		"RelatedProjection": {
+			reason: "Related objects may be of another kind in kcp.",
+			spec: gadgets + `related: [{identifier: part, origin: service, group: rules.example.org, version: v1, resource: parts,
+				projection: {group: pieces.example.com, version: v1beta1, resource: pieces}, cleanup: true, object: {reference: {path: spec.part}}}]`,
+			copied: s.cluster + "/",
+			others: []string{"resource: {apiGroup: rules.example.org, kind: Part}\nsynchronization: {enabled: false}\n" +
+				"projection: {group: pieces.example.com, kind: Piece, plural: pieces, versions: {v1: v1beta1}}"},
+			after: func(t *testing.T) {
+				t.Helper()
+				create(t, s.c, object("rules.example.org/v1", "Part", s.cluster, "p"))
+				s.awaitObject(t, s.in, object("pieces.example.com/v1beta1", "Piece", namespace, "p"))
+			},
+		},
+	}
+}
+
+// TestRules follows an object of a consumer by each rule.
+func TestRules(t *testing.T) {
+	s := newScene(t)
+	for name, r := range s.rules() {
+		t.Run(name, func(t *testing.T) {
+			t.Log(r.reason)
+			for i, other := range r.others {
+				defer s.publish(t, fmt.Sprintf("%s-%d", strings.ToLower(name), i), other)()
+			}
+			defer s.publish(t, strings.ToLower(name), s.spec(t, r))()
+			for _, o := range r.aside {
+				appear(t, s.in, o)
+			}
+			s.follow(t, r)
+			for _, o := range r.aside {
+				if err := s.in.Delete(t.Context(), o); err != nil {
+					t.Fatal(err)
+				}
+				s.awaitGone(t, s.in, o)
+			}
+		})
+	}
+}
+
+// spec returns the spec of a rule with the identity of the other APIExport, the claim to which the consumer accepts.
+func (s *scene) spec(t *testing.T, r rule) string {
+	t.Helper()
+	if !strings.Contains(r.spec, "IDENTITY") {
+		return r.spec
+	}
+	export := &apisv1alpha2.APIExport{}
+	kube.Eventually(t, soon, "an identity", func() (bool, string) {
+		err := s.other.Get(t.Context(), types.NamespacedName{Name: otherName}, export)
+		return err == nil && export.Status.IdentityHash != "", fmt.Sprint(err)
+	})
+	claim := apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Group: "billing.example.org", Resource: "plans"}, Verbs: []string{"*"}, IdentityHash: export.Status.IdentityHash,
+	}
+	kube.Eventually(t, soon, "the claim to be accepted", func() (bool, string) {
+		b := &apisv1alpha2.APIBinding{}
+		if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(s.binding), b); err != nil {
+			return false, err.Error()
+		}
+		b.Spec.PermissionClaims = append(b.Spec.PermissionClaims, kcp.Accepted(claim)...)
+		err := s.in.Update(t.Context(), b)
+		return err == nil, fmt.Sprint(err)
+	})
+	return strings.ReplaceAll(r.spec, "IDENTITY", export.Status.IdentityHash)
+}
+
+// follow follows an object through its life.
+func (s *scene) follow(t *testing.T, r rule) {
+	t.Helper()
+	above := object("rules.example.org/v1", "Gadget", namespace, "web")
+	if r.kind != "" {
+		above.SetKind(r.kind)
+	}
+	if r.unnamespaced {
+		above.SetNamespace("")
+	}
+	appear(t, s.in, above)
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("rules.example.org/v1")
+	list.SetKind("GadgetList")
+	kube.Eventually(t, soon, "one copy", func() (bool, string) {
+		err := s.c.List(t.Context(), list)
+		return err == nil && len(list.Items) == 1, fmt.Sprint(err, len(list.Items))
+	})
+	copied := &list.Items[0]
+	if got := copied.GetNamespace() + "/" + copied.GetName(); got != r.copied && !(strings.HasSuffix(r.copied, "/") && strings.HasPrefix(got, r.copied)) {
+		t.Errorf("name of the copy: want %s, got %s", r.copied, got)
+	}
+	if diff := cmp.Diff(above.Object["spec"], copied.Object["spec"]); diff != "" {
+		t.Errorf("spec of the copy: -want, +got:\n%s", diff)
+	}
+	if err := s.c.Status().Patch(t.Context(), copied.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the status", func() (bool, string) {
+		err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above)
+		phase, _, _ := unstructured.NestedString(above.Object, "status", "phase")
+		return err == nil && phase == "Ready", fmt.Sprint(err, above.Object["status"])
+	})
+	if r.after != nil {
+		r.after(t)
+	}
+	if err := s.in.Delete(t.Context(), above); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitGone(t, s.in, above)
+	s.awaitGone(t, s.c, copied)
+}

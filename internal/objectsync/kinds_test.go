@@ -1,0 +1,232 @@
+package objectsync_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// resource returns an API of testdata.
+func resource(group, plural, kind string, scope v1alpha1.ResourceScope) objectsync.Resource {
+	return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}, Kind: kind, Scope: scope, Status: kind != "Plain"}
+}
+
+var (
+	wides  = objectsync.Pair{Workspace: resource("ws.example.com", "wides", "Wide", v1alpha1.ScopeCluster), Service: resource("example.org", "wides", "Wide", v1alpha1.ScopeCluster)}
+	plains = objectsync.Pair{Workspace: resource("ws.example.com", "plains", "Plain", v1alpha1.ScopeNamespaced), Service: resource("example.org", "plains", "Plain", v1alpha1.ScopeNamespaced)}
+)
+
+// syncerOf returns the syncer of other kinds than things. Related ones are things.
+func (w *world) syncerOf(primary objectsync.Pair, spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer {
+	w.Helper()
+	related := map[string]objectsync.Pair{}
+	for i := range spec.Related {
+		related[spec.Related[i].Name()] = things
+	}
+	s, err := objectsync.New(objectsync.Config{Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: primary, Related: related})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// objectOf returns an object of a resource.
+func objectOf(r objectsync.Resource, n types.NamespacedName, content map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(r.GroupVersion().WithKind(r.Kind))
+	u.SetNamespace(n.Namespace)
+	u.SetName(n.Name)
+	return u
+}
+
+func (w *world) read(s objectsync.Side, r objectsync.Resource, n types.NamespacedName) *unstructured.Unstructured {
+	w.Helper()
+	u, err := s.Cache(r.GroupVersionResource).Get(n)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return u
+}
+
+// TestScopes shows objects and copies with and without a namespace, by the default names, in both directions.
+func TestScopes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		pair   objectsync.Pair
+	}{
+		"Cluster":    {"Both sides may be without.", wides},
+		"Narrowed":   {"A copy can have a namespace that its object has not.", objectsync.Pair{Workspace: wides.Workspace, Service: things.Service}},
+		"Widened":    {"Or none where it has one.", objectsync.Pair{Workspace: things.Workspace, Service: wides.Service}},
+		"Namespaced": {"Or both have.", things},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			in := w.input
+			in.Object.Name = w.cluster
+			if tc.pair.Workspace.Scope == v1alpha1.ScopeCluster {
+				in.Object.Namespace = ""
+			}
+			s := w.syncerOf(tc.pair, &v1alpha1.PublishedResourceSpec{})
+			src := objectOf(tc.pair.Workspace, in.Object, map[string]any{"spec": map[string]any{"size": int64(3)}})
+			w.create(w.above, src)
+			w.mustSync(s, in)
+			copies, err := in.Service.Cache(tc.pair.Service.GroupVersionResource).Select("", labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: w.cluster}))
+			if err != nil || len(copies) != 1 {
+				t.Fatalf("%s want one copy, got %d, %v", tc.reason, len(copies), err)
+			}
+			if has := copies[0].GetNamespace() != ""; has != (tc.pair.Service.Scope == v1alpha1.ScopeNamespaced) {
+				t.Errorf("namespace of the copy: got %q", copies[0].GetNamespace())
+			}
+			w.patchStatus(w.below, copies[0], `{"status":{"phase":"Ready"}}`)
+			w.mustSync(s, in)
+			got := w.read(in.Workspace.Side, tc.pair.Workspace, in.Object)
+			if diff := cmp.Diff([]any{copies[0].Object["spec"], map[string]any{"phase": "Ready"}}, []any{got.Object["spec"], got.Object["status"]}); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if err := w.above.Delete(t.Context(), src); err != nil {
+				t.Fatal(err)
+			}
+			w.mustSync(s, in)
+			if w.read(in.Workspace.Side, tc.pair.Workspace, in.Object) != nil || len(w.states()) != 0 {
+				t.Error("something is left")
+			}
+		})
+	}
+}
+
+// TestNoNamespace shows that a primary without a namespace has to say where its related objects are.
+func TestNoNamespace(t *testing.T) {
+	w := newWorld(t)
+	in := w.input
+	in.Object = types.NamespacedName{Name: w.cluster}
+	byName := located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}})
+	w.create(w.above, objectOf(wides.Workspace, in.Object, map[string]any{}))
+	if _, err := w.sync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in); !errors.Is(err, objectsync.ErrNoNamespace) {
+		t.Errorf("want ErrNoNamespace, got %v", err)
+	}
+	w.ensureNamespace(w.cluster)
+	w.create(w.below, objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: "rel"}, map[string]any{}))
+	byName.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
+		Template: `{{ if eq .Side "kcp" }}` + w.input.Object.Namespace + `{{ else }}{{ .ClusterName }}{{ end }}`,
+	}}
+	w.mustSync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in)
+	if w.read(in.Workspace.Side, things.Workspace, types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}) == nil {
+		t.Error("want the related object")
+	}
+}
+
+// TestStatusThatIsContent shows that a status which is no subresource goes down with the rest, and never up.
+func TestStatusThatIsContent(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{})
+	w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"status": map[string]any{"phase": "the consumer's"}, "roleRef": map[string]any{"name": "x"}}))
+	w.mustSync(s, w.input)
+	copies, err := w.input.Service.Cache(plains.Service.GroupVersionResource).Select(w.cluster, labels.Everything())
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("want one copy, got %d, %v", len(copies), err)
+	}
+	if diff := cmp.Diff([]any{map[string]any{"phase": "the consumer's"}, map[string]any{"name": "x"}}, []any{copies[0].Object["status"], copies[0].Object["roleRef"]}); diff != "" {
+		t.Errorf("copy: -want, +got:\n%s", diff)
+	}
+	w.patch(w.below, copies[0], `{"status":{"phase":"the operator's"}}`)
+	w.mustSync(s, w.input)
+	if diff := cmp.Diff(map[string]any{"phase": "the consumer's"}, w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object).Object["status"]); diff != "" {
+		t.Errorf("source: -want, +got:\n%s", diff)
+	}
+}
+
+// TestRelatedStatus shows that the status of related objects goes the way of the objects, changed as configured, and only if it is asked for.
+func TestRelatedStatus(t *testing.T) {
+	steps := &v1alpha1.ResourceMutations{Status: []v1alpha1.ResourceMutation{{Regex: &v1alpha1.RegexMutation{Path: "status.node", Pattern: "^node-", Replacement: ""}}}}
+	for name, tc := range map[string]struct {
+		reason     string
+		origin     v1alpha1.Origin
+		syncStatus bool
+		mutation   *v1alpha1.ResourceMutations
+		want       any
+	}{
+		"Up":      {"From the service cluster.", v1alpha1.OriginService, true, nil, map[string]any{"node": "node-7"}},
+		"Down":    {"From the workspace.", v1alpha1.OriginKCP, true, nil, map[string]any{"node": "node-7"}},
+		"Changed": {"Steps change it.", v1alpha1.OriginService, true, steps, map[string]any{"node": "7"}},
+		"Not":     {"It stays where it is by default.", v1alpha1.OriginService, false, steps, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			spec := related(tc.origin, located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}}))
+			spec.Related[0].SyncStatus, spec.Related[0].Mutation = tc.syncStatus, tc.mutation
+			s := w.syncerOf(things, spec)
+			w.create(w.above, thing(w.input.Object))
+			w.mustSync(s, w.input)
+			from, to, copies := w.below, w.input.Workspace.Side, things.Workspace
+			at, copyAt := types.NamespacedName{Namespace: w.cluster, Name: "rel"}, types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
+			origin := objectOf(things.Service, at, map[string]any{"spec": map[string]any{"a": "b"}})
+			if tc.origin == v1alpha1.OriginKCP {
+				from, to, copies, at, copyAt = w.above, w.input.Service, things.Service, copyAt, at
+				origin = objectOf(things.Workspace, at, map[string]any{"spec": map[string]any{"a": "b"}})
+			}
+			w.create(from, origin)
+			w.patchStatus(from, origin, `{"status":{"node":"node-7"}}`)
+			w.mustSync(s, w.input)
+			got := w.read(to, copies, copyAt)
+			if got == nil {
+				t.Fatal("want a copy")
+			}
+			if diff := cmp.Diff([]any{map[string]any{"a": "b"}, tc.want}, []any{got.Object["spec"], got.Object["status"]}); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestOneNameTwice shows that objects of one name in two namespaces of a workspace do not meet, by the default names and by placeholders.
+func TestOneNameTwice(t *testing.T) {
+	for name, naming := range map[string]*v1alpha1.ResourceNaming{"Default": nil, "Placeholders": {Name: "$remoteNamespace-$remoteName"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: naming})
+			second := w.input
+			second.Object.Namespace = workspaces.Namespace(t)
+			want := map[string]string{}
+			for _, in := range []objectsync.Input{w.input, second} {
+				w.create(w.above, thing(in.Object, func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"of": in.Object.Namespace} }))
+				w.mustSync(s, in)
+				want[in.Object.Namespace] = in.Object.Namespace + "-web"
+			}
+			w.mustSync(s, w.input)
+			got := map[string]string{}
+			for _, c := range w.copies(w.cluster) {
+				of, _, _ := unstructured.NestedString(c.Object, "spec", "of")
+				got[of] = c.GetName()
+				if naming == nil {
+					want[of] = c.GetName() // a hash
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("copies: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMangledIdentity shows that a copy which has lost the labels it is found by is found by its name, and gets them back.
+func TestMangledIdentity(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{})
+	w.create(w.above, thing(w.input.Object))
+	w.mustSync(s, w.input)
+	before := w.theCopy(w.cluster)
+	w.patch(w.below, before.DeepCopy(), `{"metadata":{"labels":null}}`)
+	w.mustSync(s, w.input)
+	after := w.theCopy(w.cluster)
+	if diff := cmp.Diff(before.GetLabels(), after.GetLabels()); diff != "" || after.GetUID() != before.GetUID() {
+		t.Errorf("labels: -want, +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,68 @@
+package objectsync_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// located returns how related objects are found.
+func located(spec v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceObject {
+	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: spec}
+}
+
+// TestToldWhatToDo shows that a consumer who alone can cure a failure, or has to ask, is not told that it is tried again, and learns no value.
+func TestToldWhatToDo(t *testing.T) {
+	const private = "hunter2!"
+	byTemplate := func(text string) *v1alpha1.PublishedResourceSpec {
+		return related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: text}}))
+	}
+	reference := byReference("spec.long")
+	reference.Reference.Regex = &v1alpha1.RegularExpression{Pattern: "x", Replacement: "y"}
+	for name, tc := range map[string]struct {
+		reason string
+		spec   *v1alpha1.PublishedResourceSpec
+		want   string
+	}{
+		"Name":      {"A name cannot be made of a number.", &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "{{ upper .Object.spec.size }}"}}, objectsync.ReasonCannotMutate},
+		"Related":   {"Nor that of a related object.", byTemplate("{{ upper .Object.spec.size }}"), objectsync.ReasonCannotMutate},
+		"Reference": {"A boolean is no name.", related(v1alpha1.OriginService, byReference("spec.on")), objectsync.ReasonRefused},
+		"Long":      {"A long text is not looked through.", related(v1alpha1.OriginService, reference), objectsync.ReasonTooLarge},
+		"Label": {"What is no label selects nothing.", related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "{{ .RemoteObject.spec.secretName }}"}},
+			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "x"}},
+		}})), objectsync.ReasonRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
+				u.Object["spec"] = map[string]any{"size": int64(1), "on": true, "long": strings.Repeat("x", 20_000), "secretName": private}
+			}))
+			all, err := w.sync(w.syncer(tc.spec), w.input)
+			if err == nil || strings.Contains(err.Error(), private) {
+				t.Errorf("want an error without a value, got %v", err)
+			}
+			var got []string
+			for _, r := range all {
+				for _, e := range r.Events {
+					if e.Type != "Warning" {
+						continue
+					}
+					got = append(got, e.Reason)
+					if strings.Contains(e.Message, "tried again") || strings.Contains(e.Message, private) {
+						t.Errorf("%s, got %q", tc.reason, e.Message)
+					}
+				}
+			}
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
