@@ -140,6 +140,7 @@ func (c *connector) forget(n types.NamespacedName) {
 	c.registry.Forget(c.owner(n.Name, controllerSource))
 	c.projections.forget(n.Name)
 	c.keptSchemas.forget(n.Name)
+	c.apis.forget(n.Name)
 	c.guard.release(n.Name)
 }
 
