@@ -139,9 +139,7 @@ func (p *publication) seekLost() {
 
 // isLost says whether an object seems to have gone without a word. Of endpoints that do not show all they have, nothing is said.
 func (p *publication) isLost(item objectsync.Primary) bool {
-	p.mu.Lock()
-	bound, gone := p.roster.bound(item.Cluster), p.roster.gone(item.Cluster)
-	p.mu.Unlock()
+	bound, gone := p.standing(item.Cluster)
 	if gone || !bound {
 		return gone
 	}

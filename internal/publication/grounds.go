@@ -47,7 +47,9 @@ func (g *ground) clear(empty func() (bool, error), remove func() error) error {
 	if ok, err := empty(); err != nil || !ok {
 		return err
 	}
-	g.mu.Lock()
+	if !g.mu.TryLock() {
+		return nil // Something is being created.
+	}
 	defer g.mu.Unlock()
 	if g.created.Load() != before {
 		return nil // What was created may still be there.

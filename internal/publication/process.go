@@ -136,9 +136,7 @@ func (p *publication) noteLooks(at *pass) {
 // lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone, or
 // if it goes with a workspace that is gone; it stays if the workspace has left it behind.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
-	p.mu.Lock()
-	bound, gone := p.roster.bound(item.Cluster), p.roster.gone(item.Cluster)
-	p.mu.Unlock()
+	bound, gone := p.standing(item.Cluster)
 	copied, left := p.left(item)
 	orphaned := copied != nil && objectsync.IsOrphaned(copied)
 	switch {
@@ -147,12 +145,7 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 		if _, err := p.syncer.Abandon(ctx, in); err != nil {
 			return err
 		}
-	case bound:
-		if missing, err := p.confirm(ctx, item, in); err != nil || !missing {
-			return err
-		}
-		fallthrough
-	case gone:
+	case gone, bound:
 		if done, err := p.releaseLost(ctx, item, in); err != nil || !done {
 			return err
 		}
@@ -179,8 +172,20 @@ func (p *publication) confirm(ctx context.Context, item objectsync.Primary, in o
 	return false, err // If it is there the stream will tell.
 }
 
+// standing says whether a workspace has bound the API, and whether it is known to be gone.
+func (p *publication) standing(cluster string) (bound, gone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.roster.bound(cluster), p.roster.gone(cluster)
+}
+
 // releaseLost deletes the copy of an object that is not there any more, and says whether it is gone.
 func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
+	if _, gone := p.standing(item.Cluster); !gone {
+		if missing, err := p.confirm(ctx, item, in); err != nil || !missing {
+			return false, err
+		}
+	}
 	res, err := p.syncer.Release(ctx, in)
 	if err != nil || res.Waiting != "" {
 		return false, err

@@ -22,10 +22,14 @@ func TestPauses(t *testing.T) {
 		"Unknown": {"A cause that may pass is tried again soon.", errors.New("boom"), retryMost},
 		"Foreign": {"That a name is taken only a change cures, which is a reason to look again.", errors.Wrap(objectsync.ErrForeign, "a"), lastingMost},
 		"Exists":  {"Likewise, of a name that the operator has taken.", errors.Wrap(objectsync.ErrExists, "a"), lastingMost},
-		"Invalid": {"What a server does not accept it does not accept a second time.",
-			errors.Wrap(apierrors.NewInvalid(schema.GroupKind{Kind: "Cert"}, "a", nil), "cannot create"), lastingMost},
-		"Forbidden": {"Rights may come without a change of the object.",
-			apierrors.NewForbidden(schema.GroupResource{Resource: "certs"}, "a", nil), retryMost},
+		"Invalid": {
+			"What a server does not accept it does not accept a second time.",
+			errors.Wrap(apierrors.NewInvalid(schema.GroupKind{Kind: "Cert"}, "a", nil), "cannot create"), lastingMost,
+		},
+		"Forbidden": {
+			"Rights may come without a change of the object.",
+			apierrors.NewForbidden(schema.GroupResource{Resource: "certs"}, "a", nil), retryMost,
+		},
 		"Panic": {"A mistake of the program is made again.", errors.Wrap(errPanic, "a"), lastingMost},
 		"Early": {"What is not known yet is known soon.", errEndpointGone, earlyMost},
 	}

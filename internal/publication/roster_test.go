@@ -23,16 +23,28 @@ func TestRoster(t *testing.T) {
 		"Bound":    {"A workspace that is shown is not gone.", []Consumers{both}, want{bound: true}},
 		"Unbound":  {"One that its endpoint shows no more is.", []Consumers{both, {Endpoints: both.Endpoints, Workspaces: onlyB}}, want{gone: true}},
 		"Unserved": {"One whose binding lacks the API may get it.", []Consumers{both, {Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}}}}, want{}},
-		"EndpointMissing": {"While its endpoint is missing nothing is known of it, as all of the shard are.",
-			[]Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}}, want{}},
+		"EndpointMissing": {
+			"While its endpoint is missing nothing is known of it, as all of the shard are.",
+			[]Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}},
+			want{},
+		},
 		"NoEndpoint": {"Without an endpoint nobody is gone.", []Consumers{both, {}}, want{}},
-		"NotListed": {"While its endpoint does not show all bindings nothing is known of it.",
-			[]Consumers{both, {Endpoints: []Endpoint{{URL: "one"}, at("two")}, Workspaces: onlyB}}, want{}},
-		"EndpointBack": {"An endpoint that is back and does not show it tells that it is gone.",
-			[]Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {Endpoints: both.Endpoints, Workspaces: onlyB}}, want{gone: true}},
+		"NotListed": {
+			"While its endpoint does not show all bindings nothing is known of it.",
+			[]Consumers{both, {Endpoints: []Endpoint{{URL: "one"}, at("two")}, Workspaces: onlyB}},
+			want{},
+		},
+		"EndpointBack": {
+			"An endpoint that is back and does not show it tells that it is gone.",
+			[]Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {Endpoints: both.Endpoints, Workspaces: onlyB}},
+			want{gone: true},
+		},
 		"NeverSeen": {"Of a workspace that has not been seen nothing is known.", []Consumers{{Endpoints: both.Endpoints, Workspaces: onlyB}}, want{}},
-		"Moved": {"What counts is where it was last.", []Consumers{both,
-			{Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "two", Bound: true}}}, {Endpoints: both.Endpoints[:1]}}, want{}},
+		"Moved": {"What counts is where it was last.", []Consumers{
+			both,
+			{Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "two", Bound: true}}},
+			{Endpoints: both.Endpoints[:1]},
+		}, want{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func play(t *turns, added []objectsync.Primary, done string, later ...objectsync
 func TestTurns(t *testing.T) {
 	many := func(cluster string) []objectsync.Primary {
 		var all []objectsync.Primary
-		for _, name := range strings.Split("1 2 3 4 5 6 7 8 9", " ") {
+		for name := range strings.SplitSeq("1 2 3 4 5 6 7 8 9", " ") {
 			all = append(all, in(cluster, name))
 		}
 		return all

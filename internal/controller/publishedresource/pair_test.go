@@ -40,8 +40,10 @@ func TestPairOf(t *testing.T) {
 		change func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec)
 		want   objectsync.Pair
 	}{
-		"Stored": {"Of all versions the stored one counts.", func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
-			objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)}},
+		"Stored": {
+			"Of all versions the stored one counts.", func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
+			objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)},
+		},
 		"Other": {"Copies are of the version that is published.", func(_ *apiextensionsv1.CustomResourceDefinition, s *v1alpha1.PublishedResourceSpec) {
 			s.Resource.Versions = []string{"v1beta1"}
 		}, objectsync.Pair{Workspace: is("v1beta1", true), Service: is("v1beta1", true)}},

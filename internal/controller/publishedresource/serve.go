@@ -87,7 +87,8 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 	}
 	s := c.Sync
 	c.Schemas = schemasOf(e.seen, s)
-	c.Revision = fmt.Sprint(o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
+	// Their own texts are short of what tells them apart.
+	c.Revision = fmt.Sprintf("%s %d %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
 	return c, nil
 }
 

@@ -13,12 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestSyncShardMissing shows that copies do not go with workspaces whose endpoint is missing for a moment, while another one that serves the API
-// says that it shows all bindings it has. That other one is of a second APIExport that offers the same.
+// shows all bindings it has. That other one is of a second APIExport that offers the same, as a kcp of one shard has no two.
 func TestSyncShardMissing(t *testing.T) {
 	const second = "second.example.com"
 	s := shop{c: provide(t)}
@@ -29,7 +30,7 @@ func TestSyncShardMissing(t *testing.T) {
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.UnboundWorkspaces = xpv2.DeletionDelete })
 	in := s.tenant(t)
 	create(t, in, s.cert("web"))
-	copied, first := s.copyOf(t, in), s.endpoints(t)
+	copied := s.copyOf(t, in)
 
 	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: second}}
 	other.Spec.Resources = s.export(t).Spec.Resources
@@ -37,15 +38,15 @@ func TestSyncShardMissing(t *testing.T) {
 	s.create(t, other)
 	_, elsewhere := workspaces.Workspace(t)
 	kcp.AwaitBound(t, elsewhere, kcp.Bind(t, elsewhere, s.path, second, claims()...))
-	s.setEndpoints(t, s.endpointOf(t, second))
+	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: second} })
 	s.awaitEndpoints(t, o, s.endpointOf(t, second))
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	kube.Throughout(t, 3*time.Second, "the copy stays", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 1 && all[0].GetUID() == copied.GetUID() && all[0].GetDeletionTimestamp() == nil, describeAll(all)
 	})
-	s.setEndpoints(t, first...)
-	s.awaitEndpoints(t, o, first...)
+	update(t, s.c, o, func() { o.Spec.APIExport = nil })
+	s.awaitEndpoints(t, o, s.endpoints(t)...)
 	if err := in.Delete(t.Context(), s.cert("web")); err != nil {
 		t.Fatal(err)
 	}
