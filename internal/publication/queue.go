@@ -27,26 +27,39 @@ const (
 type queue struct {
 	workqueue.TypedDelayingInterface[objectsync.Primary]
 
-	failures workqueue.TypedRateLimiter[objectsync.Primary]
+	passing, lasting workqueue.TypedRateLimiter[objectsync.Primary] // of causes that may pass, and of those that last
 }
 
 func newQueue(workers int) queue {
 	return queue{
 		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[objectsync.Primary]{Queue: newTurns(workers)}),
-		failures: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, lastingMost),
+		passing: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, retryMost),
+		lasting: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, lastingMost),
 	}
 }
 
-// Retry adds an object that failed after a pause, which depends on the error and on how often it has failed in a row.
+// Retry adds an object that failed after a pause, which depends on the error and on how often it has failed so in a row.
 func (q queue) Retry(p objectsync.Primary, err error) { q.AddAfter(p, q.pause(p, err)) }
 
 func (q queue) pause(p objectsync.Primary, err error) time.Duration {
-	return min(q.failures.When(p), mostPause(err))
+	if isLasting(err) {
+		q.passing.Forget(p)
+		return q.lasting.When(p)
+	}
+	q.lasting.Forget(p) // After an outage what lasts may have passed, too.
+	pause := q.passing.When(p)
+	if isEarly(err) {
+		return min(pause, earlyMost)
+	}
+	return pause
 }
 
 // Forget forgets that an object has failed.
-func (q queue) Forget(p objectsync.Primary) { q.failures.Forget(p) }
+func (q queue) Forget(p objectsync.Primary) {
+	q.passing.Forget(p)
+	q.lasting.Forget(p)
+}
 
 // isEarly says whether an error means that something is not known yet.
 func isEarly(err error) bool { return watch.IsNotSynced(err) || errors.Is(err, errEndpointGone) }
@@ -57,17 +70,11 @@ var lasting = []error{
 	objectsync.ErrInvalidName, naming.ErrInvalidName, mutation.ErrFailed, errPanic,
 }
 
-func mostPause(err error) time.Duration {
-	if isEarly(err) {
-		return earlyMost
-	}
+func isLasting(err error) bool {
 	for _, cause := range lasting {
 		if errors.Is(err, cause) {
-			return lastingMost
+			return true
 		}
 	}
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return lastingMost
-	}
-	return retryMost
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

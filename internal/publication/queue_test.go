@@ -55,3 +55,17 @@ func TestPauses(t *testing.T) {
 		})
 	}
 }
+
+// TestPauseAfterOutage shows that an object that could not be synced for long does not rest for long as soon as something that lasts is found out
+// about it: what lasts may end with the outage.
+func TestPauseAfterOutage(t *testing.T) {
+	q := newQueue(workers)
+	defer q.ShutDown()
+	p := in("a", "1")
+	for range 20 {
+		q.pause(p, errors.New("unreachable"))
+	}
+	if got := q.pause(p, objectsync.ErrForeign); got != retryFirst {
+		t.Errorf("want %s, got %s", retryFirst, got)
+	}
+}
