@@ -87,7 +87,7 @@ func (e *external) view(ctx context.Context) *view {
 	for _, url := range v.endpoints {
 		bindings, err := e.bindings(ctx, url)
 		v.note(url, err)
-		v.listed[url] = err == nil
+		v.listed[url] = err == nil && len(bindings) > 0 // Without a consumer kcp has no endpoint: one that shows none has just started.
 		v.bindings = append(v.bindings, bindings...)
 		for _, b := range bindings {
 			v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = url
@@ -132,6 +132,7 @@ func (e *external) checkServed(ctx context.Context, v *view) {
 		}
 		if _, err := cluster.Mapping(owner, e.wanted.kind); err != nil {
 			v.note(url, err)
+			v.listed[url] = false
 		}
 	}
 }
