@@ -40,7 +40,7 @@ type Config struct {
 	Spec *v1alpha1.PublishedResourceSpec
 	// Agent is the name of the owner, and StateNamespace where on the service cluster the Secrets with states are.
 	Agent, StateNamespace string
-	// Primary is the published API. On the service cluster it is of the version that is stored.
+	// Primary is the published API. On the service cluster it is of the version from which the one that kcp stores is made.
 	Primary Pair
 	// Related are the APIs of related resources, by their identifiers.
 	Related map[string]Pair

@@ -13,22 +13,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// Consumers are who has bound an API, and where they are reached.
-type Consumers struct {
-	// Endpoints are those of the APIExport.
-	Endpoints []Endpoint
-	// Workspaces holds the paths of the workspaces that have bound the API, by their logical clusters.
-	Workspaces map[string]string
-	// Complete says whether these are known to be all workspaces.
-	Complete bool
-	// Schemas are the names of those by which the workspaces know the API and what is related to it.
-	Schemas []string
-}
-
-// bound says whether a workspace has bound the API, and gone whether it is known not to have.
-func (c Consumers) bound(cluster string) (bound, gone bool) {
-	_, bound = c.Workspaces[cluster]
-	return bound, !bound && c.Complete
+// inherit takes over from an earlier publication where workspaces are.
+func (p *publication) inherit(from *publication) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	p.roster.inherit(&from.roster)
 }
 
 // adapt follows consumers as they come and go.
@@ -38,14 +27,7 @@ func (p *publication) adapt(c Consumers) {
 		wanted[e.URL] = e.Cluster
 	}
 	p.mu.Lock()
-	same := p.consumers.Complete == c.Complete && maps.Equal(p.consumers.Workspaces, c.Workspaces)
-	renewed := len(p.consumers.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(p.consumers.Schemas, c.Schemas)
-	p.consumers = c
-	for cluster, path := range c.Workspaces {
-		if path != "" {
-			p.paths[cluster] = path
-		}
-	}
+	changed, renewed := p.roster.follow(c)
 	var gone []*endpoint
 	for url, e := range p.endpoints {
 		if wanted[url] == e.cluster {
@@ -62,7 +44,7 @@ func (p *publication) adapt(c Consumers) {
 	for url, cluster := range wanted {
 		p.join(url, cluster)
 	}
-	if !same {
+	if changed {
 		p.seekLost()
 	}
 	if renewed {
@@ -95,9 +77,6 @@ func (p *publication) renewStreams() {
 
 // leaveEndpoint closes the streams of an endpoint, and looks once more at the objects it has shown.
 func (p *publication) leaveEndpoint(e *endpoint) {
-	p.mu.Lock()
-	maps.DeleteFunc(p.clusters, func(_ string, at *endpoint) bool { return at == e })
-	p.mu.Unlock()
 	for _, n := range e.objects.Names() {
 		p.queue.Add(primaryOf(n))
 	}
@@ -109,9 +88,8 @@ func (p *publication) leaveEndpoint(e *endpoint) {
 func (p *publication) join(url string, cluster *target.Cluster) {
 	e := &endpoint{url: url, cluster: cluster, clients: map[string]dynamic.Interface{}}
 	e.objects = cluster.Watches().Table(
-		watch.Interest{Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Scope: watch.ScopeWildcard},
-		watch.TableOptions{Changed: func(n types.NamespacedName) { p.enqueue(e, n) }},
-	)
+		watch.Interest{Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Scope: watch.ScopeWildcard}, nil)
+	e.objects.Listen(func(n types.NamespacedName) { p.enqueue(e, n) })
 	p.mu.Lock()
 	p.endpoints[url] = e
 	p.mu.Unlock()
@@ -125,6 +103,7 @@ func (p *publication) join(url string, cluster *target.Cluster) {
 		for _, n := range e.objects.Names() {
 			p.enqueue(e, n)
 		}
+		p.seekLost()
 	}()
 }
 
@@ -133,13 +112,14 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 	item := primaryOf(n)
 	p.mu.Lock()
 	if p.endpoints[e.url] == e {
-		p.clusters[item.Cluster] = e
+		p.roster.homes[item.Cluster] = e.url
 	}
 	p.mu.Unlock()
 	p.queue.Add(item)
 }
 
-// seekLost has copies looked at whose workspaces are known to be gone, and that are not known to have been left behind.
+// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not known to have left them
+// behind.
 func (p *publication) seekLost() {
 	for _, n := range p.copies.Names() {
 		u := p.copies.Get(n)
@@ -150,11 +130,19 @@ func (p *publication) seekLost() {
 		if !ok {
 			continue
 		}
-		p.mu.Lock()
-		_, gone := p.consumers.bound(cluster)
-		p.mu.Unlock()
-		if gone {
-			p.queue.Add(objectsync.Primary{Cluster: cluster, NamespacedName: source})
+		item := objectsync.Primary{Cluster: cluster, NamespacedName: source}
+		if p.isLost(item) {
+			p.queue.Add(item)
 		}
 	}
+}
+
+// isLost says whether an object seems to have gone without a word. Of endpoints that do not show all they have, nothing is said.
+func (p *publication) isLost(item objectsync.Primary) bool {
+	bound, gone := p.standing(item.Cluster)
+	if gone || !bound {
+		return gone
+	}
+	e, _ := p.whereIs(item.Cluster)
+	return e != nil && e.objects.Ready() == nil && e.objects.Get(inCluster(item.Cluster, item.NamespacedName)) == nil
 }

@@ -17,9 +17,14 @@
 // whom a change concerns, and nobody has to configure it.
 //
 // Workspaces take turns in the queue: one that has much to do delays others by no more than what is under way. A FIFO queue, and priorities
-// as controller-runtime has them, do not do that.
+// as controller-runtime has them, do not do that. A quarter of the workers is kept for workspaces with little under way, and each sync has a
+// deadline, so that a workspace whose requests hang does not hold all workers. What only a change cures is tried again seldom.
 //
 // What is gone at the source without our finalizer having held it is read from the server once more before its copy is deleted.
+//
+// A workspace counts as gone only if the endpoint that has shown it shows it no more. A workspace that left while the program did not run is
+// never known to be gone, and its copies stay as they are: endpoints refuse to tell of it in the same words as of a workspace of another
+// shard. As long as our finalizer is on its objects it cannot leave unnoticed.
 //
 // kcp deletes the objects of a workspace that unbinds the API, or is deleted, after its APIBinding is being deleted. So the bindings of a
 // workspace are read once after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would
@@ -27,5 +32,6 @@
 // a restart, and when the workspace binds the API again.
 //
 // A namespace goes only if it was made to go, by a label, and if a list of each kind says that nothing is in it but what Kubernetes puts there.
-// To go by our own copies alone was rejected: operators keep volumes and Secrets beside them.
+// To go by our own copies alone was rejected: operators keep volumes and Secrets beside them. What any publication has created in it since that
+// list was made keeps it, too.
 package publication

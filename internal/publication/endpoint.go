@@ -12,12 +12,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// An Endpoint is a virtual workspace of an APIExport: all workspaces of a shard.
-type Endpoint struct {
-	URL     string
-	Cluster *target.Cluster
-}
-
 // An endpoint is one that is watched.
 type endpoint struct {
 	url     string

@@ -43,7 +43,7 @@ func observe(name string, err error, took time.Duration) {
 // reasonOf returns a word for an error.
 func reasonOf(err error) string {
 	for reason, cause := range map[string]error{
-		"Foreign": objectsync.ErrForeign, "Exists": objectsync.ErrExists, "Ambiguous": objectsync.ErrAmbiguous, "TooLarge": objectsync.ErrTooLarge,
+		"Foreign": objectsync.ErrForeign, "Exists": objectsync.ErrExists, "Ambiguous": objectsync.ErrAmbiguous, "TooLarge": objectsync.ErrTooLarge, "Panic": errPanic,
 	} {
 		if errors.Is(err, cause) {
 			return reason

@@ -2,6 +2,7 @@ package publication
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/pkg/errors"
@@ -10,7 +11,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 func (p *publication) process(item objectsync.Primary) {
@@ -21,18 +21,20 @@ func (p *publication) process(item objectsync.Primary) {
 	default:
 	}
 	begun := time.Now()
-	synced, err := p.sync(item)
-	early := watch.IsNotSynced(err)
-	switch {
-	case err == nil:
+	ctx, cancel := context.WithTimeout(p.ctx, passMax)
+	defer cancel()
+	synced := false
+	err := guard(func() (err error) {
+		synced, err = p.sync(ctx, item)
+		return err
+	})
+	if err == nil {
 		p.queue.Forget(item)
-	case early:
-		p.queue.AddAfter(item, retryEarly)
-	default:
-		p.queue.AddRateLimited(item)
+	} else {
+		p.queue.Retry(item, err)
 	}
 	switch {
-	case early, apierrors.IsConflict(err), errors.Is(err, objectsync.ErrEnding):
+	case isEarly(err), apierrors.IsConflict(err), errors.Is(err, objectsync.ErrEnding):
 	case err == nil && !synced:
 		p.report.forget(item)
 	default:
@@ -44,14 +46,14 @@ func (p *publication) process(item objectsync.Primary) {
 func (p *publication) nameOf(cluster string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return cmp.Or(p.paths[cluster], cluster)
+	return cmp.Or(p.roster.paths[cluster], cluster)
 }
 
-// whereIs returns the endpoint and path of a workspace. The endpoint is nil if none shows objects of it.
+// whereIs returns the endpoint and path of a workspace. The endpoint is nil if none shows it.
 func (p *publication) whereIs(cluster string) (e *endpoint, path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.clusters[cluster], p.paths[cluster]
+	return p.endpoints[p.roster.homes[cluster]], p.roster.paths[cluster]
 }
 
 func (p *publication) clientOf(cluster string) (dynamic.Interface, error) {
@@ -93,25 +95,25 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 }
 
 // sync syncs one object, and says whether it is one that has a copy.
-func (p *publication) sync(item objectsync.Primary) (synced bool, err error) {
+func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced bool, err error) {
 	at := &pass{publication: p, item: item, looks: set[look]{}, streams: set[streamKey]{}}
 	in, source, err := p.input(at, item)
 	if err != nil {
 		return false, err
 	}
 	if source == nil {
-		return false, p.lost(item, in)
+		return false, p.lost(ctx, item, in)
 	}
-	leaves, err := p.leaves(item, source, at.workspace)
+	leaves, err := p.leaves(ctx, at, source)
 	if err != nil {
 		return false, err
 	}
 	if leaves {
-		_, err := p.syncer.Abandon(p.ctx, in)
+		_, err := p.syncer.Abandon(ctx, in)
 		p.noteLooks(at)
 		return false, err
 	}
-	res, err := p.syncer.Sync(p.ctx, in)
+	res, err := p.syncer.Sync(ctx, in)
 	p.noteLooks(at)
 	p.holders.add(item, res.Related)
 	if err == nil {
@@ -120,7 +122,7 @@ func (p *publication) sync(item objectsync.Primary) (synced bool, err error) {
 	}
 	p.tells.tell(item, source, res.Events)
 	if err == nil && res.Waiting == "" {
-		err = p.settle(item, res.Copy.Namespace)
+		err = p.settle(ctx, item, res.Copy.Namespace)
 	}
 	return res.Copy.Name != "", err
 }
@@ -133,20 +135,18 @@ func (p *publication) noteLooks(at *pass) {
 
 // lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone, or
 // if it goes with a workspace that is gone; it stays if the workspace has left it behind.
-func (p *publication) lost(item objectsync.Primary, in objectsync.Input) error {
-	p.mu.Lock()
-	bound, gone := p.consumers.bound(item.Cluster)
-	p.mu.Unlock()
+func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
+	bound, gone := p.standing(item.Cluster)
 	copied, left := p.left(item)
 	orphaned := copied != nil && objectsync.IsOrphaned(copied)
 	switch {
 	case !left, orphaned && (!gone || !p.deletesLeft()):
 	case gone && !p.deletesLeft():
-		if _, err := p.syncer.Abandon(p.ctx, in); err != nil {
+		if _, err := p.syncer.Abandon(ctx, in); err != nil {
 			return err
 		}
 	case gone, bound:
-		if done, err := p.releaseLost(item, in, gone); err != nil || !done {
+		if done, err := p.releaseLost(ctx, item, in); err != nil || !done {
 			return err
 		}
 	}
@@ -157,21 +157,36 @@ func (p *publication) lost(item objectsync.Primary, in objectsync.Input) error {
 	}
 	p.report.forget(item)
 	p.tells.forget(item)
-	return p.settle(item, "")
+	return p.settle(ctx, item, "")
+}
+
+// confirm asks the server whether an object is not there any more. Without an endpoint of the workspace that is not known.
+func (p *publication) confirm(ctx context.Context, item objectsync.Primary, in objectsync.Input) (missing bool, err error) {
+	if in.Workspace.Writer == nil {
+		return false, nil
+	}
+	_, err = in.Workspace.Writer.Live(ctx, p.syncer.RefOf(item))
+	if isMissing(err, item.Name) {
+		return true, nil
+	}
+	return false, err // If it is there the stream will tell.
+}
+
+// standing says whether a workspace has bound the API, and whether it is known to be gone.
+func (p *publication) standing(cluster string) (bound, gone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.roster.bound(cluster), p.roster.gone(cluster)
 }
 
 // releaseLost deletes the copy of an object that is not there any more, and says whether it is gone.
-func (p *publication) releaseLost(item objectsync.Primary, in objectsync.Input, gone bool) (done bool, err error) {
-	if !gone {
-		if in.Workspace.Writer == nil {
-			return false, nil // The endpoint of the workspace is not there yet.
-		}
-		_, err := in.Workspace.Writer.Live(p.ctx, p.syncer.RefOf(item))
-		if err == nil || !isMissing(err, item.Name) {
-			return false, err // If it is there the stream will tell.
+func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
+	if _, gone := p.standing(item.Cluster); !gone {
+		if missing, err := p.confirm(ctx, item, in); err != nil || !missing {
+			return false, err
 		}
 	}
-	res, err := p.syncer.Release(p.ctx, in)
+	res, err := p.syncer.Release(ctx, in)
 	if err != nil || res.Waiting != "" {
 		return false, err
 	}

@@ -16,8 +16,8 @@ import (
 const (
 	// workers is how many objects of a publication are synced at a time.
 	workers = 32
-	// retryEarly is how soon an object is looked at again of which something is not known yet.
-	retryEarly = 50 * time.Millisecond
+	// passMax bounds one sync of one object: a little more than the 30 s that servers give a webhook at most.
+	passMax = 35 * time.Second
 )
 
 // A Config is what is to be served.
@@ -47,62 +47,71 @@ type publication struct {
 	related        *streams
 	looks          *links[look]
 	holders        *holders
+	grounds        *grounds
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by URL
-	clusters  map[string]*endpoint // by logical cluster
-	consumers Consumers
-	paths     map[string]string               // of all workspaces that have ever been consumers, by logical cluster
+	roster    roster
 	staying   map[string]string               // resource versions as of which logical clusters are known not to be leaving
 	orphans   map[types.NamespacedName]string // the logical clusters of copies that have been left behind
 	places    map[objectsync.Primary]string   // the namespaces of copies
 }
 
-// newPublication compiles a spec and opens the streams. Nothing is synced before run.
+// newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.
 func newPublication(name string, c Config, changed func()) (*publication, error) {
 	s, err := objectsync.New(c.Sync)
 	if err != nil {
 		return nil, err
 	}
 	p := &publication{
-		name: name, config: c, syncer: s, queue: newQueue(), quits: make(chan struct{}), ended: make(chan struct{}),
+		name: name, config: c, syncer: s, queue: newQueue(workers), quits: make(chan struct{}), ended: make(chan struct{}),
 		looks: newLinks[look](), holders: newHolders(), report: newReport(name, changed),
-		endpoints: map[string]*endpoint{}, clusters: map[string]*endpoint{}, paths: map[string]string{}, staying: map[string]string{},
+		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
 		orphans: map[types.NamespacedName]string{}, places: map[objectsync.Primary]string{},
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.tells = newTells(p.clientOf)
 	p.related = newStreams(p.openRelated)
-	p.copies = c.Service.Watches().Table(watch.Interest{
-		Resource: c.Sync.Primary.Service.GroupVersionResource, Scope: watch.ScopeSelector,
-		Selector: v1alpha1.LabelKeyAgentName + "=" + c.Sync.Agent,
-	}, watch.TableOptions{Changed: p.copyChanged, Key: objectsync.KeyOf})
-	p.states = c.Service.Watches().Table(watch.Interest{
-		Resource: objectsync.Secrets, Scope: watch.ScopeSelector, Selector: objectsync.LabelState + "=true",
-		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
-	}, watch.TableOptions{Changed: func(n types.NamespacedName) { p.wake(look{n, "", objectsync.Secrets}) }})
-	p.adapt(c.Consumers)
 	return p, nil
 }
 
-// openRelated opens a stream of related resources.
+// open opens the streams.
+func (p *publication) open() {
+	c := p.config
+	p.copies = c.Service.Watches().Table(watch.Interest{
+		Resource: c.Sync.Primary.Service.GroupVersionResource, Scope: watch.ScopeSelector,
+		Selector: v1alpha1.LabelKeyAgentName + "=" + c.Sync.Agent,
+	}, objectsync.KeyOf)
+	p.states = c.Service.Watches().Table(watch.Interest{
+		Resource: objectsync.Secrets, Scope: watch.ScopeSelector, Selector: objectsync.LabelState + "=true",
+		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
+	}, nil)
+	p.copies.Listen(p.copyChanged)
+	p.states.Listen(func(n types.NamespacedName) { p.wake(look{n, "", objectsync.Secrets}) })
+	p.adapt(c.Consumers)
+}
+
+// openRelated opens a stream of related resources, nil if its endpoint has gone.
 func (p *publication) openRelated(k streamKey) *watch.Table {
 	if k.endpoint == "" {
-		return p.config.Service.Watches().Table(
-			watch.Interest{Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace}, Scope: watch.ScopeAll},
-			watch.TableOptions{Changed: func(n types.NamespacedName) { p.wake(look{n, "", k.resource}) }},
-		)
+		t := p.config.Service.Watches().Table(
+			watch.Interest{Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace}, Scope: watch.ScopeAll}, nil)
+		t.Listen(func(n types.NamespacedName) { p.wake(look{n, "", k.resource}) })
+		return t
 	}
 	p.mu.Lock()
 	e := p.endpoints[k.endpoint]
 	p.mu.Unlock()
-	return e.cluster.Watches().Table(watch.Interest{Resource: k.resource, Scope: watch.ScopeWildcard}, watch.TableOptions{
-		Changed: func(n types.NamespacedName) {
-			at := primaryOf(n)
-			p.wake(look{at.NamespacedName, at.Cluster, k.resource})
-		},
+	if e == nil {
+		return nil
+	}
+	t := e.cluster.Watches().Table(watch.Interest{Resource: k.resource, Scope: watch.ScopeWildcard}, nil)
+	t.Listen(func(n types.NamespacedName) {
+		at := primaryOf(n)
+		p.wake(look{at.NamespacedName, at.Cluster, k.resource})
 	})
+	return t
 }
 
 // wake adds to the queue who has looked at something, or at all of its namespace.
@@ -184,11 +193,11 @@ func (p *publication) run() {
 	defer busy.Wait()
 	places := make(chan struct{}, workers)
 	for {
+		places <- struct{}{}
 		item, shutdown := p.queue.Get()
 		if shutdown {
 			return
 		}
-		places <- struct{}{}
 		busy.Go(func() {
 			p.process(item)
 			<-places

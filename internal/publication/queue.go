@@ -3,66 +3,78 @@ package publication
 import (
 	"time"
 
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
-	// retryFirst and retryMax bound the pause before an object that failed is tried again, which doubles each time.
+	// retryFirst is the pause before an object that failed is tried again, which doubles each time.
 	retryFirst = 50 * time.Millisecond
-	retryMax   = 30 * time.Second
+	// earlyMost bounds the pause if something is not known yet, retryMost if the cause may pass, and lastingMost if only a change cures it,
+	// which is a reason by itself to look again.
+	earlyMost   = time.Second
+	retryMost   = 30 * time.Second
+	lastingMost = 10 * time.Minute
 )
 
-type queue = workqueue.TypedRateLimitingInterface[objectsync.Primary]
+// A queue hands out the objects of workspaces in turns, and those that failed again after a while.
+type queue struct {
+	workqueue.TypedDelayingInterface[objectsync.Primary]
 
-// newQueue returns a queue in which workspaces take turns.
-func newQueue() queue {
-	type item = objectsync.Primary
-	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[item]{Queue: &turns{of: map[string][]item{}}})
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[item](retryFirst, retryMax),
-		workqueue.TypedRateLimitingQueueConfig[item]{
-			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[item]{Queue: q}),
-		})
+	passing, lasting workqueue.TypedRateLimiter[objectsync.Primary] // of causes that may pass, and of those that last
 }
 
-// turns hands out one object of each workspace in turn. Its caller holds a lock.
-type turns struct {
-	of    map[string][]objectsync.Primary // by logical cluster, none of them empty
-	order []string                        // logical clusters in the order of their turns
-	count int
-}
-
-var _ workqueue.Queue[objectsync.Primary] = &turns{}
-
-// Touch does nothing: what waits keeps its place.
-func (t *turns) Touch(objectsync.Primary) {}
-
-// Push adds an object at the end of those of its workspace.
-func (t *turns) Push(p objectsync.Primary) {
-	if len(t.of[p.Cluster]) == 0 {
-		t.order = append(t.order, p.Cluster)
+func newQueue(workers int) queue {
+	return queue{
+		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[objectsync.Primary]{Queue: newTurns(workers)}),
+		passing: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, retryMost),
+		lasting: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, lastingMost),
 	}
-	t.of[p.Cluster] = append(t.of[p.Cluster], p)
-	t.count++
 }
 
-// Len returns how many objects wait.
-func (t *turns) Len() int { return t.count }
+// Retry adds an object that failed after a pause, which depends on the error and on how often it has failed so in a row.
+func (q queue) Retry(p objectsync.Primary, err error) { q.AddAfter(p, q.pause(p, err)) }
 
-// Pop takes the first object of the workspace whose turn it is.
-func (t *turns) Pop() objectsync.Primary {
-	cluster := t.order[0]
-	t.order = t.order[1:]
-	waiting := t.of[cluster]
-	p := waiting[0]
-	t.count--
-	if len(waiting) == 1 {
-		delete(t.of, cluster)
-		return p
+func (q queue) pause(p objectsync.Primary, err error) time.Duration {
+	if isLasting(err) {
+		q.passing.Forget(p)
+		return q.lasting.When(p)
 	}
-	t.of[cluster] = waiting[1:]
-	t.order = append(t.order, cluster)
-	return p
+	q.lasting.Forget(p) // After an outage what lasts may have passed, too.
+	pause := q.passing.When(p)
+	if isEarly(err) {
+		return min(pause, earlyMost)
+	}
+	return pause
+}
+
+// Forget forgets that an object has failed.
+func (q queue) Forget(p objectsync.Primary) {
+	q.passing.Forget(p)
+	q.lasting.Forget(p)
+}
+
+// isEarly says whether an error means that something is not known yet.
+func isEarly(err error) bool { return watch.IsNotSynced(err) || errors.Is(err, errEndpointGone) }
+
+// lasting are causes that only a change of the object, of what has its name or of the spec cures.
+var lasting = []error{
+	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge, objectsync.ErrNoNamespace, objectsync.ErrUneven,
+	objectsync.ErrInvalidName, naming.ErrInvalidName, mutation.ErrFailed, errPanic,
+}
+
+func isLasting(err error) bool {
+	for _, cause := range lasting {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,12 +65,18 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 	return inCluster(s.cluster, n)
 }
 
+// errEndpointGone means that the endpoint of a workspace goes while one of its objects is synced.
+var errEndpointGone = errors.New("the endpoint of the workspace is no longer there")
+
 // stream returns the stream of related resources of a namespace, and notes that it is needed.
-func (s *side) stream(r schema.GroupVersionResource, namespace string) *watch.Table {
+func (s *side) stream(r schema.GroupVersionResource, namespace string) (*watch.Table, error) {
 	k := s.streamKey(r, namespace)
 	s.pass.streams[k] = struct{}{}
 	s.pass.related.links.add(s.pass.item, k) // So that nobody closes it.
-	return s.pass.related.get(k)
+	if t := s.pass.related.get(k); t != nil {
+		return t, nil
+	}
+	return nil, errEndpointGone
 }
 
 func (s *side) streamKey(r schema.GroupVersionResource, namespace string) streamKey {
@@ -121,7 +128,10 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 			return u, t.Ready()
 		}
 	}
-	t := c.stream(c.resource, n.Namespace)
+	t, err := c.stream(c.resource, n.Namespace)
+	if err != nil {
+		return nil, err
+	}
 	return t.Get(c.name(n)), t.Ready()
 }
 
@@ -129,9 +139,13 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	n := types.NamespacedName{Namespace: namespace}
 	c.pass.look(look{n, c.cluster, c.resource})
-	t := c.stream(c.resource, namespace)
 	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
-		t = c.endpoint.objects
+		t := c.endpoint.objects
+		return t.Select(c.name(n).Namespace, s), t.Ready()
+	}
+	t, err := c.stream(c.resource, namespace)
+	if err != nil {
+		return nil, err
 	}
 	return t.Select(c.name(n).Namespace, s), t.Ready()
 }
@@ -167,6 +181,13 @@ func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) 
 
 // Create makes an object. The namespace of states is made if it is missing.
 func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	if s.endpoint != nil || u.GetNamespace() == "" {
+		return s.make(ctx, r, u)
+	}
+	return s.pass.grounds.of(s.pass.config.Service.Server(), u.GetNamespace()).build(func() error { return s.make(ctx, r, u) })
+}
+
+func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
 	answer, err := s.resource(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{})
 	n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 	if apierrors.IsNotFound(err) && s.own(r, n) == s.pass.states {
@@ -220,7 +241,8 @@ func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) erro
 	return nil
 }
 
-// Live reads an object from the server.
+// Live reads an object from the server. That is noted as a look: what has the name of a copy may go.
 func (s *side) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
+	s.pass.look(look{o.NamespacedName(), s.cluster, o.GVR()})
 	return s.resource(o.GVR(), o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 }

@@ -19,7 +19,7 @@ type streamKey struct {
 
 // streams are those that objects need beside those of the objects themselves.
 type streams struct {
-	open  func(streamKey) *watch.Table
+	open  func(streamKey) *watch.Table // nil if there is no such stream
 	links *links[streamKey]
 
 	mu     sync.Mutex
@@ -30,14 +30,15 @@ func newStreams(open func(streamKey) *watch.Table) *streams {
 	return &streams{open: open, links: newLinks[streamKey](), tables: map[streamKey]*watch.Table{}}
 }
 
-// get returns a stream, opened if need be.
+// get returns a stream, opened if need be, nil if that cannot be.
 func (s *streams) get(k streamKey) *watch.Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.tables[k]
 	if !ok {
-		t = s.open(k)
-		s.tables[k] = t
+		if t = s.open(k); t != nil {
+			s.tables[k] = t
+		}
 	}
 	return t
 }

@@ -11,7 +11,8 @@ import (
 
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
-	wake func(name string)
+	wake    func(name string)
+	grounds *grounds
 
 	mu    sync.Mutex
 	of    map[string]*served
@@ -26,7 +27,7 @@ type served struct {
 
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{wake: wake, of: map[string]*served{}}
+	return &Supervisor{wake: wake, grounds: newGrounds(), of: map[string]*served{}}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. The cause of an error is objectsync.ErrInvalidSpec; what was served
@@ -55,6 +56,11 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if err != nil {
 		return err
 	}
+	next.grounds = s.grounds
+	if latest != nil {
+		next.inherit(latest)
+	}
+	next.open()
 	if of.next != nil {
 		go of.next.stop(false)
 	}

@@ -2,6 +2,7 @@ package publication
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -28,7 +28,8 @@ func (p *publication) deletesLeft() bool {
 // leaves says whether an object is being deleted because its workspace no longer binds the API, and its copy is to stay. kcp deletes the
 // objects of a binding after the binding is being deleted, so that a look at the bindings as of a later time than the deletion tells. One
 // look serves for all objects that were deleted before it.
-func (p *publication) leaves(item objectsync.Primary, source *unstructured.Unstructured, client dynamic.Interface) (bool, error) {
+func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured.Unstructured) (bool, error) {
+	item := at.item
 	if source == nil || source.GetDeletionTimestamp() == nil || p.deletesLeft() {
 		return false, nil
 	}
@@ -38,7 +39,7 @@ func (p *publication) leaves(item objectsync.Primary, source *unstructured.Unstr
 	if order, err := resourceversion.CompareResourceVersion(source.GetResourceVersion(), as); err == nil && order <= 0 {
 		return false, nil
 	}
-	list, err := client.Resource(kcp.Bindings).List(p.ctx, metav1.ListOptions{})
+	list, err := at.workspace.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return false, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
 	}
@@ -80,7 +81,7 @@ func (p *publication) countOrphans() (total int64, of []v1alpha1.WorkspaceOrphan
 	copies := map[string]int64{}
 	p.mu.Lock()
 	for _, cluster := range p.orphans {
-		copies[cmp.Or(p.paths[cluster], cluster)]++
+		copies[cmp.Or(p.roster.paths[cluster], cluster)]++
 		total++
 	}
 	p.mu.Unlock()

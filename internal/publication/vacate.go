@@ -29,7 +29,7 @@ func (p *publication) vacates() bool {
 }
 
 // settle notes in which namespace the copy of an object is. If it has left one, that may be empty now.
-func (p *publication) settle(item objectsync.Primary, namespace string) error {
+func (p *publication) settle(ctx context.Context, item objectsync.Primary, namespace string) error {
 	if !p.vacates() {
 		return nil
 	}
@@ -42,29 +42,41 @@ func (p *publication) settle(item objectsync.Primary, namespace string) error {
 	if was == "" || was == namespace {
 		return nil
 	}
-	ns, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Get(p.ctx, was, metav1.GetOptions{})
+	ns, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Get(ctx, was, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return errors.Wrapf(err, "cannot read namespace %q", was)
 	}
-	return p.vacate(p.ctx, ns)
+	return p.vacate(ctx, ns)
 }
 
-// sweep deletes the namespaces that became empty while nobody looked.
+// sweep deletes the namespaces that became empty while nobody looked, until nothing more is to be begun.
 func (p *publication) sweep() {
 	if !p.vacates() {
 		return
 	}
-	list, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).List(p.ctx, metav1.ListOptions{
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.quits:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	list, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).List(ctx, metav1.ListOptions{
 		LabelSelector: objectsync.LabelCreatedFor + "=" + p.config.Sync.Agent,
 	})
 	if err != nil {
 		return // They are looked at again after their next copies.
 	}
 	for i := range list.Items {
-		_ = p.vacate(p.ctx, &list.Items[i]) // Likewise.
+		if ctx.Err() != nil {
+			return
+		}
+		_ = p.vacate(ctx, &list.Items[i]) // Likewise.
 	}
 }
 
@@ -74,19 +86,21 @@ func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured)
 	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	if len(p.copies.Select(name, labels.Everything())) > 0 {
-		return nil
+	empty := func() (bool, error) {
+		if len(p.copies.Select(name, labels.Everything())) > 0 {
+			return false, nil
+		}
+		return p.isEmpty(ctx, name)
 	}
-	empty, err := p.isEmpty(ctx, name)
-	if err != nil || !empty {
-		return err
-	}
-	uid := ns.GetUID()
-	err = p.config.Service.Dynamic().Resource(objectsync.Namespaces).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return errors.Wrapf(err, "cannot delete namespace %q", name)
+	return p.grounds.of(p.config.Service.Server(), name).clear(empty, func() error {
+		uid := ns.GetUID()
+		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+		err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Delete(ctx, name, options)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil
+		}
+		return errors.Wrapf(err, "cannot delete namespace %q", name)
+	})
 }
 
 // isEmpty says whether a namespace holds nothing of any kind. What cannot be told is not empty.

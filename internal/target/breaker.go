@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ const (
 	// lateAfter is how long a request may stay unanswered before it counts as late. A busy server may take seconds, and what is given up
 	// must be sent again.
 	lateAfter = 5 * time.Second
-	// lateMost is how many requests may be late. More are given up: they would hold workers that other targets need.
+	// lateMost is how many requests of a lane may be late. More are given up: they would hold workers that other targets need.
 	lateMost = 20
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
@@ -40,6 +41,7 @@ const (
 type breaker struct {
 	next    http.RoundTripper
 	url     string          // what a probe asks for
+	lanes   string          // what comes before the lane in the path of a request; empty if all requests are of one
 	up      func()          // called when the target answers again, or for the first time
 	down    func()          // called when the target has stopped answering
 	ctx     context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
@@ -51,12 +53,13 @@ type breaker struct {
 	cause   error // what the last attempt died of
 	probing bool  // a suspicion is being looked into
 	flights map[*flight]struct{}
-	slow    int // how many flights are late
+	slow    map[string]int // how many flights are late, by lane
 }
 
 // A flight is a request that is not answered yet.
 type flight struct {
 	cancel context.CancelCauseFunc
+	lane   string
 	slow   bool
 }
 
@@ -65,7 +68,7 @@ func newBreaker(ctx context.Context, url string, up, down func()) *breaker {
 		url: url, up: up, down: down, ctx: ctx,
 		waiters: make(chan struct{}, connectWaiters),
 		known:   make(chan struct{}),
-		flights: map[*flight]struct{}{},
+		flights: map[*flight]struct{}{}, slow: map[string]int{},
 	}
 }
 
@@ -109,7 +112,7 @@ func (b *breaker) verdict() error {
 // RoundTrip sends a request if the target answers. A transport error makes it suspect.
 func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	f := &flight{cancel: cancel}
+	f := &flight{cancel: cancel, lane: b.laneOf(req.URL.Path)}
 	if err := b.enter(f); err != nil {
 		cancel(nil)
 		return nil, err
@@ -135,6 +138,16 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, unreachableError{cause: err}
 }
 
+// laneOf returns the lane of a request: of a virtual workspace of kcp, the logical cluster that is asked.
+func (b *breaker) laneOf(path string) string {
+	rest, ok := strings.CutPrefix(path, b.lanes)
+	if b.lanes == "" || !ok {
+		return ""
+	}
+	lane, _, _ := strings.Cut(rest, "/")
+	return lane
+}
+
 // enter admits a request.
 func (b *breaker) enter(f *flight) error {
 	b.mu.Lock()
@@ -142,7 +155,7 @@ func (b *breaker) enter(f *flight) error {
 	if err := b.verdict(); err != nil {
 		return err
 	}
-	if b.slow >= lateMost {
+	if b.slow[f.lane] >= lateMost {
 		return unreachableError{cause: errSlow}
 	}
 	b.flights[f] = struct{}{}
@@ -156,12 +169,12 @@ func (b *breaker) late(f *flight) {
 	if _, waiting := b.flights[f]; !waiting {
 		return
 	}
-	if b.slow >= lateMost {
+	if b.slow[f.lane] >= lateMost {
 		f.cancel(unreachableError{cause: errSlow})
 		return
 	}
 	f.slow = true
-	b.slow++
+	b.slow[f.lane]++
 }
 
 // leave notes that a request is over.
@@ -169,8 +182,11 @@ func (b *breaker) leave(f *flight) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.flights, f)
-	if f.slow {
-		b.slow--
+	if !f.slow {
+		return
+	}
+	if b.slow[f.lane]--; b.slow[f.lane] == 0 {
+		delete(b.slow, f.lane)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -185,6 +186,44 @@ func TestBreakerBoundsSlowRequests(t *testing.T) {
 	}
 	if err := send(t.Context(), t, b, s.URL+"/hangs"); err != nil {
 		t.Errorf("When they are answered new requests pass again: got %v", err)
+	}
+}
+
+// TestBreakerLanes shows that a logical cluster that keeps many requests waiting takes none from the others of a virtual workspace.
+func TestBreakerLanes(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/vw/clusters/hangs/") {
+			<-r.Context().Done()
+		}
+	}))
+	defer s.Close()
+	b, up, _ := newTestBreaker(t, s.URL+"/vw/clusters/*/version")
+	b.lanes = "/vw/clusters/"
+	go b.watchOver()
+	await(t, "the first probe", up)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	errs := make(chan error, lateMost+1)
+	for range lateMost + 1 {
+		go func() { errs <- send(ctx, t, b, s.URL+"/vw/clusters/hangs/apis") }()
+	}
+	if err := <-errs; !IsUnreachable(err) {
+		t.Errorf("the one beyond the bound is given up as unreachable: got %v", err)
+	}
+	if err := send(t.Context(), t, b, s.URL+"/vw/clusters/hangs/apis"); !IsUnreachable(err) {
+		t.Errorf("a new request to the same logical cluster fails at once: got %v", err)
+	}
+	for _, path := range []string{"/vw/clusters/other/apis", "/vw/clusters/*/apis", "/version"} {
+		if err := send(t.Context(), t, b, s.URL+path); err != nil {
+			t.Errorf("%s is answered: got %v", path, err)
+		}
+	}
+	cancel()
+	for range lateMost {
+		<-errs
+	}
+	if len(b.slow) != 0 {
+		t.Errorf("it keeps %v", b.slow)
 	}
 }
 

@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/pkg/errors"
@@ -58,6 +59,9 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 	}
 	c.server = host.String()
 	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
+	if before, all := strings.CutSuffix(host.Path, "*"); all {
+		c.breaker.lanes = before
+	}
 	cfg.Wrap(c.breaker.wrap)
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(ctx, a.tokens, func() { c.watches.Kick(); wakeAll(c) })

@@ -10,7 +10,8 @@
 // request runs through the breaker, which is part of the transport: a transport error, or a request that stays unanswered while a
 // probe goes unanswered too, opens it. Then requests in flight are cancelled, new ones fail at once with ErrUnreachable, and only the
 // probe goes out until it succeeds; then all users are woken. Of requests that stay unanswered although probes are answered, a few may
-// wait and the others are given up. Per-request timeouts alone were rejected: an admission webhook may
+// wait and the others are given up; of a virtual workspace of kcp this counts for each logical cluster, so that a workspace whose webhook
+// hangs takes nothing from the others. Per-request timeouts alone were rejected: an admission webhook may
 // rightly take 30 seconds, and 100 workers waiting that long for a dead cluster are lost to the living ones.
 //
 // There is no client-side rate limit. The number of workers bounds what is in flight, a resource at rest asks nothing, and servers

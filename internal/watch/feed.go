@@ -67,6 +67,7 @@ type feed struct {
 	names  *names // nil unless it does
 	wake   func(Owner)
 	cancel context.CancelFunc
+	ended  <-chan struct{} // closed when the stream is over
 	kick   chan struct{}
 	round  renewable
 
@@ -86,7 +87,7 @@ type feed struct {
 func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *feed {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
-		key: key, wake: o.Wake, cancel: cancel, kick: make(chan struct{}, 1),
+		key: key, wake: o.Wake, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1),
 		owners: map[types.NamespacedName]map[Owner]int{},
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
@@ -169,6 +170,16 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		case <-f.kick:
 		case <-time.After(rest):
 		}
+	}
+}
+
+// over says whether the stream has ended.
+func (f *feed) over() bool {
+	select {
+	case <-f.ended:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -277,7 +288,7 @@ func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error
 		f.insist()
 		return deniedError{cause: f.denied}
 	}
-	if !f.filled {
+	if !f.filled || f.over() {
 		f.missed[o] = struct{}{}
 		return notSyncedError{resource: f.key.resource}
 	}

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,14 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TableOptions say how a Table is used. All Tables of one stream have the same Key.
-type TableOptions struct {
-	// Changed is called with the name of each resource that has come, changed or gone, and must not block. In a stream of ScopeWildcard the
-	// namespace is that of the resource behind its logical cluster and a slash.
-	Changed func(types.NamespacedName)
-	// Key returns what a resource is found by with Keyed, empty for nothing. It may be nil.
-	Key func(*unstructured.Unstructured) string
-}
+// A Key returns what a resource is found by with Keyed, empty for nothing.
+type Key func(*unstructured.Unstructured) string
 
 // A Table is a stream that is told of by the name of each resource that changes, and that is asked by name, namespace and key. What it
 // returns is shared and must not be changed.
@@ -28,44 +21,60 @@ type Table struct {
 	own  *listener
 }
 
-// A listener is who is told of each resource of a stream that changes.
-type listener struct{ changed func(types.NamespacedName) }
+// A listener is who is told of each resource of a stream that changes. The feed's lock guards it.
+type listener struct {
+	changed func(types.NamespacedName) // nil for nobody
+}
 
-// Table joins the stream of an interest, or starts it. Close leaves it again. Of what is known already Changed does not tell.
-func (s *Set) Table(i Interest, o TableOptions) *Table {
+// Table joins the stream of an interest, or starts it. Close leaves it again. All Tables of one stream have the same key, which may be nil.
+func (s *Set) Table(i Interest, key Key) *Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &Table{set: s, feed: s.feed(keyOf(i)), own: &listener{changed: o.Changed}}
-	t.feed.store.indexBy(o.Key)
+	t := &Table{set: s, feed: s.feed(keyOf(i)), own: &listener{}}
+	t.feed.store.indexBy(key)
 	t.feed.listen(t.own)
 	return t
 }
 
+// Listen has changed called from now on with the name of each resource that has come, changed or gone. It must not block. In a stream of
+// ScopeWildcard the namespace is that of the resource behind its logical cluster and a slash. Of what is known already it is not told.
+func (t *Table) Listen(changed func(types.NamespacedName)) {
+	t.feed.mu.Lock()
+	defer t.feed.mu.Unlock()
+	t.own.changed = changed
+}
+
 // Close leaves the stream. It stops if nobody else looks at it.
-func (t *Table) Close() {
+func (t *Table) Close() { t.leave(t.own) }
+
+// leave ends the interest of a listener, and the stream with the last.
+func (t *Table) leave(l *listener) {
 	t.set.mu.Lock()
 	defer t.set.mu.Unlock()
-	if t.feed.unlisten(t.own) && t.set.feeds[t.feed.key] == t.feed {
+	if t.feed.unlisten(l) && t.set.feeds[t.feed.key] == t.feed {
 		t.feed.cancel()
 		delete(t.set.feeds, t.feed.key)
 	}
 }
 
-// Await waits until the first list has arrived, or the server has refused it, and returns what Ready does.
+// Await waits until the first list has arrived, the server has refused it, or the stream has ended, and returns what Ready does.
 func (t *Table) Await(ctx context.Context) error {
 	select {
 	case <-t.feed.synced:
+	case <-t.feed.ended:
 	case <-ctx.Done():
 	}
 	return t.Ready()
 }
 
 // Ready returns nil if the stream shows what the server has. The error satisfies IsNotSynced or IsDenied. A stream that was denied is tried
-// again soon: nobody reads live what a Table shows.
+// again soon: nobody reads live what a Table shows. One that has ended with its Set shows what was once there.
 func (t *Table) Ready() error {
 	t.feed.mu.Lock()
 	defer t.feed.mu.Unlock()
 	switch {
+	case t.feed.over():
+		return notSyncedError{resource: t.feed.key.resource}
 	case t.feed.denied != nil:
 		if time.Since(t.feed.when) >= retryFailed {
 			t.feed.retry()
@@ -113,7 +122,7 @@ func (t *Table) Until(ctx context.Context, n types.NamespacedName, is func(*unst
 		}
 	}}
 	t.feed.listen(l)
-	defer t.feed.unlisten(l)
+	defer t.leave(l)
 	for !is(t.Get(n)) {
 		select {
 		case <-changed:
@@ -143,102 +152,15 @@ func (f *feed) unused() bool { return len(f.owners)+len(f.listeners) == 0 }
 // tell tells listeners of a change.
 func (f *feed) tell(n types.NamespacedName) {
 	f.mu.Lock()
-	all := make([]*listener, 0, len(f.listeners))
+	all := make([]func(types.NamespacedName), 0, len(f.listeners))
 	for l := range f.listeners {
-		all = append(all, l)
+		if l.changed != nil {
+			all = append(all, l.changed)
+		}
 	}
 	f.mu.Unlock()
-	for _, l := range all {
-		l.changed(n)
-	}
-}
-
-// By what resources of a store are found.
-const (
-	indexNamespace = iota
-	indexKey
-	indexes
-)
-
-type nameSet map[types.NamespacedName]struct{}
-
-// An index finds the resources of a store by their namespaces and keys.
-type index struct {
-	key   func(*unstructured.Unstructured) string // may be nil
-	names [indexes]map[string]nameSet
-}
-
-func newIndex(key func(*unstructured.Unstructured) string) *index {
-	return &index{key: key, names: [indexes]map[string]nameSet{{}, {}}}
-}
-
-// values returns what a resource of a name is found by. An empty key is none.
-func (x *index) values(n types.NamespacedName, u *unstructured.Unstructured) [indexes]string {
-	out := [indexes]string{indexNamespace: n.Namespace}
-	if x.key != nil {
-		out[indexKey] = x.key(u)
-	}
-	return out
-}
-
-// replace notes that a resource has become another. Nil is none.
-func (x *index) replace(n types.NamespacedName, was, is *unstructured.Unstructured) {
-	if was != nil {
-		for i, v := range x.values(n, was) {
-			delete(x.names[i][v], n)
-			if len(x.names[i][v]) == 0 {
-				delete(x.names[i], v)
-			}
-		}
-	}
-	if is == nil {
-		return
-	}
-	for i, v := range x.values(n, is) {
-		if v == "" && i == indexKey {
-			continue
-		}
-		if x.names[i][v] == nil {
-			x.names[i][v] = nameSet{}
-		}
-		x.names[i][v][n] = struct{}{}
-	}
-}
-
-// indexBy makes a store find resources by namespace and key.
-func (s *store) indexBy(key func(*unstructured.Unstructured) string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.index != nil && (s.index.key != nil || key == nil) {
-		return
-	}
-	s.index = newIndex(key)
-	for n, u := range s.items {
-		s.index.replace(n, nil, u)
-	}
-}
-
-// set replaces a resource by another, nil for none. The caller holds the lock.
-func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) {
-	if s.index != nil {
-		s.index.replace(n, s.items[n], u)
-	}
-	if u == nil {
-		delete(s.items, n)
-		return
-	}
-	s.items[n] = u
-}
-
-// setAll replaces all resources. The caller holds the lock.
-func (s *store) setAll(items map[types.NamespacedName]*unstructured.Unstructured) {
-	s.items = items
-	if s.index == nil {
-		return
-	}
-	s.index = newIndex(s.index.key)
-	for n, u := range items {
-		s.index.replace(n, nil, u)
+	for _, changed := range all {
+		changed(n)
 	}
 }
 
@@ -249,20 +171,6 @@ func (s *store) names() []types.NamespacedName {
 	for n := range s.items {
 		out = append(out, n)
 	}
-	return out
-}
-
-// indexed returns what is found by a value, sorted by name.
-func (s *store) indexed(by int, value string) []*unstructured.Unstructured {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := make([]*unstructured.Unstructured, 0, len(s.index.names[by][value]))
-	for n := range s.index.names[by][value] {
-		out = append(out, s.items[n])
-	}
-	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
-		return strings.Compare(s.name(a).String(), s.name(b).String())
-	})
 	return out
 }
 

@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -29,10 +32,10 @@ func TestTable(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	changed := make(chan types.NamespacedName, 100)
 	open := func(tell chan types.NamespacedName) *Table {
-		return s.Table(Interest{Resource: secrets, Scope: ScopeAll, NamespacedName: types.NamespacedName{Namespace: ns}}, TableOptions{
-			Changed: func(n types.NamespacedName) { tell <- n },
-			Key:     func(u *unstructured.Unstructured) string { return u.GetLabels()["key"] },
-		})
+		table := s.Table(Interest{Resource: secrets, Scope: ScopeAll, NamespacedName: types.NamespacedName{Namespace: ns}},
+			func(u *unstructured.Unstructured) string { return u.GetLabels()["key"] })
+		table.Listen(func(n types.NamespacedName) { tell <- n })
+		return table
 	}
 	first, second := open(changed), open(make(chan types.NamespacedName, 100))
 	if err := first.Await(t.Context()); err != nil {
@@ -72,4 +75,64 @@ func TestTable(t *testing.T) {
 	}
 	second.Close()
 	kube.Eventually(t, soon, "no stream", func() (bool, string) { return len(s.feeds) == 0, "there is one" })
+}
+
+// unserved returns a Table of a Set whose server is nowhere, so that only the test changes what it holds.
+func unserved(t *testing.T) *Table {
+	t.Helper()
+	d, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet(d, Options{Wake: func(Owner) {}})
+	t.Cleanup(s.Close)
+	return s.Table(Interest{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Scope: ScopeAll}, nil)
+}
+
+// TestTableEndsWithSet shows that a Table whose Set has been closed does not pass for one that shows what the server has.
+func TestTableEndsWithSet(t *testing.T) {
+	table := unserved(t)
+	table.feed.fill()
+	if err := table.Ready(); err != nil {
+		t.Errorf("once it is filled: %v", err)
+	}
+	table.set.Close()
+	if err := table.Await(t.Context()); !IsNotSynced(err) {
+		t.Errorf("once its Set is closed: want not synced, got %v", err)
+	}
+}
+
+// TestTableAwaitEnds shows that nobody waits for the first list of a stream that has ended.
+func TestTableAwaitEnds(t *testing.T) {
+	table := unserved(t)
+	table.set.Close()
+	if err := table.Await(t.Context()); !IsNotSynced(err) {
+		t.Errorf("want not synced, got %v", err)
+	}
+}
+
+// TestTableUntilLeaves shows that a stream whose last Table is closed ends when nobody waits for a change any more either.
+func TestTableUntilLeaves(t *testing.T) {
+	table := unserved(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan struct{})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		var once sync.Once
+		table.Until(ctx, types.NamespacedName{Name: "one"}, func(*unstructured.Unstructured) bool {
+			once.Do(func() { close(waits) })
+			return false
+		})
+	}()
+	<-waits
+	table.Close()
+	if len(table.set.feeds) != 1 {
+		t.Errorf("want the stream kept for who waits")
+	}
+	cancel()
+	<-over
+	if len(table.set.feeds) != 0 || !table.feed.over() {
+		t.Errorf("want no stream, got %d", len(table.set.feeds))
+	}
 }

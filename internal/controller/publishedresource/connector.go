@@ -104,6 +104,7 @@ func (c *connector) service(ctx context.Context, o *v1alpha1.PublishedResource) 
 		return c.registry.Local(), owner, nil
 	}
 	c.registry.Local().Watches().Track(owner, purposeSource)
+	c.registry.Local().Watches().Track(owner, purposeRelated)
 	_, cluster, err := c.connect(ctx, owner, *ref)
 	return cluster, owner, errors.Wrap(err, "cannot use service cluster")
 }
@@ -139,6 +140,7 @@ func (c *connector) forget(n types.NamespacedName) {
 	c.registry.Forget(c.owner(n.Name, controllerSource))
 	c.projections.forget(n.Name)
 	c.keptSchemas.forget(n.Name)
+	c.apis.forget(n.Name)
 	c.guard.release(n.Name)
 }
 

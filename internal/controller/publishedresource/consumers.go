@@ -23,7 +23,9 @@ const (
 // A view is what the endpoints of an APIExport show of its consumers.
 type view struct {
 	endpoints []string
+	listed    map[string]bool              // which of them show all their bindings
 	bindings  []*unstructured.Unstructured // shared with the watch
+	homes     map[string]string            // the endpoints of logical clusters
 	problems  []string                     // of endpoints that do not show all
 	early     bool                         // some of it is not known yet
 }
@@ -77,7 +79,7 @@ func (e *external) claimed(o *v1alpha1.PublishedResource) ([]kcp.Claim, error) {
 
 // view looks through all endpoints.
 func (e *external) view(ctx context.Context) *view {
-	v := &view{}
+	v := &view{listed: map[string]bool{}, homes: map[string]string{}}
 	if e.state.slice != nil {
 		v.endpoints = kcp.Endpoints(e.state.slice)
 	}
@@ -85,7 +87,11 @@ func (e *external) view(ctx context.Context) *view {
 	for _, url := range v.endpoints {
 		bindings, err := e.bindings(ctx, url)
 		v.note(url, err)
+		v.listed[url] = err == nil && len(bindings) > 0 // Without a consumer kcp has no endpoint: one that shows none has just started.
 		v.bindings = append(v.bindings, bindings...)
+		for _, b := range bindings {
+			v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = url
+		}
 	}
 	return v
 }
@@ -126,6 +132,7 @@ func (e *external) checkServed(ctx context.Context, v *view) {
 		}
 		if _, err := cluster.Mapping(owner, e.wanted.kind); err != nil {
 			v.note(url, err)
+			v.listed[url] = false
 		}
 	}
 }

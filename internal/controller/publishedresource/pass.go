@@ -56,11 +56,14 @@ func (p *pass) report(r xpv2.ConditionReason, err error) {
 	p.synced = &c
 }
 
-// amend sets the conditions that crossplane-runtime cannot know: whether the API is ready, and the reason of a failure.
+// amend sets what crossplane-runtime cannot know: whether the API is ready, the reason of a failure, and that nothing is synced.
 func (p *pass) amend(obj client.Object) {
 	mg, ok := obj.(*v1alpha1.PublishedResource)
 	if !ok {
 		return
+	}
+	if !mg.Spec.SyncEnabled() {
+		mg.Status.Objects = nil // Whatever else could be found out.
 	}
 	if p.synced != nil && p.err == nil {
 		p.set(mg, *p.synced)

@@ -17,12 +17,14 @@ const wokenPoll = 30 * time.Second
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
 	managed reconcile.Reconciler
+	halt    func(context.Context, types.NamespacedName)
 	forget  func(types.NamespacedName)
 }
 
 // Reconcile reconciles one PublishedResource.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &pass{}
+	r.halt(ctx, req.NamespacedName)
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)

@@ -5,21 +5,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // defaultStateNamespace is where states are if the spec does not say, which is only so without the defaults of the API.
@@ -27,9 +21,7 @@ const defaultStateNamespace = "crossplane-system"
 
 // serve has the objects of consumers synced, and records in the status how far that is.
 func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	if !o.Spec.SyncEnabled() {
-		e.publications.Stop(e.name)
-		o.Status.Objects = nil
+	if isHalted(o) {
 		return nil
 	}
 	if e.seen != nil && !e.seen.early && len(e.seen.endpoints) == 0 {
@@ -55,8 +47,7 @@ func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) err
 
 // serveLast has the objects of consumers synced of an API that is being withdrawn: they cannot go otherwise.
 func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	if o.GetDeletionPolicy() != xpv2.DeletionDelete {
-		e.publications.Stop(e.name)
+	if isHalted(o) {
 		return nil
 	}
 	var err error
@@ -72,7 +63,7 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 // publication returns what is to be served.
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
 	c := publication.Config{
-		Consumers: publication.Consumers{Workspaces: map[string]string{}, Complete: e.seen.complete()},
+		Consumers: publication.Consumers{Workspaces: map[string]publication.Workspace{}},
 		Sync: objectsync.Config{
 			Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, defaultStateNamespace), Primary: e.wanted.pair,
 		},
@@ -86,19 +77,18 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 		if cluster == nil {
 			return c, err
 		}
-		c.Endpoints = append(c.Endpoints, publication.Endpoint{URL: url, Cluster: cluster})
+		c.Endpoints = append(c.Endpoints, publication.Endpoint{URL: url, Cluster: cluster, Listed: e.seen.listed[url]})
 	}
 	for _, consumer := range e.consumers {
-		if consumer.Bound {
-			c.Workspaces[consumer.Cluster] = consumer.Path
-		}
+		c.Workspaces[consumer.Cluster] = publication.Workspace{Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound}
 	}
-	if c.Sync.Related, err = e.relatedAPIs(o, c); err != nil {
+	if c.Sync.Related, err = e.relatedAPIs(ctx, o, c); err != nil {
 		return c, err
 	}
 	s := c.Sync
 	c.Schemas = schemasOf(e.seen, s)
-	c.Revision = fmt.Sprint(o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
+	// Their own texts are short of what tells them apart.
+	c.Revision = fmt.Sprintf("%s %d %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
 	return c, nil
 }
 
@@ -136,102 +126,4 @@ func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
 		}
 	}
 	o.Status.Objects = now
-}
-
-// relatedAPIs returns the APIs of related resources on both sides, by their identifiers.
-func (e *external) relatedAPIs(o *v1alpha1.PublishedResource, c publication.Config) (map[string]objectsync.Pair, error) {
-	out := map[string]objectsync.Pair{}
-	for i := range o.Spec.Related {
-		r := &o.Spec.Related[i]
-		gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
-		if r.Kind != "" {
-			gvr = schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(r.Kind) + "s"}
-		}
-		in := relatedInKCP(r).WithVersion(gvr.Version)
-		if r.Projection != nil {
-			in.Version = cmp.Or(r.Projection.Version, in.Version)
-		}
-		var pair objectsync.Pair
-		var err error
-		if pair.Service, err = e.apis.find(c.Service, gvr); err != nil {
-			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
-		}
-		if pair.Workspace, err = e.apis.find(c.Endpoints[0].Cluster, in); err != nil {
-			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
-		}
-		out[r.Name()] = pair
-	}
-	return out, nil
-}
-
-// pairOf returns a published API on both sides, each in the version that is stored.
-func pairOf(source *apiextensionsv1.CustomResourceDefinition, p *projection.Projection) objectsync.Pair {
-	return objectsync.Pair{Workspace: stored(p.CRD), Service: stored(source)}
-}
-
-func stored(d *apiextensionsv1.CustomResourceDefinition) objectsync.Resource {
-	out := objectsync.Resource{Kind: d.Spec.Names.Kind, Scope: v1alpha1.ResourceScope(d.Spec.Scope)}
-	i := slices.IndexFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
-	if i < 0 {
-		return out
-	}
-	v := d.Spec.Versions[i]
-	out.GroupVersionResource = schema.GroupVersionResource{Group: d.Spec.Group, Version: v.Name, Resource: d.Spec.Names.Plural}
-	out.Status = v.Subresources != nil && v.Subresources.Status != nil
-	return out
-}
-
-// apis remembers what servers serve.
-type apis struct {
-	mu    sync.Mutex
-	known map[apiAt]objectsync.Resource
-}
-
-type apiAt struct {
-	server   string
-	resource schema.GroupVersionResource
-}
-
-func newAPIs() *apis { return &apis{known: map[apiAt]objectsync.Resource{}} }
-
-// find returns an API of a server. What has been found once is not asked for again.
-func (a *apis) find(c *target.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
-	at := apiAt{c.Server(), r}
-	a.mu.Lock()
-	known, ok := a.known[at]
-	a.mu.Unlock()
-	if ok {
-		return known, nil
-	}
-	list, err := c.Discovery().ServerResourcesForGroupVersion(r.GroupVersion().String())
-	if err != nil {
-		return known, errors.Wrapf(err, "cannot discover %s", r.GroupVersion())
-	}
-	for _, is := range list.APIResources {
-		switch is.Name {
-		case r.Resource:
-			ok = true
-			known.GroupVersionResource, known.Kind, known.Scope = r, is.Kind, v1alpha1.ScopeCluster
-			if is.Namespaced {
-				known.Scope = v1alpha1.ScopeNamespaced
-			}
-		case r.Resource + "/status":
-			known.Status = true
-		}
-	}
-	if !ok {
-		return known, errors.Errorf("%s does not serve %s", kindOfServer(c), r)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.known[at] = known
-	return known, nil
-}
-
-// kindOfServer returns what a cluster is to those who read errors.
-func kindOfServer(c *target.Cluster) string {
-	if strings.HasSuffix(c.Server(), target.AllClusters) {
-		return "the endpoint of the APIExport"
-	}
-	return "the service cluster"
 }

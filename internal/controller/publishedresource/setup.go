@@ -75,7 +75,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	for _, config := range c.publisher.Configs {
 		b = b.Watches(config.New(), wake.Users(o.Registry, config))
 	}
-	if err := b.Complete(&reconciler{managed: newManaged(m, o, c), forget: c.forget}); err != nil {
+	if err := b.Complete(&reconciler{managed: newManaged(m, o, c), halt: c.halt, forget: c.forget}); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
 	return addStateMetrics(mgr, o)

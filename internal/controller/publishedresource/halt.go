@@ -1,0 +1,25 @@
+package publishedresource
+
+import (
+	"context"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// isHalted says whether no objects of consumers are to be synced.
+func isHalted(o *v1alpha1.PublishedResource) bool {
+	return !o.Spec.SyncEnabled() || meta.WasDeleted(o) && o.GetDeletionPolicy() != xpv2.DeletionDelete
+}
+
+// halt ends the synchronization of a PublishedResource that is to have none, before anything is asked of anybody: it has to end also if kcp or
+// the source is out of reach. What cannot be read is told of by the pass that follows.
+func (c *connector) halt(ctx context.Context, n types.NamespacedName) {
+	o := &v1alpha1.PublishedResource{}
+	if err := c.local.Get(ctx, n, o); err == nil && isHalted(o) {
+		c.publications.Stop(n.Name)
+	}
+}

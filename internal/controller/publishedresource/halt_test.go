@@ -1,0 +1,46 @@
+package publishedresource_test
+
+import (
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the APIExport is out of reach,
+// while those of consumers are not. Weakness W1.
+func TestSyncStopsOutOfReach(t *testing.T) {
+	s := shop{c: provide(t)}
+	s.path, s.admin = workspaces.Workspace(t)
+	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	proxy, cfg := kube.NewProxy(t, kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...))
+	s.connect(t, cfg)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	create(t, in, s.cert("first"))
+	s.copyOf(t, in)
+	proxy.Cut(1 << 20)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
+	create(t, in, s.cert("second"))
+	kube.Eventually(t, synced, "what is created meanwhile to be synced", func() (bool, string) {
+		all := s.copies(t, in)
+		return len(all) == 2, describeAll(all)
+	})
+	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
+	kube.Eventually(t, synced, "no counts", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Objects == nil, "there are some"
+	})
+	create(t, in, s.cert("third"))
+	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
+		all := s.copies(t, in)
+		return len(all) == 2, describeAll(all)
+	})
+}

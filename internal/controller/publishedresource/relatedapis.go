@@ -1,0 +1,228 @@
+package publishedresource
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"github.com/pkg/errors"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/publication"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// purposeRelated are the CustomResourceDefinitions of related resources.
+const purposeRelated watch.Purpose = "related"
+
+// relatedAPIs returns the APIs of related resources on both sides, by their identifiers.
+func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResource, c publication.Config) (map[string]objectsync.Pair, error) {
+	related := o.Spec.Related
+	service := make([]schema.GroupVersionResource, len(related))
+	for i := range related {
+		service[i] = relatedBelow(&related[i])
+	}
+	e.trackDefinitions(c.Service, service)
+	of := func(r schema.GroupVersionResource) wantedAPI { return wantedAPI{r, e.name, o.GetGeneration()} }
+	out := map[string]objectsync.Pair{}
+	for i := range related {
+		r := &related[i]
+		in := relatedInKCP(r).WithVersion(service[i].Version)
+		if r.Projection != nil {
+			in.Version = cmp.Or(r.Projection.Version, in.Version)
+		}
+		var pair objectsync.Pair
+		var err error
+		if pair.Service, err = e.findBelow(ctx, c.Service, of(service[i])); err != nil {
+			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
+		}
+		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints[0].Cluster, of(in)); err != nil {
+			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
+		}
+		out[r.Name()] = pair
+	}
+	return out, nil
+}
+
+// relatedBelow returns what related objects are on the service cluster.
+func relatedBelow(r *v1alpha1.RelatedResource) schema.GroupVersionResource {
+	if r.Kind != "" {
+		return schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(r.Kind) + "s"}
+	}
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+}
+
+// definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.
+func definitionOf(gr schema.GroupResource) watch.Interest {
+	return watch.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: gr.String()}, Scope: watch.ScopeName}
+}
+
+// trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has none.
+func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersionResource) {
+	var interests []watch.Interest
+	for _, r := range all {
+		if i := definitionOf(r.GroupResource()); r.Group != "" && !slices.Contains(interests, i) {
+			interests = append(interests, i)
+		}
+	}
+	c.Watches().Track(e.connector.owner(e.name, controllerSource), purposeRelated, interests...)
+}
+
+// findBelow returns an API of the service cluster, as its CustomResourceDefinition says or, if it has none, discovery.
+func (e *external) findBelow(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
+	if at.Group == "" {
+		return e.apis.find(c, at)
+	}
+	u, err := c.See(ctx, e.connector.owner(e.name, controllerSource), definitionOf(at.GroupResource()))
+	if err != nil && !apierrors.IsForbidden(err) {
+		return objectsync.Resource{}, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
+	}
+	if err != nil || u == nil {
+		return e.apis.find(c, at)
+	}
+	d, err := decode(u)
+	if err != nil {
+		return objectsync.Resource{}, err
+	}
+	if !slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == at.Version && v.Served }) {
+		return objectsync.Resource{}, errors.Errorf("the service cluster does not serve %s", at.GroupVersionResource)
+	}
+	return resourceOf(d, at.Version), nil
+}
+
+// findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a while to serve a new one,
+// or, if another one offers it, as the endpoint says.
+func (e *external) findAbove(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
+	name := e.state.schemaOf(at.GroupResource())
+	if name == "" {
+		return e.apis.find(c, at)
+	}
+	return e.apis.remember(apiAt{wantedAPI: wantedAPI{GroupVersionResource: at.GroupVersionResource}, of: name}, func() (objectsync.Resource, error) {
+		u, err := e.cluster.Read(ctx, schemaNamed(name))
+		if err != nil {
+			return objectsync.Resource{}, err
+		}
+		if u == nil {
+			return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+		}
+		return described(u, at.GroupVersionResource)
+	})
+}
+
+// described returns a version of what an APIResourceSchema describes.
+func described(u *unstructured.Unstructured, r schema.GroupVersionResource) (objectsync.Resource, error) {
+	s := &apisv1alpha1.APIResourceSchema{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s); err != nil {
+		return objectsync.Resource{}, errors.Wrapf(err, "cannot read APIResourceSchema %q", u.GetName())
+	}
+	i := slices.IndexFunc(s.Spec.Versions, func(v apisv1alpha1.APIResourceVersion) bool { return v.Name == r.Version && v.Served })
+	if i < 0 {
+		return objectsync.Resource{}, errors.Errorf("the APIExport does not offer %s", r)
+	}
+	return objectsync.Resource{
+		GroupVersionResource: r, Kind: s.Spec.Names.Kind, Scope: v1alpha1.ResourceScope(s.Spec.Scope), Status: s.Spec.Versions[i].Subresources.Status != nil,
+	}, nil
+}
+
+// apis remembers what servers serve.
+type apis struct {
+	mu    sync.Mutex
+	known map[apiAt]objectsync.Resource
+}
+
+// A wantedAPI is an API that a PublishedResource needs as of one generation. What is built in is needed by all.
+type wantedAPI struct {
+	schema.GroupVersionResource
+
+	by         string
+	generation int64
+}
+
+// An apiAt is an API of a server, or as a schema, which never changes, has it.
+type apiAt struct {
+	wantedAPI
+
+	of string
+}
+
+func newAPIs() *apis { return &apis{known: map[apiAt]objectsync.Resource{}} }
+
+// find returns an API of a server. What has been found once is not asked for again before the PublishedResource is another.
+func (a *apis) find(c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
+	if at.Group == "" {
+		at = wantedAPI{GroupVersionResource: at.GroupVersionResource}
+	}
+	return a.remember(apiAt{at, c.Server()}, func() (objectsync.Resource, error) { return discover(c, at.GroupVersionResource) })
+}
+
+// remember returns what is known of an API, or asks.
+func (a *apis) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
+	a.mu.Lock()
+	known, ok := a.known[at]
+	a.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	found, err := ask()
+	if err != nil {
+		return found, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.known, func(k apiAt, _ objectsync.Resource) bool {
+		return at.by != "" && k.by == at.by && k.generation != at.generation
+	})
+	a.known[at] = found
+	return found, nil
+}
+
+// forget forgets what a PublishedResource needs.
+func (a *apis) forget(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.known, func(k apiAt, _ objectsync.Resource) bool { return k.by == name })
+}
+
+// discover asks a server for an API.
+func discover(c *target.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
+	out := objectsync.Resource{GroupVersionResource: r, Scope: v1alpha1.ScopeCluster}
+	list, err := c.Discovery().ServerResourcesForGroupVersion(r.GroupVersion().String())
+	if err != nil {
+		return out, errors.Wrapf(err, "cannot discover %s", r.GroupVersion())
+	}
+	for _, is := range list.APIResources {
+		switch is.Name {
+		case r.Resource:
+			out.Kind = is.Kind
+			if is.Namespaced {
+				out.Scope = v1alpha1.ScopeNamespaced
+			}
+		case r.Resource + "/status":
+			out.Status = true
+		}
+	}
+	if out.Kind == "" {
+		return out, errors.Errorf("%s does not serve %s", kindOfServer(c), r)
+	}
+	return out, nil
+}
+
+// kindOfServer returns what a cluster is to those who read errors.
+func kindOfServer(c *target.Cluster) string {
+	if strings.HasSuffix(c.Server(), target.AllClusters) {
+		return "the endpoint of the APIExport"
+	}
+	return "the service cluster"
+}

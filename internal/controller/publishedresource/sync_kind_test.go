@@ -1,0 +1,67 @@
+package publishedresource_test
+
+import (
+	"fmt"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own PublishedResource syncs nothing, and
+// which is not bound in the workspace of the APIExport, and that their status is synced once it has become a subresource. Weakness W18.
+func TestSyncRelatedKind(t *testing.T) {
+	s := openShop(t)
+	d := definition(s.group, "hats")
+	status := d.Spec.Versions[0].Subresources
+	d.Spec.Versions[0].Subresources = nil
+	define(t, s.c, d)
+	hats := s.published("hats", "Hat")
+	hats.Spec.Synchronization = &v1alpha1.Synchronization{}
+	create(t, s.c, hats)
+	awaitPublished(t, s.c, hats)
+	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = []v1alpha1.RelatedResource{{
+			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v1", Resource: "hats", Object: byField("metadata.name"), SyncStatus: true,
+		}}
+		o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
+	})
+	in := s.tenant(t)
+	create(t, in, s.cert("web"))
+	createServed(t, in.cfg, s.object("Hat", "web"))
+	copied := s.copyOf(t, in)
+	hat := s.object("Hat", copied.GetName())
+	hat.SetNamespace(copied.GetNamespace())
+	kube.Eventually(t, synced, "the hat below", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
+		return err == nil, fmt.Sprint(err)
+	})
+	if len(hat.GetLabels())+len(hat.GetAnnotations()) > 0 {
+		t.Errorf("want no metadata of ours on related objects, got %v %v", hat.GetLabels(), hat.GetAnnotations())
+	}
+	patch(t, in, s.object("Hat", "web"), `{"spec":{"size":"XS"}}`)
+	kube.Eventually(t, synced, "the new size below", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
+		size, _, _ := unstructured.NestedString(hat.Object, "spec", "size")
+		return err == nil && size == "XS", size
+	})
+	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
+	kube.Eventually(t, synced, "the status below", func() (bool, string) {
+		worn := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Worn"}}`))
+		if err := in.Status().Patch(t.Context(), s.object("Hat", "web"), worn); err != nil {
+			return false, err.Error()
+		}
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
+		return err == nil && hat.Object["status"] != nil, fmt.Sprint(hat.Object["status"])
+	})
+	if err := in.Delete(t.Context(), s.cert("web")); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, s.c, hat)
+	awaitDeleted(t, s.c, copied)
+}

@@ -1,0 +1,93 @@
+package publishedresource_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSyncShardMissing shows that copies do not go with workspaces whose endpoint is missing for a moment, while another one that serves the API
+// shows all bindings it has. That other one is of a second APIExport that offers the same, as a kcp of one shard has no two.
+func TestSyncShardMissing(t *testing.T) {
+	const second = "second.example.com"
+	s := shop{c: provide(t)}
+	s.path, s.admin = workspaces.Workspace(t)
+	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	rules := slices.Concat(kcp.AgentRules(exportName), kcp.AgentRules(second))
+	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", rules...))
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.UnboundWorkspaces = xpv2.DeletionDelete })
+	in := s.tenant(t)
+	create(t, in, s.cert("web"))
+	copied := s.copyOf(t, in)
+
+	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: second}}
+	other.Spec.Resources = s.export(t).Spec.Resources
+	other.Spec.PermissionClaims = s.export(t).Spec.PermissionClaims
+	s.create(t, other)
+	_, elsewhere := workspaces.Workspace(t)
+	kcp.AwaitBound(t, elsewhere, kcp.Bind(t, elsewhere, s.path, second, claims()...))
+	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: second} })
+	s.awaitEndpoints(t, o, s.endpointOf(t, second))
+	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+	kube.Throughout(t, 3*time.Second, "the copy stays", func() (bool, string) {
+		all := s.copies(t, in)
+		return len(all) == 1 && all[0].GetUID() == copied.GetUID() && all[0].GetDeletionTimestamp() == nil, describeAll(all)
+	})
+	update(t, s.c, o, func() { o.Spec.APIExport = nil })
+	s.awaitEndpoints(t, o, s.endpoints(t)...)
+	if err := in.Delete(t.Context(), s.cert("web")); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, s.c, copied)
+}
+
+// endpointOf waits for the endpoint of an APIExport.
+func (s *shop) endpointOf(t *testing.T, export string) (url string) {
+	t.Helper()
+	kube.Eventually(t, soon, "endpoint of "+export, func() (bool, string) {
+		slice := &apisv1alpha1.APIExportEndpointSlice{}
+		if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: export}, slice); err != nil {
+			return false, err.Error()
+		}
+		for _, e := range slice.Status.APIExportEndpoints {
+			url = e.URL
+		}
+		return url != "", "there is none"
+	})
+	return url
+}
+
+// TestSyncLostMeanwhile shows that the copy of an object that was taken by force while nobody looked is deleted, although the workspace has no
+// other object.
+func TestSyncLostMeanwhile(t *testing.T) {
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	web := s.cert("web")
+	create(t, in, web)
+	copied := s.copyOf(t, in)
+	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
+	kube.Eventually(t, synced, "no counts", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Objects == nil, "there are some"
+	})
+	patch(t, in, web, `{"metadata":{"finalizers":null}}`)
+	if err := in.Delete(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, in, web)
+	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
+	awaitDeleted(t, s.c, copied)
+}

@@ -1,0 +1,80 @@
+package publication
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// Consumers are who has bound an API, and where they are reached.
+type Consumers struct {
+	// Endpoints are those of the APIExport, in one order.
+	Endpoints []Endpoint
+	// Workspaces are those of which an endpoint shows a binding to the APIExport, by their logical clusters.
+	Workspaces map[string]Workspace
+	// Schemas are the names of those by which the workspaces know the API and what is related to it.
+	Schemas []string
+}
+
+// An Endpoint is a virtual workspace of an APIExport: all workspaces of a shard.
+type Endpoint struct {
+	URL     string
+	Cluster *target.Cluster
+	// Listed says whether it shows all bindings it has.
+	Listed bool
+}
+
+// A Workspace is one with a binding to an APIExport.
+type Workspace struct {
+	// Path is that of the workspace, empty if it is not known, and Endpoint the URL of the endpoint that shows it.
+	Path, Endpoint string
+	// Bound says whether it can use the API.
+	Bound bool
+}
+
+// A roster tells who has bound the API, where each logical cluster is, and which are gone. A lock of its owner guards it.
+//
+// That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a whole shard may be
+// missing for a moment. A workspace is gone if the endpoint it was last seen at shows all bindings and none of the workspace. Of one that has
+// not been seen since the program started nothing is known, and nobody can be asked: endpoints refuse to tell of workspaces without a binding
+// in the same words as of those that do not exist or are of another shard.
+type roster struct {
+	consumers Consumers
+	homes     map[string]string // URLs of the endpoints that logical clusters were last seen at
+	paths     map[string]string // of all workspaces that have ever been consumers, by logical cluster
+}
+
+func newRoster() roster { return roster{homes: map[string]string{}, paths: map[string]string{}} }
+
+// follow takes over what is known now, and says whether workspaces or endpoints differ, and whether schemas do.
+func (r *roster) follow(c Consumers) (changed, renewed bool) {
+	was := r.consumers
+	r.consumers = c
+	for cluster, w := range c.Workspaces {
+		r.homes[cluster] = w.Endpoint
+		if w.Path != "" {
+			r.paths[cluster] = w.Path
+		}
+	}
+	changed = !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints)
+	return changed, len(was.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(was.Schemas, c.Schemas)
+}
+
+// inherit takes over where workspaces are from an earlier roster.
+func (r *roster) inherit(from *roster) {
+	maps.Copy(r.homes, from.homes)
+	maps.Copy(r.paths, from.paths)
+}
+
+// bound says whether a workspace has bound the API.
+func (r *roster) bound(cluster string) bool { return r.consumers.Workspaces[cluster].Bound }
+
+// gone says whether a workspace is known not to bind the APIExport any more.
+func (r *roster) gone(cluster string) bool {
+	if _, shown := r.consumers.Workspaces[cluster]; shown {
+		return false
+	}
+	home, seen := r.homes[cluster]
+	return seen && slices.ContainsFunc(r.consumers.Endpoints, func(e Endpoint) bool { return e.Listed && e.URL == home })
+}
