@@ -15,7 +15,7 @@ func (p *pass) abandon(ctx context.Context) error {
 		}
 	}
 	var refs []Ref
-	for _, r := range p.state.Records() {
+	for _, r := range p.state.records {
 		if r.Origin == v1alpha1.OriginKCP {
 			refs = append(refs, r.From)
 		}

@@ -3,6 +3,7 @@ package objectsync
 import (
 	"context"
 	"maps"
+	"net/http"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,11 +94,15 @@ func (m relation) target() *unstructured.Unstructured {
 }
 
 func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[string]any, error) {
-	mutated, err := m.mutations.Spec(m.origin, target)
+	mutated, err := mutate(m.mutations, m.origin, target)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot change %s", m.from)
 	}
-	return content(mutated, omitted(m.origins())...), nil
+	out := content(mutated, omitted(m.origins())...)
+	if m.related.origin == v1alpha1.OriginKCP && m.copies().GroupVersionResource == Secrets && empowers(out) {
+		return nil, errors.Wrapf(ErrCredential, "%s", m.from)
+	}
+	return out, nil
 }
 
 // holdOrigin keeps a related object of the workspace from going before its copy.
@@ -108,7 +113,7 @@ func (p *pass) holdOrigin(ctx context.Context, m relation) error {
 	return p.hold(ctx, m.from, m.origin)
 }
 
-// makeRelated creates the copy of a related object. If its name is taken after all, it is not ours.
+// makeRelated creates the copy of a related object. If that is refused, what may have its name then or later is not ours.
 func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]any) error {
 	u := &unstructured.Unstructured{Object: maps.Clone(desired)}
 	u.Object["metadata"] = maps.Clone(asMap(desired["metadata"]))
@@ -121,11 +126,23 @@ func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]a
 	u.SetName(t.GetName())
 	_, other := p.sides(m.related.origin)
 	err := p.create(ctx, other, m.copies(), u)
-	if apierrors.IsAlreadyExists(err) {
+	if refused(err) {
 		p.disown(m.record())
+	}
+	if apierrors.IsAlreadyExists(err) {
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}
 	return errors.Wrapf(err, "cannot create %s", m.to)
+}
+
+// refused says whether a server has answered that it has not made an object. After any other error it may have.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
 // carryStatus copies the status of a related object, if that is asked for and it is a subresource.

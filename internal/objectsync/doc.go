@@ -14,8 +14,8 @@
 //     filtered, or an object of Result.Related changes, and never for one object twice at a time;
 //   - keeps caches that show what was written as soon as the write was answered, with copies by KeyOf. An error of a cache means that it
 //     is not known yet;
-//   - keeps the Related of each object, gives them back through Holders, and reads them from the states (ReadState, State.Records) after a
-//     start, before the first Sync;
+//   - keeps the Related of each object, gives them back through Holders, and reads them from the states (Held, HeldBy) after a start, before
+//     the first Sync;
 //   - retries errors, conflicts without a word. Events are for the consumer: they reveal nothing of the service cluster. Errors are for
 //     the owner of the service, and name no value.
 //
@@ -32,11 +32,14 @@
 // program that ends in between loses nothing, and repeats at most a patch that changes nothing. Records of related objects stand there too,
 // so that a copy is known when the reference to it is gone; the agent does not see them.
 //
+// A state tells whose it is, but for those of api-syncagent. One of another owner is not read, and a Secret that is none is not made one: what a
+// state records is deleted one day.
+//
 // A copy belongs to the object whose identity it carries. One with another identity, or another owner, is never taken or written. Beside the
 // agent's labels, which do not tell the kind, copies get an annotation with it; copies of the agent get it with their next change.
 //
 // Related objects carry nothing of ours, so that a copy belongs to whoever has recorded it. A copy that is there without a record is not
-// overwritten. An object of the service cluster that a consumer alone has named is copied up only if it has come about for that consumer:
+// overwritten. An object of the service cluster that a consumer has a say in naming is copied up only if it has come about for that consumer:
 // it is in a namespace of the workspace, younger than the copy, or belongs to it. Else any tenant could read any Secret of a shared
 // namespace.
 //
@@ -46,5 +49,5 @@
 // object that leaves the filter is treated like one that is deleted, but stays.
 //
 // A new object is tried to be created before its namespace is: that costs one request more for the first object of a workspace, and none
-// to watch namespaces. Only if the name of a new copy is taken is anything read from a server.
+// to watch namespaces. Only if the name of a new copy or state is taken is anything read from a server.
 package objectsync

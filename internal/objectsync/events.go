@@ -54,6 +54,7 @@ var warnings = []warning{
 	{ErrNoNamespace, ReasonCannotSync, "Related objects have no namespace. Only the provider of the service can change that"},
 	{ErrUneven, ReasonRefused, "This object names different numbers of related objects than its provider does. Check the names in it"},
 	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},
+	{ErrCredential, ReasonRefused, "A Secret for a token that a cluster makes or accepts stays where it is. Use a Secret of another type"},
 	{naming.ErrInvalidName, ReasonInvalidName, "The name of this object cannot be used with the provider of the service. Use another name"},
 	{mutation.ErrFailed, ReasonCannotMutate, "The content of this object is not what the provider of the service expects. Check its fields"},
 	{gotemplate.ErrFailed, ReasonCannotMutate, "This object lacks what the provider of the service needs, or has it in another form. Change it, or ask the provider of the service"},

@@ -85,11 +85,11 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 	var out []objectsync.Holding
 	for _, hs := range w.holdings {
 		for _, h := range hs {
-			from := ""
+			from, to := "", h.Primary.Cluster
 			if h.Origin == v1alpha1.OriginKCP {
-				from = h.Primary.Cluster
+				from, to = to, from
 			}
-			if from == cluster && h.From == o {
+			if from == cluster && h.From == o || to == cluster && h.To == o {
 				out = append(out, h)
 			}
 		}

@@ -1,8 +1,11 @@
 package objectsync
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
 // RefOf names the object of a consumer.
@@ -11,6 +14,45 @@ func (s *Syncer) RefOf(p Primary) Ref { return s.primary.Workspace.ref(p.Namespa
 // StateOf returns the name of the Secret with the state of an object.
 func (s *Syncer) StateOf(p Primary) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.Workspace.Version)}
+}
+
+// Owns says whether a Secret is a state of this owner. Those of api-syncagent do not tell whose they are. Nil is none.
+func (s *Syncer) Owns(secret *unstructured.Unstructured) bool {
+	if secret == nil {
+		return false
+	}
+	l := secret.GetLabels()
+	agent := l[v1alpha1.LabelKeyAgentName]
+	return l[LabelState] != "" && (agent == "" || agent == s.agent)
+}
+
+// Held returns what an object keeps by its state, nothing if the Secret is none of this owner.
+func (s *Syncer) Held(p Primary, secret *unstructured.Unstructured) []Holding {
+	if !s.Owns(secret) {
+		return nil
+	}
+	all := HeldBy(secret)
+	for i := range all {
+		all[i].Primary = p
+	}
+	return all
+}
+
+// HeldBy returns what is kept by a state, whoever the owner. All that is told of the primary is its logical cluster. A state that cannot be
+// read tells nothing: to sync its object fails.
+func HeldBy(secret *unstructured.Unstructured) []Holding {
+	if secret == nil {
+		return nil
+	}
+	records, err := readRecords(secret)
+	if err != nil {
+		return nil
+	}
+	var all []Holding
+	for _, r := range records {
+		all = append(all, Holding{Primary: Primary{Cluster: secret.GetLabels()[LabelCluster]}, State: nameOf(secret), Record: r, Kept: true})
+	}
+	return all
 }
 
 // identity returns that of an object, without the path of its workspace.

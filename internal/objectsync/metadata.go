@@ -2,10 +2,18 @@ package objectsync
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 )
+
+// ErrCredential means that a Secret would give its consumer a say in the service cluster.
+var ErrCredential = errors.New("type or annotation of Secret makes it a credential of its cluster")
 
 // lastApplied is what kubectl notes on objects.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -40,6 +48,35 @@ func passing(all map[string]string) map[string]any {
 		out[k] = v
 	}
 	return out
+}
+
+// empowering are the types of Secrets that a cluster fills with tokens or takes for some.
+var empowering = []string{string(corev1.SecretTypeServiceAccountToken), string(corev1.SecretTypeBootstrapToken)}
+
+// empowers says whether the content of a Secret makes it a credential of the cluster it is in, or asks for one.
+func empowers(content map[string]any) bool {
+	kind, _ := content["type"].(string)
+	account := asMap(asMap(content["metadata"])["annotations"])[corev1.ServiceAccountNameKey]
+	return slices.Contains(empowering, kind) || account != nil
+}
+
+// mutate returns an object as steps make it. Labels and annotations that no server would take are an error, as they would be none to us, and
+// all that have been copied would be removed.
+func mutate(m *mutation.Mutations, u, other *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	out, err := m.Spec(u, other)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		all, found, _ := unstructured.NestedFieldNoCopy(out.Object, "metadata", field)
+		if !found || all == nil {
+			continue
+		}
+		if _, _, err := unstructured.NestedStringMap(out.Object, "metadata", field); err != nil {
+			return nil, errors.Wrapf(mutation.ErrFailed, "what the steps leave of metadata.%s is no map of texts", field)
+		}
+	}
+	return out, nil
 }
 
 // content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its identity and what omit

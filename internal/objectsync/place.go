@@ -37,11 +37,14 @@ func (p *pass) place(ctx context.Context) (primaries, error) {
 	if err != nil {
 		return both, err
 	}
-	mutated, err := p.mutations.Spec(p.source, target)
+	mutated, err := mutate(p.mutations, p.source, target)
 	if err != nil {
 		return both, err
 	}
 	desired := content(mutated, omitted(p.primary.Workspace)...)
+	if p.primary.Service.GroupVersionResource == Secrets && empowers(desired) {
+		return both, errors.Wrapf(ErrCredential, "%s", p.workspaceRef())
+	}
 	if p.copied != nil {
 		err := p.update(ctx, desired)
 		both.service = p.copied
@@ -65,6 +68,9 @@ func (p *pass) target() (*unstructured.Unstructured, error) {
 	u.SetGroupVersionKind(p.primary.Service.GroupVersion().WithKind(p.primary.Service.Kind))
 	u.SetNamespace(n.Namespace)
 	u.SetName(n.Name)
+	if p.isState(p.copyRef(u), nil) {
+		return nil, errors.Wrapf(ErrForeign, "%s is the state of an object", p.copyRef(u))
+	}
 	return u, nil
 }
 

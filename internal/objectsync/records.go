@@ -45,7 +45,7 @@ func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool
 		configured[r.identifier] = true
 	}
 	var errs []error
-	for _, r := range p.state.Records() {
+	for _, r := range slices.Clone(p.state.records) {
 		if alive[r] || configured[r.Identifier] && !known[r.Identifier] {
 			continue
 		}
@@ -79,10 +79,10 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 		return false, err
 	}
 	// First, so that of two who let go at a time one sees that nobody else is left.
-	p.Holders.Drop(Holding{Primary: p.me(), Record: r})
+	p.Holders.Drop(p.holding(r))
 	var needed []Holding
 	if u != nil && u.GetDeletionTimestamp() == nil {
-		needed = slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool { return !h.Kept || h.Primary == p.me() })
+		needed = p.others(r)
 	}
 	if !slices.ContainsFunc(needed, func(h Holding) bool { return h.To == r.To }) {
 		if gone, err := p.remove(ctx, other, r.To); err != nil || !gone {

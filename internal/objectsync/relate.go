@@ -2,8 +2,6 @@ package objectsync
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -113,7 +111,7 @@ func (p *pass) find(r *related, both primaries) ([]relation, error) {
 	var out []relation
 	for _, m := range matches {
 		x := relation{related: r, match: m}
-		p.result.Related = append(p.result.Related, Holding{Primary: p.me(), Record: x.record()})
+		p.result.Related = append(p.result.Related, p.holding(x.record()))
 		if x.origin, err = origin.Cache(m.from.GVR()).Get(m.from.NamespacedName()); err != nil {
 			return nil, err
 		}
@@ -137,76 +135,4 @@ func (p *pass) divide(all []relation) (present, fresh []relation) {
 		}
 	}
 	return present, fresh
-}
-
-// admit says whether a related object may be copied to where it is to be.
-func (p *pass) admit(m relation, both primaries) error {
-	if p.recorded(m) {
-		return nil
-	}
-	for _, h := range p.Holders.Holdings(p.clusterOf(m.related.origin), m.from) {
-		if h.Primary.Cluster != p.id.Cluster {
-			return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
-		}
-	}
-	if m.copied != nil && !p.shares(m) && !p.inherits(m) {
-		return errors.Wrapf(ErrForeign, "%s", m.to)
-	}
-	if m.related.origin == v1alpha1.OriginService && m.chosen && !p.concerns(m.origin, both) {
-		return errors.Wrapf(ErrForeign, "%s was there before the object that refers to it", m.from)
-	}
-	return nil
-}
-
-// concerns says whether an object of the service cluster, whose name the consumer alone has chosen, has come about for the consumer: it is in
-// a namespace of the workspace, or it was made after the copy, or it belongs to the copy or names it.
-func (p *pass) concerns(u *unstructured.Unstructured, both primaries) bool {
-	ns, c := u.GetNamespace(), both.service
-	if strings.Contains(ns, p.id.Cluster) || p.Workspace.Path != "" && strings.Contains(ns, strings.ReplaceAll(p.Workspace.Path, ":", "-")) {
-		return true
-	}
-	if !olderThan(u, c) || ownedBy(u, c) {
-		return true
-	}
-	names := func(_, value string) bool { return c.GetName() != p.Object.Name && value == c.GetName() }
-	return anyOf(u.GetLabels(), names) || anyOf(u.GetAnnotations(), names)
-}
-
-func anyOf(m map[string]string, is func(key, value string) bool) bool {
-	for k, v := range m {
-		if is(k, v) {
-			return true
-		}
-	}
-	return false
-}
-
-// recorded says whether a related object has been copied for this primary before.
-func (p *pass) recorded(m relation) bool {
-	return slices.Contains(p.state.records, m.record()) || p.state.get(p.subjectOf(m.record())) != nil
-}
-
-// shares says whether another object of the workspace has the same copy of the same related object.
-func (p *pass) shares(m relation) bool {
-	for _, h := range p.Holders.Holdings(p.clusterOf(m.related.origin), m.from) {
-		if h.Kept && h.Primary != p.me() && h.Primary.Cluster == p.id.Cluster && h.To == m.to && h.From == m.from {
-			return true
-		}
-	}
-	return false
-}
-
-// olderThan says whether one object was made before another. One without a time is new.
-func olderThan(a, b *unstructured.Unstructured) bool {
-	x, y := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-	return !x.IsZero() && (y.IsZero() || x.Before(&y))
-}
-
-func ownedBy(u, owner *unstructured.Unstructured) bool {
-	for _, r := range u.GetOwnerReferences() {
-		if r.UID != "" && r.UID == owner.GetUID() {
-			return true
-		}
-	}
-	return false
 }

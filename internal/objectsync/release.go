@@ -42,7 +42,7 @@ func (p *pass) leave(ctx context.Context) error {
 				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
-				if p.state.get(p.subjectOf(m.record())) != nil || m.copied != nil && p.inherits(m) {
+				if p.bar(m) == nil && !p.taken(m) && (p.bequeathed(m) || m.copied != nil && p.inherits(m)) {
 					p.remember(m)
 				}
 			}
@@ -63,7 +63,7 @@ func (p *pass) leave(ctx context.Context) error {
 // release deletes related objects, the copy and the state, in this order, and says whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
-	for _, r := range p.state.Records() {
+	for _, r := range slices.Clone(p.state.records) {
 		if r.Origin == v1alpha1.OriginService && !p.cleansUp(r.Identifier) {
 			continue
 		}

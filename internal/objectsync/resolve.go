@@ -52,12 +52,16 @@ func (p primaries) data() map[string]any {
 }
 
 // A pairing is a name at the origin, and the one of the copy.
-type pairing struct{ from, to string }
+type pairing struct {
+	from, to string
+	// chosen says that the consumer has a say in the name at the origin.
+	chosen bool
+}
 
 // A match is a related object and where its copy is to be.
 type match struct {
 	from, to Ref
-	// chosen says that the consumer alone has chosen the name at the origin.
+	// chosen says that the consumer has a say in the name at the origin, or in its namespace.
 	chosen bool
 }
 
@@ -80,7 +84,7 @@ func (r *related) resolve(p primaries, caches Side) ([]match, error) {
 			out = append(out, match{
 				from:   r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
 				to:     r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
-				chosen: r.object.reference != nil && n.from == n.to,
+				chosen: n.chosen || ns.chosen,
 			})
 		}
 	}
@@ -112,7 +116,7 @@ func (r *related) namespaces(p primaries, caches Side) ([]pairing, error) {
 		})
 	}
 	origin, other := p.at(r.origin)
-	ns := pairing{origin.GetNamespace(), other.GetNamespace()}
+	ns := pairing{from: origin.GetNamespace(), to: other.GetNamespace()}
 	needed := r.origins().Scope == v1alpha1.ScopeNamespaced && ns.from == "" || r.copies().Scope == v1alpha1.ScopeNamespaced && ns.to == ""
 	if needed {
 		return nil, ErrNoNamespace
@@ -158,7 +162,8 @@ func (r *reference) locate(origin, other *unstructured.Unstructured) ([]pairing,
 	var out []pairing
 	for i := range from {
 		if from[i] != "" && to[i] != "" {
-			out = append(out, pairing{from[i], to[i]})
+			// What mutation leaves as it is has been chosen by the consumer alone.
+			out = append(out, pairing{from: from[i], to: to[i], chosen: from[i] == to[i]})
 		}
 	}
 	return out, nil
@@ -221,9 +226,9 @@ func (l *locator) render(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 		return nil, err
 	}
 	if o == v1alpha1.OriginService {
-		return []pairing{{service, workspace}}, nil
+		return []pairing{{from: service, to: workspace, chosen: l.heeds(p, service)}}, nil
 	}
-	return []pairing{{workspace, service}}, nil
+	return []pairing{{from: workspace, to: service}}, nil
 }
 
 // locate returns the names of the objects that are selected, and what is made of them.
@@ -241,13 +246,14 @@ func (s *selector) locate(p primaries, find finder) ([]pairing, error) {
 	if err != nil {
 		return nil, err
 	}
+	chosen := s.heeds(p, selects)
 	var out []pairing
 	for _, u := range found {
 		to, err := s.rewrite(u, data)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, pairing{u.GetName(), to})
+		out = append(out, pairing{from: u.GetName(), to: to, chosen: chosen})
 	}
 	return out, nil
 }

@@ -54,15 +54,19 @@ type Workspace struct {
 type Holding struct {
 	Record
 
+	// Primary is the object. It has no name if all that is known of it is its state.
 	Primary Primary
+	// State is where the state of the primary is. It tells primaries of one name apart that are of different kinds.
+	State types.NamespacedName
 	// Kept says whether it has been copied for the primary, which keeps the copy in step from then on.
 	Kept bool
 }
 
 // Same says whether two are about the same, kept or not.
-func (h Holding) Same(o Holding) bool { return h.Record == o.Record && h.Primary == o.Primary }
+func (h Holding) Same(o Holding) bool { return h.Record == o.Record && h.State == o.State }
 
-// Holders tell who uses a related object.
+// Holders tell who uses a related object: objects of all that is published on the service cluster, as related objects do not tell whose they
+// are.
 type Holders interface {
 	// Holdings returns those whose object at the origin or whose copy is an object: one of a workspace, or of the service cluster if
 	// cluster is empty. They come from Result.Related and, after a start, from the records of the states.

@@ -17,6 +17,8 @@ import (
 )
 
 const (
+	// statePrefix begins the names of the Secrets that hold states.
+	statePrefix = "obj-state-"
 	// stateMax is how large the values of a Secret may get together, in bytes, somewhat below what a server takes.
 	stateMax = 1000 << 10
 	// keyRecords is the key of the list of related objects. The keys of objects are hashes.
@@ -30,7 +32,7 @@ var ErrTooLarge = errors.New("object and its related objects are too large to be
 
 // StateName returns the name of the Secret with the state of an object, as api-syncagent has it.
 func (i Identity) StateName(version string) string {
-	return "obj-state-" + i.Cluster + "-" + hashJSON(map[string]any{
+	return statePrefix + i.Cluster + "-" + hashJSON(map[string]any{
 		"apiVersion": schema.GroupVersion{Group: i.Kind.Group, Version: version}.String(), "kind": i.Kind.Kind, "namespace": i.Namespace, "name": i.Name,
 	})[:keyHash]
 }
@@ -44,6 +46,12 @@ type Record struct {
 	// From is the object at the origin, and To the copy.
 	From Ref `json:"from"`
 	To   Ref `json:"to"`
+}
+
+// plain returns what tells a copy from others: neither the identifier nor versions do.
+func (r Record) plain() Record {
+	r.Identifier, r.From.Version, r.To.Version = "", "", ""
+	return r
 }
 
 // A Ref names an object of one side.
@@ -80,8 +88,8 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// A State is what is remembered of an object and of its related objects: what each was when it was last copied.
-type State struct {
+// A state is what is remembered of an object and of its related objects: what each was when it was last copied.
+type state struct {
 	slots   map[string][]byte // by the key of the object
 	records []Record          // sorted
 }
@@ -94,44 +102,57 @@ type subject struct {
 	kind    schema.GroupKind
 }
 
-// ReadState returns the state that a Secret holds, an empty one for nil.
-func ReadState(secret *unstructured.Unstructured) (State, error) {
-	s := State{slots: map[string][]byte{}}
+// readState returns the state that a Secret holds, an empty one for nil.
+func readState(secret *unstructured.Unstructured) (state, error) {
+	s := state{slots: map[string][]byte{}}
 	if secret == nil {
 		return s, nil
 	}
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	for key, encoded := range data {
+		if key == keyRecords {
+			continue
+		}
 		b, err := base64.StdEncoding.DecodeString(encoded)
 		if err != nil {
 			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
 		}
-		if key != keyRecords {
-			s.slots[key] = b
-			continue
-		}
-		if err := json.Unmarshal(b, &s.records); err != nil {
-			return s, errors.Errorf("Secret %q has a list of related objects that cannot be read", secret.GetName())
-		}
+		s.slots[key] = b
 	}
-	return s, nil
+	var err error
+	s.records, err = readRecords(secret)
+	return s, err
 }
 
-// Records returns the related objects.
-func (s State) Records() []Record { return slices.Clone(s.records) }
+// readRecords returns the related objects that a Secret tells of.
+func readRecords(secret *unstructured.Unstructured) ([]Record, error) {
+	encoded, found, _ := unstructured.NestedString(secret.Object, "data", keyRecords)
+	if !found {
+		return nil, nil
+	}
+	var records []Record
+	b, err := base64.StdEncoding.DecodeString(encoded)
+	if err == nil {
+		err = json.Unmarshal(b, &records)
+	}
+	if err != nil {
+		return nil, errors.Errorf("Secret %q has a list of related objects that cannot be read", secret.GetName())
+	}
+	return records, nil
+}
 
 // clone returns a copy that can be changed.
-func (s State) clone() State {
-	return State{slots: maps.Clone(s.slots), records: slices.Clone(s.records)}
+func (s state) clone() state {
+	return state{slots: maps.Clone(s.slots), records: slices.Clone(s.records)}
 }
 
 // equal says whether two states are the same.
-func (s State) equal(t State) bool {
+func (s state) equal(t state) bool {
 	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records)
 }
 
 // key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
-func (s State) key(o subject) string {
+func (s state) key(o subject) string {
 	own := hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
 	if _, ok := s.slots[own]; ok {
 		return own
@@ -158,7 +179,7 @@ func kindIn(b []byte) schema.GroupKind {
 }
 
 // get returns what an object was, nil if it is not remembered.
-func (s State) get(o subject) *unstructured.Unstructured {
+func (s state) get(o subject) *unstructured.Unstructured {
 	b, ok := s.slots[s.key(o)]
 	if !ok {
 		return nil
@@ -171,7 +192,7 @@ func (s State) get(o subject) *unstructured.Unstructured {
 }
 
 // put remembers what is copied of an object.
-func (s State) put(o subject, apiVersion string, content map[string]any) error {
+func (s state) put(o subject, apiVersion string, content map[string]any) error {
 	object := maps.Clone(content)
 	metadata, _ := content["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -191,10 +212,10 @@ func (s State) put(o subject, apiVersion string, content map[string]any) error {
 }
 
 // drop forgets an object.
-func (s State) drop(o subject) { delete(s.slots, s.key(o)) }
+func (s state) drop(o subject) { delete(s.slots, s.key(o)) }
 
 // prune forgets all objects but those given.
-func (s State) prune(keep ...subject) {
+func (s state) prune(keep ...subject) {
 	keys := map[string]bool{}
 	for _, o := range keep {
 		keys[s.key(o)] = true
@@ -203,7 +224,7 @@ func (s State) prune(keep ...subject) {
 }
 
 // data returns the values of the Secret.
-func (s State) data() (map[string]any, error) {
+func (s state) data() (map[string]any, error) {
 	out, size := map[string]any{}, 0
 	add := func(key string, b []byte) {
 		size += len(key) + len(b)
@@ -226,7 +247,7 @@ func (s State) data() (map[string]any, error) {
 }
 
 // secret returns the Secret that holds the state.
-func (s State) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
+func (s state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
 	data, err := s.data()
 	if err != nil {
 		return nil, err

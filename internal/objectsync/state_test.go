@@ -27,7 +27,7 @@ func TestStateIsTheAgents(t *testing.T) {
 	if got, want := i.StateName("v1"), "obj-state-cluster1-28b53283e9dc1094cb75"; got != want {
 		t.Errorf("name: want %q, got %q", want, got)
 	}
-	s, _ := ReadState(nil)
+	s, _ := readState(nil)
 	o := subject{NamespacedName: i.NamespacedName, cluster: "cluster1", kind: i.Kind}
 	if err := s.put(o, "example.org/v1", map[string]any{"spec": map[string]any{"html": "a"}, "metadata": map[string]any{"labels": map[string]any{"a": "b"}}}); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestStateIsTheAgents(t *testing.T) {
 
 // W6 of api-syncagent.
 func TestStateTellsKindsApart(t *testing.T) {
-	s, _ := ReadState(nil)
+	s, _ := readState(nil)
 	for _, kind := range []string{"Secret", "ConfigMap"} {
 		if err := s.put(subjectNamed(kind, "same"), "v1", map[string]any{"kind-was": kind}); err != nil {
 			t.Fatal(err)
@@ -64,7 +64,7 @@ func TestStateTellsKindsApart(t *testing.T) {
 }
 
 func TestStateRoundTrip(t *testing.T) {
-	s, _ := ReadState(nil)
+	s, _ := readState(nil)
 	if err := s.put(subjectNamed("Secret", "a"), "v1", map[string]any{"big": int64(9007199254740993)}); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestStateRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadState(secret)
+	got, err := readState(secret)
 	if err != nil || !got.equal(s) {
 		t.Errorf("want the same state, got %v, %v", got, err)
 	}
@@ -86,7 +86,7 @@ func TestStateRoundTrip(t *testing.T) {
 }
 
 func TestStateHasALimit(t *testing.T) {
-	s, _ := ReadState(nil)
+	s, _ := readState(nil)
 	if err := s.put(subjectNamed("Secret", "a"), "v1", map[string]any{"x": strings.Repeat("x", stateMax)}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +98,12 @@ func TestStateHasALimit(t *testing.T) {
 func TestReadStateOfDamage(t *testing.T) {
 	for name, data := range map[string]any{"NoBase64": map[string]any{"a": "%"}, "NoRecords": map[string]any{keyRecords: "eA=="}} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := ReadState(&unstructured.Unstructured{Object: map[string]any{"data": data}}); err == nil {
+			if _, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": data}}); err == nil {
 				t.Error("want an error")
 			}
 		})
 	}
-	s, err := ReadState(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{agentsKey: "eA=="}}})
+	s, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{agentsKey: "eA=="}}})
 	if u := s.get(subject{NamespacedName: identity("default", "web").NamespacedName, cluster: "cluster1"}); u != nil || err != nil {
 		t.Errorf("a slot that cannot be read is unknown: got %v, %v", u, err)
 	}

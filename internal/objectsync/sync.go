@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 )
 
@@ -44,10 +45,11 @@ type pass struct {
 	id     Identity
 	source *unstructured.Unstructured // in the workspace
 	copied *unstructured.Unstructured // on the service cluster, nil if there is none
-	stored State                      // as the Secret has it
+	stored state                      // as the Secret has it
 	secret bool                       // There is a Secret.
+	marked bool                       // It tells whose it is.
 	agents bool                       // All of it is as api-syncagent has left it.
-	state  State                      // as it is to be
+	state  state                      // as it is to be
 	result Result
 }
 
@@ -108,8 +110,11 @@ func (p *pass) load() error {
 	if err != nil {
 		return err
 	}
-	p.secret = secret != nil
-	p.stored, err = ReadState(secret)
+	if secret != nil && !p.Owns(secret) {
+		return p.notOurs()
+	}
+	p.secret, p.marked = secret != nil, secret != nil && secret.GetLabels()[v1alpha1.LabelKeyAgentName] != ""
+	p.stored, err = readState(secret)
 	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
 	p.state = p.stored.clone()
 	return err
@@ -168,3 +173,8 @@ func (p *pass) naming() naming.Source {
 }
 
 func (p *pass) me() Primary { return Primary{NamespacedName: p.Object, Cluster: p.id.Cluster} }
+
+// holding tells of a related object of this primary.
+func (p *pass) holding(r Record) Holding {
+	return Holding{Primary: p.me(), State: p.stateName(), Record: r}
+}

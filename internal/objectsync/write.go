@@ -128,25 +128,44 @@ func (p *pass) stateRef() Ref {
 }
 
 // save writes a state if the Secret has another.
-func (p *pass) save(ctx context.Context, next State) error {
+func (p *pass) save(ctx context.Context, next state) error {
 	if p.secret && next.equal(p.stored) {
 		return nil
 	}
-	secret, err := next.secret(p.stateName(), p.id.stateLabels())
+	secret, err := next.secret(p.stateName(), p.id.Labels())
 	if err != nil {
 		return err
 	}
-	if !p.secret {
-		err = p.Service.Writer.Create(ctx, Secrets, secret)
+	write := p.makeState
+	if p.secret {
+		write = p.patchState
 	}
-	if p.secret || apierrors.IsAlreadyExists(err) {
-		err = p.patchState(ctx, secret)
-	}
-	if err != nil {
+	if err := write(ctx, secret); err != nil {
 		return errors.Wrap(err, "cannot save state")
 	}
-	p.secret, p.stored = true, next.clone()
+	p.secret, p.marked, p.stored = true, true, next.clone()
 	return nil
+}
+
+// makeState creates the Secret of a state. One that is there and is no state is not made one, as nobody knows who has put into it what.
+func (p *pass) makeState(ctx context.Context, secret *unstructured.Unstructured) error {
+	err := p.Service.Writer.Create(ctx, Secrets, secret)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	found, err := p.Service.Writer.Live(ctx, p.stateRef())
+	if err != nil {
+		return err
+	}
+	if !p.Owns(found) {
+		return p.notOurs()
+	}
+	return p.patchState(ctx, secret)
+}
+
+// notOurs is the error that the Secret where the state is to be is not a state of this owner.
+func (p *pass) notOurs() error {
+	return errors.Wrapf(ErrForeign, "Secret %s, where the state of the object is to be,", p.stateName())
 }
 
 // patchState writes the values that differ from those the Secret has.
@@ -157,7 +176,7 @@ func (p *pass) patchState(ctx context.Context, secret *unstructured.Unstructured
 	}
 	is, _, _ := unstructured.NestedMap(secret.Object, "data")
 	body := map[string]any{"data": diff(was, is)}
-	if !p.secret {
+	if !p.marked {
 		body["metadata"] = map[string]any{"labels": secret.GetLabels()}
 	}
 	return patch(ctx, p.Service.Writer, p.stateRef(), body)

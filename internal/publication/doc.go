@@ -16,6 +16,9 @@
 // Whoever is synced has what it has looked at recorded, found or not, and is woken when that changes. So nothing is asked of a server to find out
 // whom a change concerns, and nobody has to configure it.
 //
+// Who holds which related objects is known to all publications of a service cluster together: else what is refused to an object of one API could
+// be had by one of another.
+//
 // Workspaces take turns in the queue: one that has much to do delays others by no more than what is under way. A FIFO queue, and priorities
 // as controller-runtime has them, do not do that. A quarter of the workers is kept for workspaces with little under way, and each sync has a
 // deadline, so that a workspace whose requests hang does not hold all workers. What only a change cures is tried again seldom.

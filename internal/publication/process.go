@@ -213,7 +213,7 @@ func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstru
 			return u, true
 		}
 	}
-	return nil, p.states.Get(p.syncer.StateOf(item)) != nil
+	return nil, p.syncer.Owns(p.states.Get(p.syncer.StateOf(item)))
 }
 
 // isOf says whether a copy is of an object of a kind. One that does not tell its kind is not.

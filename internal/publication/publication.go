@@ -28,6 +28,8 @@ type Config struct {
 	Revision string
 	Sync     objectsync.Config
 	Service  *target.Cluster
+
+	ledger *ledger // of the service cluster
 }
 
 // A publication syncs the objects of one revision of one PublishedResource.
@@ -65,7 +67,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	}
 	p := &publication{
 		name: name, config: c, syncer: s, queue: newQueue(workers), quits: make(chan struct{}), ended: make(chan struct{}),
-		looks: newLinks[look](), holders: newHolders(), report: newReport(name, changed),
+		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
 		orphans: map[types.NamespacedName]string{}, places: map[objectsync.Primary]string{},
 	}
@@ -88,8 +90,14 @@ func (p *publication) open() {
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
 	}, nil)
 	p.copies.Listen(p.copyChanged)
-	p.states.Listen(func(n types.NamespacedName) { p.wake(look{n, "", objectsync.Secrets}) })
+	p.states.Listen(p.stateChanged)
 	p.adapt(c.Consumers)
+}
+
+// stateChanged adds to the queue whose state has changed, and records what it tells.
+func (p *publication) stateChanged(n types.NamespacedName) {
+	p.config.ledger.note(n, p.states.Get)
+	p.wake(look{n, "", objectsync.Secrets})
 }
 
 // openRelated opens a stream of related resources, nil if its endpoint has gone.
@@ -142,6 +150,9 @@ func (p *publication) copyChanged(n types.NamespacedName) {
 func (p *publication) await() {
 	_ = p.copies.Await(p.ctx) // Who looks at it is told of the error.
 	_ = p.states.Await(p.ctx)
+	for _, n := range p.states.Names() {
+		p.config.ledger.note(n, p.states.Get)
+	}
 	p.mu.Lock()
 	all := make([]*endpoint, 0, len(p.endpoints))
 	for _, e := range p.endpoints {
@@ -173,15 +184,7 @@ func (p *publication) survey() {
 
 // learn reads from its state which related objects an object holds.
 func (p *publication) learn(item objectsync.Primary) {
-	state, err := objectsync.ReadState(p.states.Get(p.syncer.StateOf(item)))
-	if err != nil {
-		return // Sync tells.
-	}
-	var all []objectsync.Holding
-	for _, r := range state.Records() {
-		all = append(all, objectsync.Holding{Primary: item, Record: r, Kept: true})
-	}
-	p.holders.add(item, all)
+	p.holders.add(item, p.syncer.Held(item, p.states.Get(p.syncer.StateOf(item))))
 }
 
 // run syncs objects until the publication is stopped.
@@ -217,6 +220,7 @@ func (p *publication) stop(running bool) {
 	p.states.Close()
 	p.adapt(Consumers{})
 	p.related.closeNamespaces()
+	p.config.ledger.close(p.holders)
 	p.tells.stop()
 	p.report.stop()
 }

@@ -175,7 +175,9 @@ func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
 	for _, t := range s.carriers(r, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}) {
-		t.Put(u)
+		if t != s.pass.states || u.GetLabels()[objectsync.LabelState] != "" { // What only has the name of a state is none.
+			t.Put(u)
+		}
 	}
 }
 

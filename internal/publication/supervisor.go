@@ -14,9 +14,10 @@ type Supervisor struct {
 	wake    func(name string)
 	grounds *grounds
 
-	mu    sync.Mutex
-	of    map[string]*served
-	ended bool
+	mu      sync.Mutex
+	of      map[string]*served
+	ledgers map[string]*ledger // by the URLs of service clusters
+	ended   bool
 }
 
 // A served is one PublishedResource.
@@ -27,7 +28,7 @@ type served struct {
 
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{wake: wake, grounds: newGrounds(), of: map[string]*served{}}
+	return &Supervisor{wake: wake, grounds: newGrounds(), of: map[string]*served{}, ledgers: map[string]*ledger{}}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. The cause of an error is objectsync.ErrInvalidSpec; what was served
@@ -52,6 +53,7 @@ func (s *Supervisor) Serve(name string, c Config) error {
 			return nil
 		}
 	}
+	c.ledger = s.ledgerOf(c.Service.Server())
 	next, err := newPublication(name, c, func() { s.wake(name) })
 	if err != nil {
 		return err
@@ -68,6 +70,14 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	s.of[name] = of
 	go s.takeOver(of, next)
 	return nil
+}
+
+// ledgerOf returns the ledger of a service cluster. The caller holds the lock.
+func (s *Supervisor) ledgerOf(server string) *ledger {
+	if s.ledgers[server] == nil {
+		s.ledgers[server] = newLedger()
+	}
+	return s.ledgers[server]
 }
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.

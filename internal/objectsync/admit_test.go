@@ -1,0 +1,124 @@
+package objectsync
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+)
+
+func TestNamespaceOfWorkspace(t *testing.T) {
+	hashed := Workspace{Cluster: "2k7x", Path: "root:a"}
+	for name, tc := range map[string]struct {
+		reason    string
+		of        Workspace
+		namespace string
+		want      bool
+	}{
+		"Cluster":     {"A namespace can be named like the logical cluster.", hashed, "2k7x", true},
+		"Between":     {"There can be something around it.", hashed, "tenant-2k7x-db", true},
+		"Longer":      {"The name of another logical cluster can begin like it.", hashed, "2k7xy", false},
+		"Inner":       {"Or have it in it.", hashed, "tenant-12k7x", false},
+		"Path":        {"A namespace can be named like the path.", hashed, "root-a", true},
+		"PathAtEnd":   {"There can be something before it.", hashed, "tenant-root-a", true},
+		"LongerPath":  {"Another path can begin like it.", hashed, "root-ab", false},
+		"Below":       {"A workspace below is another.", hashed, "tenant-root-a-b", false},
+		"ClusterRoot": {"A namespace can be named like the logical cluster root.", Workspace{Cluster: "root", Path: "root"}, "root", true},
+		"Root":        {"But the name is a word, with which all paths begin.", Workspace{Cluster: "root", Path: "root"}, "root-a", false},
+		"RootAtEnd":   {"It may stand anywhere.", Workspace{Cluster: "root", Path: "root"}, "kafka-root", false},
+		"NoPath":      {"A path that is not known is in no name.", Workspace{Cluster: "2k7x"}, "default", false},
+		"NoNamespace": {"What has no namespace is in none of a workspace.", Workspace{Cluster: "2k7x"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.of.has(tc.namespace); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestMutateLabels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason     string
+		path, expr string
+		want       map[string]string
+		err        error
+	}{
+		"Text":   {"A text is one.", "metadata.labels.a", `"x"`, map[string]string{"a": "x", "b": "c"}, nil},
+		"Number": {"A number is no value of a label, and not a reason to take all others away.", "metadata.labels.a", "1", nil, mutation.ErrFailed},
+		"List":   {"A list is no map.", "metadata.labels", `["a"]`, nil, mutation.ErrFailed},
+		"Notes":  {"It is the same with annotations.", "metadata.annotations", `{"a": true}`, nil, mutation.ErrFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := mutation.New(&v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
+				CEL: &v1alpha1.CELMutation{Path: v1alpha1.MutationPath(tc.path), Expression: tc.expr},
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := of(map[string]string{"a": "b", "b": "c"}, nil)
+			got, err := mutate(m, u, u)
+			if !errors.Is(err, tc.err) {
+				t.Fatalf("%s want %v, got %v", tc.reason, tc.err, err)
+			}
+			if err != nil {
+				return
+			}
+			if diff := cmp.Diff(tc.want, got.GetLabels()); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// known are holders that do not change.
+type known []Holding
+
+// Holdings returns all.
+func (k known) Holdings(string, Ref) []Holding { return k }
+
+// Drop does nothing.
+func (known) Drop(Holding) {}
+
+// TestShares shows whose copies an object of a workspace may keep in step: those that another object of the workspace keeps, of whatever kind.
+func TestShares(t *testing.T) {
+	record := Record{Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Namespace: "default", Name: "a"}, To: Ref{Kind: "Secret", Namespace: "x", Name: "a"}}
+	syncer := func(kind string) *Syncer {
+		return &Syncer{primary: Pair{Workspace: Resource{Kind: kind}}}
+	}
+	me := Primary{Cluster: "cluster1"}
+	me.Name = "web"
+	elsewhere := me
+	elsewhere.Cluster = "cluster2"
+	of := func(kind string, p Primary, change ...func(h *Holding)) Holding {
+		h := Holding{Primary: p, State: syncer(kind).StateOf(p), Record: record, Kept: true}
+		for _, f := range change {
+			f(&h)
+		}
+		return h
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		h      Holding
+		want   bool
+	}{
+		"Mine":      {"One's own is no other's.", of("Thing", me), false},
+		"Kind":      {"An object of another kind may have the same name.", of("Other", me), true},
+		"Waits":     {"Who has not copied it has no copy.", of("Other", me, func(h *Holding) { h.Kept = false }), false},
+		"Elsewhere": {"Other workspaces are others.", of("Thing", elsewhere), false},
+		"StateOnly": {"What is known from a state alone may be one's own.", of("Other", me, func(h *Holding) { h.Primary.Name = "" }), false},
+		"OtherCopy": {"Another copy is another.", of("Other", me, func(h *Holding) { h.To.Name = "b" }), false},
+		"WayBack":   {"So is a copy that goes the other way.", of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{Syncer: syncer("Thing"), Input: Input{Holders: known{tc.h}, Object: me.NamespacedName}, id: Identity{Cluster: me.Cluster}}
+			m := relation{related: &related{identifier: "tls", origin: record.Origin}, match: match{from: record.From, to: record.To}}
+			if got := p.shares(m); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package publication
+
+import (
+	"encoding/base64"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// shared is a Secret of the service cluster that objects of several PublishedResources may refer to.
+var shared = objectsync.Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "kube-system", Name: "web-tls"}
+
+// holding returns what an object has of the shared Secret.
+func holding(p objectsync.Primary) objectsync.Holding {
+	to := shared
+	to.Namespace = "default"
+	return objectsync.Holding{Primary: p, Record: objectsync.Record{Identifier: "tls", Origin: v1alpha1.OriginService, From: shared, To: to}}
+}
+
+// users returns the workspaces of those who have the shared Secret.
+func users(h *holders) set[string] {
+	out := set[string]{}
+	for _, x := range h.Holdings("", shared) {
+		out[x.Primary.Cluster] = struct{}{}
+	}
+	return out
+}
+
+// TestLedger shows that a publication knows what objects of others are related to, as long as those run, and not those of a publication that it
+// takes over from.
+func TestLedger(t *testing.T) {
+	s := NewSupervisor(nil)
+	a, b, elsewhere := s.ledgerOf("https://one").open("a"), s.ledgerOf("https://one").open("b"), s.ledgerOf("https://two").open("a")
+	next := s.ledgerOf("https://one").open("a")
+	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
+	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
+	both, thief := set[string]{"victim": {}, "thief": {}}, set[string]{"thief": {}}
+	for name, tc := range map[string]struct {
+		reason string
+		of     *holders
+		want   set[string]
+	}{
+		"Own":       {"A publication knows its own objects and those of others.", a, both},
+		"Others":    {"So does the other one.", b, both},
+		"Next":      {"One that takes over goes by the states, not by what the last one knows.", next, thief},
+		"Elsewhere": {"Another service cluster has other Secrets of these names.", elsewhere, set[string]{}},
+	} {
+		if diff := cmp.Diff(tc.want, users(tc.of)); diff != "" {
+			t.Errorf("%s: %s\n-want, +got:\n%s", name, tc.reason, diff)
+		}
+	}
+	b.Drop(holding(in("thief", "web")))
+	a.ledger.close(a)
+	if diff := cmp.Diff(set[string]{}, users(b)); diff != "" {
+		t.Errorf("after one has been dropped and the other closed: -want, +got:\n%s", diff)
+	}
+}
+
+// TestLedgerOfStates shows that states speak for objects whose PublishedResource is not served yet, until they are gone.
+func TestLedgerOfStates(t *testing.T) {
+	l := newLedger()
+	b := l.open("b")
+	const records = `[{"identifier":"tls","origin":"service","from":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"kube-system","name":"web-tls"},` +
+		`"to":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"default","name":"web-tls"}}]`
+	n := types.NamespacedName{Namespace: "states", Name: "obj-state-victim-0"}
+	state := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": n.Namespace, "name": n.Name, "labels": map[string]any{objectsync.LabelCluster: "victim"}},
+		"data":     map[string]any{"related": base64.StdEncoding.EncodeToString([]byte(records))},
+	}}
+	want := holding(objectsync.Primary{Cluster: "victim"})
+	want.State, want.Kept = n, true
+	l.note(n, func(types.NamespacedName) *unstructured.Unstructured { return state })
+	if diff := cmp.Diff([]objectsync.Holding{want}, b.Holdings("", shared)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	l.note(n, func(types.NamespacedName) *unstructured.Unstructured { return nil })
+	if got := b.Holdings("", shared); len(got) != 0 {
+		t.Errorf("after the state is gone: got %v", got)
+	}
+}
