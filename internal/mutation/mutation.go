@@ -91,6 +91,9 @@ func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructure
 	out := &unstructured.Unstructured{Object: content}
 	out.SetGroupVersionKind(object.GroupVersionKind())
 	metadata, ok := content["metadata"].(map[string]any)
+	if !ok && content["metadata"] != nil {
+		return nil, failure{ErrFailed, "metadata is no longer an object"}
+	}
 	if !ok {
 		metadata = map[string]any{}
 		content["metadata"] = metadata

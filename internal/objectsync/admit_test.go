@@ -3,11 +3,7 @@ package objectsync
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
-
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 )
 
 func TestNamespaceOfWorkspace(t *testing.T) {
@@ -35,40 +31,6 @@ func TestNamespaceOfWorkspace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.of.has(tc.namespace); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
-func TestMutateLabels(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason     string
-		path, expr string
-		want       map[string]string
-		err        error
-	}{
-		"Text":   {"A text is one.", "metadata.labels.a", `"x"`, map[string]string{"a": "x", "b": "c"}, nil},
-		"Number": {"A number is no value of a label, and not a reason to take all others away.", "metadata.labels.a", "1", nil, mutation.ErrFailed},
-		"List":   {"A list is no map.", "metadata.labels", `["a"]`, nil, mutation.ErrFailed},
-		"Notes":  {"It is the same with annotations.", "metadata.annotations", `{"a": true}`, nil, mutation.ErrFailed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, err := mutation.New(&v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
-				CEL: &v1alpha1.CELMutation{Path: v1alpha1.MutationPath(tc.path), Expression: tc.expr},
-			}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			u := of(map[string]string{"a": "b", "b": "c"}, nil)
-			got, err := mutate(m, u, u)
-			if !errors.Is(err, tc.err) {
-				t.Fatalf("%s want %v, got %v", tc.reason, tc.err, err)
-			}
-			if err != nil {
-				return
-			}
-			if diff := cmp.Diff(tc.want, got.GetLabels()); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

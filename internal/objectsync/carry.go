@@ -94,7 +94,7 @@ func (m relation) target() *unstructured.Unstructured {
 }
 
 func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[string]any, error) {
-	mutated, err := mutate(m.mutations, m.origin, target)
+	mutated, err := m.mutations.Spec(m.origin, target)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot change %s", m.from)
 	}

@@ -8,8 +8,6 @@ import (
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 )
 
 // ErrCredential means that a Secret would give its consumer a say in the service cluster.
@@ -58,25 +56,6 @@ func empowers(content map[string]any) bool {
 	kind, _ := content["type"].(string)
 	account := asMap(asMap(content["metadata"])["annotations"])[corev1.ServiceAccountNameKey]
 	return slices.Contains(empowering, kind) || account != nil
-}
-
-// mutate returns an object as steps make it. Labels and annotations that no server would take are an error, as they would be none to us, and
-// all that have been copied would be removed.
-func mutate(m *mutation.Mutations, u, other *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	out, err := m.Spec(u, other)
-	if err != nil {
-		return nil, err
-	}
-	for _, field := range []string{"labels", "annotations"} {
-		all, found, _ := unstructured.NestedFieldNoCopy(out.Object, "metadata", field)
-		if !found || all == nil {
-			continue
-		}
-		if _, _, err := unstructured.NestedStringMap(out.Object, "metadata", field); err != nil {
-			return nil, errors.Wrapf(mutation.ErrFailed, "what the steps leave of metadata.%s is no map of texts", field)
-		}
-	}
-	return out, nil
 }
 
 // content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its identity and what omit

@@ -37,7 +37,7 @@ func (p *pass) place(ctx context.Context) (primaries, error) {
 	if err != nil {
 		return both, err
 	}
-	mutated, err := mutate(p.mutations, p.source, target)
+	mutated, err := p.mutations.Spec(p.source, target)
 	if err != nil {
 		return both, err
 	}

@@ -215,7 +215,7 @@ func (s *stage) states(t *testing.T) map[string]corev1.Secret {
 	return out
 }
 
-// compareStates fails unless all that the agent has remembered is still there, with a list of related objects and nothing else.
+// compareStates fails unless all that the agent has remembered is still there, with a list of related objects, whose it is, and nothing else.
 func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 	t.Helper()
 	after := s.states(t)
@@ -227,6 +227,10 @@ func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 			t.Errorf("state %s: no list of related objects", name)
 		}
 		delete(is.Data, "related")
+		if got := is.Labels[domain+"agent-name"]; got != agentName {
+			t.Errorf("state %s: want it to say whose it is, got %q", name, got)
+		}
+		delete(is.Labels, domain+"agent-name")
 		was := before[name]
 		if diff := cmp.Diff(was.Data, is.Data) + cmp.Diff(was.UID, is.UID) + cmp.Diff(was.Labels, is.Labels); diff != "" {
 			t.Errorf("state %s: -before, +after:\n%s", name, diff)
