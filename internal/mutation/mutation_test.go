@@ -115,7 +115,7 @@ func TestSpec(t *testing.T) {
 		"RegexMany":   {"Nor are many.", []v1alpha1.ResourceMutation{expr("spec.items", "lists.range(40).map(i, {'name': lists.range(4000).map(i, 'x').join()})"), regex("spec.items.#.name", "a", "b")}, want{err: ErrFailed}},
 		"Labels":      {"Labels are texts.", []v1alpha1.ResourceMutation{expr("metadata.labels.n", "1")}, want{err: ErrFailed}},
 		"LabelsList":  {"In a map.", []v1alpha1.ResourceMutation{expr("metadata.labels", "['a']")}, want{err: ErrFailed}},
-		"Metadata":    {"They are in an object.", []v1alpha1.ResourceMutation{expr("metadata", "'x'")}, want{err: ErrFailed}},
+		"NoMetadata":  {"They are in an object.", []v1alpha1.ResourceMutation{expr("metadata", "'x'")}, want{err: ErrFailed}},
 		"Annotations": {"So are annotations.", []v1alpha1.ResourceMutation{expr("metadata.annotations.n", "true")}, want{err: ErrFailed}},
 		"LabelsNull":  {"They can be none.", []v1alpha1.ResourceMutation{expr("metadata.annotations", "null"), remove("metadata.annotations")}, want{content: object().Object}},
 		"Modifier":    {"Modifiers of gjson are not paths.", []v1alpha1.ResourceMutation{tpl("spec|@pretty", "x")}, want{err: ErrInvalid}},
