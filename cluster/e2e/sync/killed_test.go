@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -77,7 +78,7 @@ func (s *shop) killBetween(t *testing.T, in consumer, middle func([]unstructured
 	t.Helper()
 	kube.Eventually(t, soon, "the middle of the work", func() (bool, string) {
 		all := s.copies(t, in)
-		return middle(all), fmt.Sprint(len(all))
+		return middle(all), strconv.Itoa(len(all))
 	})
 	s.provider.Kill()
 	if all := s.copies(t, in); !middle(all) {
