@@ -27,7 +27,7 @@ func (p *publication) adapt(c Consumers) {
 		wanted[e.URL] = e.Cluster
 	}
 	p.mu.Lock()
-	changed, renewed := p.roster.follow(c)
+	differs := p.roster.follow(c)
 	var gone []*endpoint
 	for url, e := range p.endpoints {
 		if wanted[url] == e.cluster {
@@ -44,10 +44,13 @@ func (p *publication) adapt(c Consumers) {
 	for url, cluster := range wanted {
 		p.join(url, cluster)
 	}
-	if changed {
+	if differs.who {
 		p.seekLost()
 	}
-	if renewed {
+	if differs.missed {
+		time.AfterFunc(goneAfter, p.seekLost)
+	}
+	if differs.schemas {
 		go p.renew()
 	}
 }
@@ -119,11 +122,11 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 }
 
 // seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not known to have left them
-// behind.
+// behind, or not known to be gone but to have left them.
 func (p *publication) seekLost() {
 	for _, n := range p.copies.Names() {
 		u := p.copies.Get(n)
-		if u == nil || objectsync.IsOrphaned(u) && !p.deletesLeft() {
+		if u == nil {
 			continue
 		}
 		cluster, source, ok := objectsync.SourceOf(u)
@@ -131,7 +134,8 @@ func (p *publication) seekLost() {
 			continue
 		}
 		item := objectsync.Primary{Cluster: cluster, NamespacedName: source}
-		if p.isLost(item) {
+		left := objectsync.IsOrphaned(u)
+		if bound, _ := p.standing(cluster); left && bound || (!left || p.deletesLeft()) && p.isLost(item) {
 			p.queue.Add(item)
 		}
 	}

@@ -52,12 +52,24 @@ func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured
 		return false, err
 	}
 	if !slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound }) {
-		return true, nil
+		return leaving(bindings)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.staying[item.Cluster] = list.GetResourceVersion()
 	return false, nil
+}
+
+// errNoBinding means that a workspace that shows an object shows no binding of its API.
+var errNoBinding = errors.New("the workspace shows neither a binding of the API nor the end of one")
+
+// leaving says whether a workspace without a binding that is in use lets go of one: it stays until the objects are gone. A kcp that has just
+// started may show none at all.
+func leaving(bindings []*unstructured.Unstructured) (bool, error) {
+	if slices.ContainsFunc(bindings, func(b *unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
+		return true, nil
+	}
+	return false, errNoBinding
 }
 
 // noteOrphan records whether a copy has been left behind. Nil is a copy that is gone.
