@@ -27,7 +27,7 @@ func (p *publication) adapt(c Consumers) {
 		wanted[e.URL] = e.Cluster
 	}
 	p.mu.Lock()
-	differs := p.roster.follow(c)
+	changed, renewed := p.roster.follow(c)
 	var gone []*endpoint
 	for url, e := range p.endpoints {
 		if wanted[url] == e.cluster {
@@ -44,13 +44,10 @@ func (p *publication) adapt(c Consumers) {
 	for url, cluster := range wanted {
 		p.join(url, cluster)
 	}
-	if differs.who {
+	if changed {
 		p.seekLost()
 	}
-	if differs.missed {
-		time.AfterFunc(goneAfter, p.seekLost)
-	}
-	if differs.schemas {
+	if renewed {
 		go p.renew()
 	}
 }
@@ -122,11 +119,11 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 }
 
 // seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not known to have left them
-// behind, or not known to be gone but to have left them.
+// behind.
 func (p *publication) seekLost() {
 	for _, n := range p.copies.Names() {
 		u := p.copies.Get(n)
-		if u == nil {
+		if u == nil || objectsync.IsOrphaned(u) && !p.deletesLeft() {
 			continue
 		}
 		cluster, source, ok := objectsync.SourceOf(u)
@@ -134,8 +131,7 @@ func (p *publication) seekLost() {
 			continue
 		}
 		item := objectsync.Primary{Cluster: cluster, NamespacedName: source}
-		left := objectsync.IsOrphaned(u)
-		if bound, _ := p.standing(cluster); left && bound || (!left || p.deletesLeft()) && p.isLost(item) {
+		if p.isLost(item) {
 			p.queue.Add(item)
 		}
 	}

@@ -34,10 +34,6 @@
 // not do, as nothing says that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after
 // a restart, and when the workspace binds the API again.
 //
-// A kcp that has just started may list a part of its bindings and objects, and not tell of the rest later. So a workspace leaves only if a binding
-// is seen to end, is gone only if its endpoint has not shown it for some seconds, and an object that the server has and the stream does not has the
-// stream listed again.
-//
 // A namespace goes only if it was made to go, by a label, and if a list of each kind says that nothing is in it but what Kubernetes puts there.
 // To go by our own copies alone was rejected: operators keep volumes and Secrets beside them. What any publication has created in it since that
 // list was made keeps it, too.

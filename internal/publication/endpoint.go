@@ -3,9 +3,7 @@ package publication
 import (
 	"strings"
 	"sync"
-	"time"
 
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -22,31 +20,6 @@ type endpoint struct {
 
 	mu      sync.Mutex
 	clients map[string]dynamic.Interface // by logical cluster
-	blind   time.Time                    // the stream has not shown since then what is there, zero if it shows all
-}
-
-// Between these a stream that does not show what is there is listed again: before, it may only be late, and after, it is about something else.
-const (
-	blindLeast = 2 * time.Second
-	blindMost  = 20 * time.Second
-)
-
-// errUnseen means that a stream does not show an object that its server has.
-var errUnseen = errors.New("the stream of the endpoint does not show the object")
-
-// overlook notes that the stream does not show an object that is there, and has it listed again if that lasts. A kcp that has just started may
-// list a part of what it has, and never tells of the rest.
-func (e *endpoint) overlook() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch since := time.Since(e.blind); {
-	case since > blindMost:
-		e.blind = time.Now()
-	case since > blindLeast:
-		e.blind = time.Time{}
-		e.objects.Renew()
-	}
-	return errUnseen
 }
 
 // client returns a client of a logical cluster.

@@ -140,12 +140,7 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	copied, left := p.left(item)
 	orphaned := copied != nil && objectsync.IsOrphaned(copied)
 	switch {
-	case !left, orphaned && gone && !p.deletesLeft():
-	case orphaned && bound:
-		// The workspace has let go of the API and bound it again. The copy stays as it is unless the object is there again.
-		if _, err := p.confirm(ctx, item, in); err != nil {
-			return err
-		}
+	case !left, orphaned && (!gone || !p.deletesLeft()):
 	case gone && !p.deletesLeft():
 		if _, err := p.syncer.Abandon(ctx, in); err != nil {
 			return err
@@ -167,18 +162,14 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 
 // confirm asks the server whether an object is not there any more. Without an endpoint of the workspace that is not known.
 func (p *publication) confirm(ctx context.Context, item objectsync.Primary, in objectsync.Input) (missing bool, err error) {
-	e, _ := p.whereIs(item.Cluster)
-	if in.Workspace.Writer == nil || e == nil {
+	if in.Workspace.Writer == nil {
 		return false, nil
 	}
 	_, err = in.Workspace.Writer.Live(ctx, p.syncer.RefOf(item))
 	if isMissing(err, item.Name) {
 		return true, nil
 	}
-	if err == nil {
-		err = e.overlook()
-	}
-	return false, err
+	return false, err // If it is there the stream will tell.
 }
 
 // standing says whether a workspace has bound the API, and whether it is known to be gone.

@@ -63,8 +63,7 @@ func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured
 // errNoBinding means that a workspace that shows an object shows no binding of its API.
 var errNoBinding = errors.New("the workspace shows neither a binding of the API nor the end of one")
 
-// leaving says whether a workspace without a binding that is in use lets go of one: it stays until the objects are gone. A kcp that has just
-// started may show none at all.
+// leaving says whether a workspace without a binding that is in use lets go of one, which stays until the objects are gone.
 func leaving(bindings []*unstructured.Unstructured) (bool, error) {
 	if slices.ContainsFunc(bindings, func(b *unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
 		return true, nil
