@@ -62,7 +62,9 @@ func (q queue) Forget(p objectsync.Primary) {
 }
 
 // isEarly says whether an error means that something is not known yet.
-func isEarly(err error) bool { return watch.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding) }
+func isEarly(err error) bool {
+	return watch.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding)
+}
 
 // lasting are causes that only a change of the object, of what has its name or of the spec cures.
 var lasting = []error{
