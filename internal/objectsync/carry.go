@@ -55,9 +55,6 @@ func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) e
 		}
 		desired, err := p.desired(m, m.target())
 		if err == nil {
-			err = p.holdOrigin(ctx, m)
-		}
-		if err == nil {
 			err = p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired)
 		}
 		if err != nil {
@@ -75,7 +72,11 @@ func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) e
 	}
 	for i, m := range fresh {
 		if desired, ok := made[i]; ok {
-			if err := p.makeRelated(ctx, m, desired); err != nil {
+			err := p.makeRelated(ctx, m, desired)
+			if err == nil {
+				err = p.holdOrigin(ctx, m)
+			}
+			if err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -105,10 +106,15 @@ func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[strin
 	return out, nil
 }
 
-// holdOrigin keeps a related object of the workspace from going before its copy.
+// holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer is lost, and the consumer
+// refers to another object by the next pass, nobody would let go of it.
 func (p *pass) holdOrigin(ctx context.Context, m relation) error {
-	if m.related.origin != v1alpha1.OriginKCP {
+	if m.related.origin != v1alpha1.OriginKCP || hasFinalizer(m.origin) {
 		return nil
+	}
+	p.remember(m)
+	if err := p.save(ctx, p.state); err != nil {
+		return err
 	}
 	return p.hold(ctx, m.from, m.origin)
 }
