@@ -121,7 +121,7 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, key.name).String()
 		}
 	}
-	return &cache.ListWatch{
+	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			narrow(&o)
 			return r.List(ctx, o)
@@ -131,7 +131,18 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 			return r.Watch(ctx, o)
 		},
 	}
+	if key.wildcard {
+		return plainLists{lw}
+	}
+	return lw
 }
+
+// plainLists keep a reflector from asking for lists as streams: it gathers these by namespace and name, which repeat in the logical clusters of
+// a virtual workspace, so that one resource of each name would be left.
+type plainLists struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported says so.
+func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 	failures := 0
