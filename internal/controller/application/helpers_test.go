@@ -56,8 +56,14 @@ func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
 // connect makes a ProviderConfig with the label tier of the world.
 func (w world) connect(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha1.ProviderConfig {
 	t.Helper()
+	return w.labelled(t, name, w.ns, kubeconfig)
+}
+
+// labelled makes a ProviderConfig with a label tier.
+func (w world) labelled(t *testing.T, name, tier string, kubeconfig []byte) *mpcv1alpha1.ProviderConfig {
+	t.Helper()
 	pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, name), Spec: build.FromSecret(w.ns, name+"-credentials")}
-	pc.SetLabels(map[string]string{"tier": w.ns})
+	pc.SetLabels(map[string]string{"tier": tier})
 	create(t, w.c, secret(w.ns, name+"-credentials", "kubeconfig", string(kubeconfig)), pc)
 	return pc
 }

@@ -66,10 +66,7 @@ func TestScheduleWaits(t *testing.T) {
 		},
 		"OtherLabel": {
 			"A ProviderConfig is chosen by its labels.",
-			func(t *testing.T, w world) {
-				pc := w.connect(t, "labelled", good(t))
-				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = "other" })
-			}, "matches spec.clusterSelector",
+			func(t *testing.T, w world) { w.labelled(t, "labelled", "other", good(t)) }, "matches spec.clusterSelector",
 			func(t *testing.T, w world) {
 				pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, "labelled")}
 				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = w.ns })
@@ -80,8 +77,7 @@ func TestScheduleWaits(t *testing.T) {
 			func(t *testing.T, w world) {
 				other := w
 				other.ns = local.Namespace(t)
-				pc := other.connect(t, "elsewhere", good(t))
-				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = w.ns })
+				other.labelled(t, "elsewhere", w.ns, good(t))
 			}, "matches spec.clusterSelector",
 			func(t *testing.T, w world) { w.shared(t, w.ns+"-late", good(t)) },
 		},
