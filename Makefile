@@ -38,7 +38,7 @@ GOTEST   := go test -count=1 -vet=off -parallel=8 -timeout=40m
 test: tools build ## Run all tests but those of e2e, on real servers.
 	$(GOTEST) -p=3 $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
 
-# Tests that mostly wait, for an OLM of their own, and run beside the others.
+# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more.
 STACKS := TestStacks
 
 .PHONY: e2e

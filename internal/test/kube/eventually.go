@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// pollMin and pollMax bound the pause between two checks. It is one pollShare-th of what has been waited so far, so that what is measured is
+// pollMin and pollMax bound the pause between two checks of what is waited for. It is one pollShare-th of what has been waited so far, so that what is measured is
 // late by no more than that, and that servers are not kept busy by who waits for them.
 const (
-	pollMin   = 10 * time.Millisecond
+	pollMin   = 10 * time.Millisecond // also of what must not happen, be it for a moment
 	pollMax   = 250 * time.Millisecond
 	pollShare = 10
 )
@@ -36,7 +36,7 @@ func Eventually(tb testing.TB, deadline time.Duration, what string, check func()
 // must not happen: the window must be longer than what would make it happen.
 func Throughout(tb testing.TB, window time.Duration, what string, check func() (ok bool, state string)) {
 	tb.Helper()
-	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(pause(window / pollShare)) {
+	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(pollMin) {
 		if ok, state := check(); !ok {
 			tb.Fatalf("%s: it did not stay so for %s, state: %s", what, window, state)
 		}
