@@ -39,9 +39,12 @@ HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed 
 # again if a neighbour took them. make lint vets.
 GOTEST   := go test -count=1 -vet=off -parallel=8 -timeout=40m
 
+# What takes longest begins first, so that it does not end long after all others.
+LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource application)
+
 .PHONY: test
 test: tools build ## Run all tests but those of e2e, on real servers.
-	$(GOTEST) -p=3 $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
+	$(GOTEST) -p=3 $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
 
 # Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more.
 STACKS := TestStacks

@@ -33,7 +33,8 @@ func newLauncher(dir, name string) (*launcher, error) {
 	}
 	l := &launcher{name: name, path: filepath.Join(scripts, name), pidFile: filepath.Join(scripts, name+".pid")}
 
-	script := "#!/bin/sh\necho $$ > " + quote(l.pidFile) + "\nexec " + strings.Join(append(dieWithParent(), quote(bin)), " ") + ` "$@"` + "\n"
+	script := "#!/bin/sh\necho $$ > " + quote(l.pidFile) + "\n[ -n \"$GOGC\" ] || export " + spareProcessor + "\n" +
+		"exec " + strings.Join(append(dieWithParent(), quote(bin)), " ") + ` "$@"` + "\n"
 	if err := os.WriteFile(l.path, []byte(script), 0o700); err != nil { //nolint:gosec // It is run.
 		return nil, errors.Wrapf(err, "cannot write launcher of %s", name)
 	}

@@ -19,6 +19,7 @@ import (
 // TestSeveralEndpoints shows that all endpoints of an APIExport are used, as a kcp of several shards has them: one that does not answer is
 // named, and one that goes is forgotten. The second endpoint is the first by another address.
 func TestSeveralEndpoints(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	_, consumer := workspaces.Workspace(t)

@@ -50,6 +50,7 @@ func setField(d *apiextensionsv1.CustomResourceDefinition, field string, there b
 // TestEvolve shows that each change of a published CustomResourceDefinition makes a new schema and is offered to consumers within a second,
 // that a change which is undone uses the old schema again, and that what others have added to the APIExport stays.
 func TestEvolve(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
 	s.edit(t, func(e *apisv1alpha2.APIExport) {
@@ -110,6 +111,7 @@ func TestEvolve(t *testing.T) {
 
 // TestProjectionChanges shows that a change of the PublishedResource has the effect of one of the source.
 func TestProjectionChanges(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
@@ -147,6 +149,7 @@ func update(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, change
 // TestSourceGoes shows that a deleted CustomResourceDefinition is reported and nothing is withdrawn, and that one which comes later, or
 // comes back, is published.
 func TestSourceGoes(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.published("hats", "Hat")
 	create(t, s.c, o)

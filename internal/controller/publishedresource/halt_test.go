@@ -17,6 +17,7 @@ import (
 // TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the APIExport is out of reach,
 // while those of consumers are not. Weakness W1.
 func TestSyncStopsOutOfReach(t *testing.T) {
+	t.Parallel()
 	s := shop{c: provide(t)}
 	s.path, s.admin = workspaces.Workspace(t)
 	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})

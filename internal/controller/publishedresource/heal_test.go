@@ -22,6 +22,7 @@ import (
 
 // TestStrangerEdits shows that what a stranger takes from an APIExport comes back, and what a stranger adds stays.
 func TestStrangerEdits(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	name := s.awaitSchema(t, "hats", "")
@@ -68,6 +69,7 @@ func (s *shop) edit(t *testing.T, change func(*apisv1alpha2.APIExport)) {
 
 // TestSchemaIsDeleted shows that a schema which somebody deletes comes back.
 func TestSchemaIsDeleted(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	was := &apisv1alpha1.APIResourceSchema{}
@@ -92,6 +94,7 @@ func TestSchemaIsDeleted(t *testing.T) {
 // TestExportGoes shows that an APIExport which is missing is reported and waited for, and made by who may: with its identity left to kcp, and
 // a policy if that is asked for.
 func TestExportGoes(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	in := kcp.Client(t, s.admin)
@@ -129,6 +132,7 @@ func secretOf(t *testing.T, ns string, kubeconfig []byte) *corev1.Secret {
 
 // TestCredentials shows that credentials which stop to work are reported, and that those which replace them are used.
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
@@ -150,6 +154,7 @@ func TestCredentials(t *testing.T) {
 
 // TestRightsCome shows that an API is published soon after its publisher gets the rights it lacks, although kcp tells nobody.
 func TestRightsCome(t *testing.T) {
+	t.Parallel()
 	const within = 20 * time.Second
 	kube.Within(t, within, "from the rights to the publication", func() time.Duration {
 		s := shop{c: provide(t)}
@@ -184,6 +189,7 @@ func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
 
 // TestKCPIsDown shows that a kcp which does not answer is reported, and that what has changed meanwhile is published when it does again.
 func TestKCPIsDown(t *testing.T) {
+	t.Parallel()
 	s := shop{c: provide(t)}
 	s.path, s.admin = workspaces.Workspace(t)
 	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})

@@ -132,6 +132,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 // Secrets on both sides. When they have done, both sides are as a model says. SYNC_MODEL_OPS is how many things they do together, and
 // SYNC_MODEL_SEED makes others of them.
 func TestSyncModel(t *testing.T) {
+	t.Parallel()
 	const tenants = 5
 	ops, seed := setting(t, "SYNC_MODEL_OPS", 500), setting(t, "SYNC_MODEL_SEED", 1)
 	m := newModel(t, tenants, uint64(seed))

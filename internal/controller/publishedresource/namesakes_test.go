@@ -18,6 +18,7 @@ import (
 // TestNamesakesAreListed shows that a stream that begins when several workspaces have bindings of one name shows all of them, as it does after a
 // restart of the provider or of kcp.
 func TestNamesakesAreListed(t *testing.T) {
+	t.Parallel()
 	const many = 3
 	s := openShop(t)
 	s.publishHats(t)

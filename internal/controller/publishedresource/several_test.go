@@ -25,6 +25,7 @@ import (
 // TestSeveral shows that one provider publishes from several service clusters to several APIExports in several workspaces, each with what the
 // cluster it names has, and that the ProviderConfig of a service cluster stays as long as it is used. Weakness W27.
 func TestSeveral(t *testing.T) {
+	t.Parallel()
 	one, two := openShop(t), openShop(t)
 	two.group = one.group
 	define(t, one.c, definition(one.group, "hats", "brim"))
@@ -81,6 +82,7 @@ func TestSeveral(t *testing.T) {
 
 // TestUnreachableServiceCluster shows that a service cluster which does not answer is reported as such, and that nothing is withdrawn.
 func TestUnreachableServiceCluster(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	before := s.export(t)
@@ -97,6 +99,7 @@ func TestUnreachableServiceCluster(t *testing.T) {
 
 // TestObserveOnly shows that a PublishedResource that may only look changes nothing, and says what is missing.
 func TestObserveOnly(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
@@ -112,6 +115,7 @@ func TestObserveOnly(t *testing.T) {
 
 // TestBuiltIn shows that an API without a CustomResourceDefinition can be published, under another group as kcp wants it.
 func TestBuiltIn(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.published("deployments", "Deployment")
 	o.Spec.Resource.APIGroup = "apps"
@@ -140,6 +144,7 @@ func TestBuiltIn(t *testing.T) {
 
 // TestNarrowClaims shows that claims can ask for no more than is needed, beside claims that were written in v1alpha2 by others.
 func TestNarrowClaims(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	setConfig(t, s.c, s.config, s.config, &commonv1.KCPConnection{
 		AgentName: "hatter", APIExport: &commonv1.APIExport{Name: exportName, ClaimVerbs: commonv1.ClaimVerbsNeeded},
@@ -186,6 +191,7 @@ func TestNarrowClaims(t *testing.T) {
 // TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one, and that the consumers
 // who must accept it are named with it.
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	s, other := openShop(t), openShop(t)
 	other.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
 	other.edit(t, func(e *apisv1alpha2.APIExport) {

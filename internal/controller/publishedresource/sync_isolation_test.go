@@ -21,6 +21,7 @@ import (
 // TestSyncPrivateMetadata shows that a tenant can give its copy neither another owner nor another tenant's identity, nor tell Crossplane anything
 // about it. Weakness W5.
 func TestSyncPrivateMetadata(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	s.publishCerts(t)
 	in, victim := s.tenant(t), s.tenant(t)
@@ -68,6 +69,7 @@ func sharedNamespace(o *v1alpha1.PublishedResource) {
 // TestSyncForeignSecrets shows that where all tenants' copies share a namespace, none reads or overwrites another's Secret, or the operator's, by
 // naming it. Weakness W4.
 func TestSyncForeignSecrets(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, sharedNamespace)
 	shared := o.Spec.StateNamespace
@@ -123,6 +125,7 @@ func TestSyncForeignSecrets(t *testing.T) {
 // TestSyncSelectors shows that a templated selector is rendered for each object anew, so that tenants whose copies share a namespace get their
 // own Secrets and no others. Weakness W2.
 func TestSyncSelectors(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, sharedNamespace, func(o *v1alpha1.PublishedResource) {
 		selector := &v1alpha1.RelatedResourceSelector{

@@ -21,6 +21,7 @@ import (
 // TestSyncShardMissing shows that copies do not go with workspaces whose endpoint is missing for a moment, while another one that serves the API
 // shows all bindings it has. That other one is of a second APIExport that offers the same, as a kcp of one shard has no two.
 func TestSyncShardMissing(t *testing.T) {
+	t.Parallel()
 	const second = "second.example.com"
 	s := shop{c: provide(t)}
 	s.path, s.admin = workspaces.Workspace(t)
@@ -72,6 +73,7 @@ func (s *shop) endpointOf(t *testing.T, export string) (url string) {
 // TestSyncLostMeanwhile shows that the copy of an object that was taken by force while nobody looked is deleted, although the workspace has no
 // other object.
 func TestSyncLostMeanwhile(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)

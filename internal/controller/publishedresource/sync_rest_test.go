@@ -118,6 +118,7 @@ func (a *account) awaitRestKeeping(t *testing.T, want map[string]int) {
 
 // TestSyncMetrics shows the metrics of a PublishedResource, which go with it. Weakness W26.
 func TestSyncMetrics(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .Object.metadata.name }}"}

@@ -13,6 +13,7 @@ import (
 
 // TestSyncSourceChanges shows that a field that the CRD of the service cluster gets while objects are synced goes down and its status up.
 func TestSyncSourceChanges(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)

@@ -27,6 +27,7 @@ func template(path v1alpha1.MutationPath, value string) *v1alpha1.ResourceMutati
 // TestSyncNewSpec shows that a spec that cannot work is reported and changes nothing, that one that can takes effect on objects that are there
 // and on new ones, which have one copy each, and that what is turned off stops at once. Weakness W1.
 func TestSyncNewSpec(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
@@ -92,6 +93,7 @@ func (s *shop) awaitNotes(t *testing.T, in tenant, count int) {
 // TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and let go when it loses them.
 // Weakness W8.
 func TestSyncNamespaceLabels(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Filter = &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)}}
@@ -116,6 +118,7 @@ func TestSyncNamespaceLabels(t *testing.T) {
 // TestSyncOtherVersion shows that objects of a version that is not the stored one on the service cluster are written in that version, whose
 // schema differs. Weakness W15.
 func TestSyncOtherVersion(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	d := definition(s.group, "certs", "secretName", "issuer")
 	old := d.Spec.Versions[0].DeepCopy()
@@ -144,6 +147,7 @@ func TestSyncOtherVersion(t *testing.T) {
 // TestSyncEndpointGoes shows that the endpoint goes with the last workspace that has bound the API, that what that has left behind is still
 // told of, and that objects are synced again when an endpoint comes.
 func TestSyncEndpointGoes(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
@@ -165,6 +169,7 @@ func TestSyncEndpointGoes(t *testing.T) {
 // TestSyncRelated follows related objects of both origins as they change, are referred to no more, and go, without anything that says to whom
 // they belong. Weaknesses W9, W10, W18 and W24.
 func TestSyncRelated(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)
@@ -205,6 +210,7 @@ func TestSyncRelated(t *testing.T) {
 // TestSyncForeignFinalizer shows that a consumer's own finalizer keeps the copy, which others may still need, until it is gone.
 // https://github.com/kcp-dev/api-syncagent/issues/115.
 func TestSyncForeignFinalizer(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)

@@ -17,6 +17,7 @@ import (
 
 // TestSync follows objects of the same name in two workspaces through their whole lives.
 func TestSync(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	tenants := []tenant{s.tenant(t), s.tenant(t)}
@@ -74,6 +75,7 @@ func TestSync(t *testing.T) {
 // TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there, that an object outside the filter is let go,
 // and that synchronization that is turned off stops. Weakness W1 and W8.
 func TestSyncFollowsSpec(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
@@ -109,6 +111,7 @@ func TestSyncFollowsSpec(t *testing.T) {
 // TestSyncRefusesForeign shows that two tenants whose objects would have one copy do not share it, that the second is told why, and the owner
 // where, and that the second gets it when the first gives it up. Weakness W3.
 func TestSyncRefusesForeign(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	define(t, s.c, definition(s.group, "certs", "secretName"))
 	o := s.published("certs", "Cert")

@@ -31,6 +31,7 @@ func unbind(t *testing.T, in tenant) {
 // TestSyncUnbound shows that a workspace that no longer binds the API leaves its copies behind, which is reported, that it finds them again
 // when it binds the API once more, and that what it deletes by itself is deleted. Weakness W19.
 func TestSyncUnbound(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.EnableWorkspacePaths = true })
 	leaves, stays := s.tenant(t), s.tenant(t)
@@ -92,6 +93,7 @@ func (s *shop) awaitReported(t *testing.T, o *v1alpha1.PublishedResource, reason
 // TestSyncUnboundDelete shows that copies, states and the namespaces that were made for them go with their workspaces, if that is asked for,
 // and that a namespace with anything else in it stays.
 func TestSyncUnboundDelete(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.UnboundWorkspaces = xpv2.DeletionDelete

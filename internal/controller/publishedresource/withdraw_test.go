@@ -30,6 +30,7 @@ func awaitGone(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 
 // TestOrphan shows that a deleted PublishedResource leaves everything in kcp as it is, unless something else is asked for.
 func TestOrphan(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
 	before := s.export(t)
@@ -48,6 +49,7 @@ func TestOrphan(t *testing.T) {
 // TestWithdraw shows that a PublishedResource with deletionPolicy Delete waits until consumers have no objects left, says how many there are
 // and where, and then takes from the APIExport what it has added and nobody else needs.
 func TestWithdraw(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	define(t, s.c, definition(s.group, "hats"))
 	define(t, s.c, definition(s.group, "coats"))
@@ -100,6 +102,7 @@ func TestWithdraw(t *testing.T) {
 
 // TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and those of others are not.
 func TestSchemasGo(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	agent := kcp.ServiceAccount(t, s.admin, "gardener", append(kcp.AgentRules(exportName),
 		rbacv1.PolicyRule{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"delete"}},
@@ -138,6 +141,7 @@ func TestSchemasGo(t *testing.T) {
 // TestTwoOfOnePlace shows that of two PublishedResources that offer the same resource in one APIExport only the first does, that the other
 // says so, and that it takes over when the first has gone.
 func TestTwoOfOnePlace(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	define(t, s.c, definition(s.group, "hats"))
 	define(t, s.c, definition(s.group, "caps", "peak"))
@@ -162,6 +166,7 @@ func TestTwoOfOnePlace(t *testing.T) {
 
 // TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, and that it is published once it can be.
 func TestInvalidSource(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
