@@ -40,7 +40,7 @@ func TestStateIsTheAgents(t *testing.T) {
 	}
 }
 
-// W6 of api-syncagent.
+// TestStateTellsKindsApart shows that objects of one name and two kinds are both remembered. api-syncagent remembers the last of them alone.
 func TestStateTellsKindsApart(t *testing.T) {
 	s, _ := readState(nil)
 	for _, kind := range []string{"Secret", "ConfigMap"} {
