@@ -38,14 +38,20 @@ func (p *pass) disown(r Record) {
 	is := func(x Record) bool { return x == r }
 	p.state.records = slices.DeleteFunc(slices.Clone(p.state.records), is)
 	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), is)
-	if !slices.ContainsFunc(p.state.all(), func(x Record) bool { return x.Origin == r.Origin && x.From.Plain() == r.From.Plain() }) {
+	if len(p.siblings(r)) == 0 {
 		p.state.drop(p.subjectOf(r))
 	}
 }
 
+// siblings returns the other records of the same object at the origin.
+func (p *pass) siblings(r Record) []Record {
+	is := r.plain()
+	return slices.DeleteFunc(p.state.all(), func(x Record) bool { return x == r || x.Origin != is.Origin || x.plain().From != is.From })
+}
+
 // doubled says whether another record is of the same copy: under another identifier, or in another version.
 func (p *pass) doubled(r Record) bool {
-	return slices.ContainsFunc(p.state.all(), func(x Record) bool { return x != r && x.plain() == r.plain() })
+	return slices.ContainsFunc(p.siblings(r), func(x Record) bool { return x.plain() == r.plain() })
 }
 
 // forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and what is remembered
@@ -91,9 +97,9 @@ func (p *pass) pruneState() {
 	p.state.prune(keep...)
 }
 
-// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace keep them. Who
-// refers to it and has not copied it yet makes a copy of its own, and nobody needs one of an object that is gone or being deleted. What has
-// another record stays, and what somebody else has made. It says whether all of that is done.
+// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace keep them, or
+// other records of this primary. Who refers to it and has not copied it yet makes a copy of its own, and nobody needs one of an object that is
+// gone or being deleted. What somebody else has made stays. It says whether all of that is done.
 func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	if p.doubled(r) {
 		p.Holders.Drop(p.holding(r))
@@ -121,7 +127,7 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 			return false, err
 		}
 	}
-	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && u != nil {
+	if r.Origin == v1alpha1.OriginKCP && len(needed)+len(p.siblings(r)) == 0 && u != nil {
 		if err := p.free(ctx, now.From, u); err != nil {
 			return false, err
 		}
