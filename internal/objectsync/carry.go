@@ -76,16 +76,17 @@ func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) e
 		if !ok {
 			continue
 		}
-		var err error
-		if !there[m.record().plain()] {
-			err = p.makeRelated(ctx, m, desired)
-		}
-		if err == nil {
-			there[m.record().plain()] = true
+		if there[m.record().plain()] {
 			p.remember(m)
-			err = p.holdOrigin(ctx, m)
+			continue
 		}
-		if err != nil {
+		if err := p.makeRelated(ctx, m, desired); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		there[m.record().plain()] = true
+		p.remember(m)
+		if err := p.holdOrigin(ctx, m); err != nil {
 			errs = append(errs, err)
 		}
 	}
