@@ -3,6 +3,8 @@ package objectsync
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
@@ -14,23 +16,22 @@ func (p *pass) abandon(ctx context.Context) error {
 			return err
 		}
 	}
-	var refs []Ref
-	for _, r := range p.state.records {
-		if r.Origin == v1alpha1.OriginKCP {
-			refs = append(refs, r.From)
-		}
-	}
-	for _, r := range append(refs, p.workspaceRef()) { // With the last of its objects a workspace takes our rights to the others.
-		u, err := p.Workspace.Cache(r.GVR()).Get(r.NamespacedName())
-		if err != nil {
-			return err
-		}
-		if u == nil {
+	for _, r := range p.state.all() {
+		if r.Origin != v1alpha1.OriginKCP {
 			continue
 		}
-		if err := p.letGo(ctx, r, u); err != nil {
+		if err := p.drop(ctx, p.served(r).From, p.free); err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.drop(ctx, p.workspaceRef(), p.letGo) // With the last of its objects a workspace takes our rights to the others.
+}
+
+// drop takes our finalizer off what is there in the workspace.
+func (p *pass) drop(ctx context.Context, r Ref, by func(context.Context, Ref, *unstructured.Unstructured) error) error {
+	u, err := p.Workspace.Cache(r.GVR()).Get(r.NamespacedName())
+	if err != nil || u == nil {
+		return err
+	}
+	return by(ctx, r, u)
 }

@@ -10,15 +10,23 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// admit says whether a related object may be copied to where it is to be.
+// admit says whether a related object may be copied to where it is to be. If not, its copy is no longer one that is about to be made.
 func (p *pass) admit(m relation, both primaries) error {
+	err := p.judge(m, both)
+	if err != nil {
+		p.waive(m, p.state.pending)
+	}
+	return err
+}
+
+func (p *pass) judge(m relation, both primaries) error {
 	if err := p.bar(m); err != nil {
 		return err
 	}
 	if p.recorded(m) {
 		return nil
 	}
-	if p.taken(m) {
+	if p.taken(m.record()) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.to)
 	}
 	if p.bequeathed(m) {
@@ -27,7 +35,10 @@ func (p *pass) admit(m relation, both primaries) error {
 	if p.claimed(m, both) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
 	}
-	if m.copied != nil && !p.shares(m) && !p.inherits(m) {
+	if m.copied != nil && !p.shares(m) && !p.inherits(m) && !p.resumes(m) {
+		if p.isAboutToBeMade(m) {
+			return awaited(m)
+		}
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}
 	if m.related.origin == v1alpha1.OriginService && m.chosen && !p.concerns(m.origin, both) {
@@ -57,7 +68,7 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 	if r.GVR() != Secrets {
 		return false
 	}
-	return r.Namespace == s.stateNamespace && strings.HasPrefix(r.Name, statePrefix) || u != nil && u.GetLabels()[LabelState] != ""
+	return s.NamesState(r.NamespacedName()) || u != nil && u.GetLabels()[LabelState] != ""
 }
 
 // recorded says whether the copy of a related object has been recorded, under whatever identifier and in whatever version.
@@ -70,30 +81,30 @@ func (p *pass) recorded(m relation) bool {
 // remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (p *pass) bequeathed(m relation) bool {
 	is := m.record().plain()
-	return p.stored.get(p.subjectOf(m.record())) != nil && !slices.ContainsFunc(p.stored.records, func(r Record) bool {
+	return p.stored.get(p.subjectOf(m.record())) != nil && !slices.ContainsFunc(p.stored.all(), func(r Record) bool {
 		return r.Origin == is.Origin && r.plain().From == is.From
 	})
 }
 
 // taken says whether the copy of a related object would be one that another workspace has.
-func (p *pass) taken(m relation) bool {
-	if m.related.origin == v1alpha1.OriginService {
+func (p *pass) taken(r Record) bool {
+	if r.Origin == v1alpha1.OriginService {
 		return false // Each workspace has its own.
 	}
-	return slices.ContainsFunc(p.Holders.Holdings("", m.to), func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
+	return slices.ContainsFunc(p.Holders.Holdings("", r.To), func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
 }
 
 // claimed says whether another workspace has a related object, or refers to one that does not tell that it is for this primary.
 func (p *pass) claimed(m relation, both primaries) bool {
 	return slices.ContainsFunc(p.Holders.Holdings(p.clusterOf(m.related.origin), m.from), func(h Holding) bool {
-		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !p.belongs(m.origin, both.service))
+		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !both.own(m.origin))
 	})
 }
 
 // concerns says whether an object of the service cluster, whose name the consumer alone has chosen, has come about for the consumer: it is in
 // a namespace of the workspace, or it was made after the copy, or it belongs to the copy or names it.
 func (p *pass) concerns(u *unstructured.Unstructured, both primaries) bool {
-	return p.Workspace.has(u.GetNamespace()) || !olderThan(u, both.service) || p.belongs(u, both.service)
+	return p.Workspace.has(u.GetNamespace()) || !olderThan(u, both.service) || both.own(u)
 }
 
 // rootCluster is the logical cluster whose name is a word.
@@ -108,18 +119,24 @@ func (w Workspace) has(namespace string) bool {
 		return false
 	case namespace == w.Cluster, namespace == path:
 		return true
-	case w.Cluster != rootCluster && strings.Contains("-"+namespace+"-", "-"+w.Cluster+"-"):
+	case hasCluster(namespace, w.Cluster):
 		return true
 	}
 	return path != w.Path && strings.HasSuffix(namespace, "-"+path)
 }
 
-// belongs says whether an object is owned by the copy, or names it in a label or annotation. A name that the consumer has chosen names nothing.
-func (p *pass) belongs(u, copied *unstructured.Unstructured) bool {
-	if ownedBy(u, copied) {
+// hasCluster says whether a name has that of a logical cluster in it, between dashes.
+func hasCluster(name, cluster string) bool {
+	return cluster != rootCluster && strings.Contains("-"+name+"-", "-"+cluster+"-")
+}
+
+// own says whether an object of the service cluster is owned by the copy, or names it in a label or annotation. A name that does not tell
+// whose it is names nothing.
+func (p primaries) own(u *unstructured.Unstructured) bool {
+	if ownedBy(u, p.service) {
 		return true
 	}
-	names := func(_, value string) bool { return copied.GetName() != p.Object.Name && value == copied.GetName() }
+	names := func(_, value string) bool { return p.telling() && value == p.service.GetName() }
 	return anyOf(u.GetLabels(), names) || anyOf(u.GetAnnotations(), names)
 }
 
@@ -134,15 +151,16 @@ func anyOf(m map[string]string, is func(key, value string) bool) bool {
 
 // others returns the copies of a related object that other objects of the workspace keep.
 func (p *pass) others(r Record) []Holding {
-	mine := p.stateName()
+	mine, is := p.stateName(), r.plain()
 	return slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool {
-		return !h.Kept || h.State == mine || h.Primary.Name == "" || h.Primary.Cluster != p.id.Cluster || h.Origin != r.Origin || h.From != r.From
+		return !h.Kept || h.State == mine || h.Primary.Name == "" || h.Primary.Cluster != p.id.Cluster || h.Origin != is.Origin || h.plain().From != is.From
 	})
 }
 
 // shares says whether another object of the workspace has the same copy of the same related object.
 func (p *pass) shares(m relation) bool {
-	return slices.ContainsFunc(p.others(m.record()), func(h Holding) bool { return h.To == m.to })
+	is := m.record().plain()
+	return slices.ContainsFunc(p.others(m.record()), func(h Holding) bool { return h.plain() == is })
 }
 
 // olderThan says whether one object was made before another. One without a time is new.

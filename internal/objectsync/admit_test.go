@@ -3,6 +3,9 @@ package objectsync
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
@@ -82,5 +85,46 @@ func TestShares(t *testing.T) {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestIsAboutToBeMade shows what the states of others tell of copies that are not there yet: who is about to make one.
+func TestIsAboutToBeMade(t *testing.T) {
+	record := Record{Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Version: "v1", Name: "a"}, To: Ref{Kind: "Secret", Version: "v1", Name: "b"}}
+	renamed, elsewhere := record, record
+	renamed.Identifier, renamed.To.Version = "other", "v2"
+	elsewhere.To.Name = "c"
+	for name, tc := range map[string]struct {
+		reason  string
+		state   state
+		cluster string
+		want    bool
+	}{
+		"Pending":   {"It is about to be made.", state{pending: []Record{record}}, "cluster1", true},
+		"Renamed":   {"Whatever it is called there.", state{pending: []Record{renamed}}, "cluster1", true},
+		"Made":      {"It has been made.", state{records: []Record{record}}, "cluster1", false},
+		"OtherCopy": {"Another copy is another.", state{pending: []Record{elsewhere}}, "cluster1", false},
+		"Elsewhere": {"Other workspaces are others.", state{pending: []Record{record}}, "cluster2", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret, err := tc.state.secret(types.NamespacedName{Namespace: "states", Name: "other"}, map[string]string{LabelCluster: tc.cluster})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &pass{Syncer: &Syncer{}, Input: Input{Holders: known(HeldBy(secret))}, id: Identity{Cluster: "cluster1"}}
+			m := relation{related: &related{identifier: "tls", origin: record.Origin}, match: match{from: record.From, to: record.To}}
+			if got := p.isAboutToBeMade(m); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestAnother shows that no part of a text is the same in the other one, and that the form of values stays.
+func TestAnother(t *testing.T) {
+	is := map[string]any{"text": "team/Az-09.z", "list": []any{int64(1), 1.5, true, nil}, "map": map[string]any{"none": nil}}
+	want := map[string]any{"text": "ufbn/Ba-10.a", "list": []any{int64(2), 2.5, false, nil}, "map": map[string]any{"none": nil}}
+	if diff := cmp.Diff(want, another(is)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -44,7 +44,7 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 	return p.carryStatus(ctx, m)
 }
 
-// carryNew makes copies of related objects that have none. They are remembered before they are made.
+// carryNew makes copies of related objects that have none. That they are about to be made is remembered before.
 func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) error {
 	var errs []error
 	made := map[int]map[string]any{}
@@ -61,7 +61,7 @@ func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) e
 			errs = append(errs, err)
 			continue
 		}
-		p.remember(m)
+		p.expect(m)
 		made[i] = desired
 	}
 	if len(made) == 0 {
@@ -70,15 +70,24 @@ func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) e
 	if err := p.save(ctx, p.state); err != nil {
 		return oneOf(append(errs, err))
 	}
+	there := map[Record]bool{} // One object can have several identifiers.
 	for i, m := range fresh {
-		if desired, ok := made[i]; ok {
-			err := p.makeRelated(ctx, m, desired)
-			if err == nil {
-				err = p.holdOrigin(ctx, m)
-			}
-			if err != nil {
-				errs = append(errs, err)
-			}
+		desired, ok := made[i]
+		if !ok {
+			continue
+		}
+		if there[m.record().plain()] {
+			p.remember(m)
+			continue
+		}
+		if err := p.makeRelated(ctx, m, desired); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		there[m.record().plain()] = true
+		p.remember(m)
+		if err := p.holdOrigin(ctx, m); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	return oneOf(errs)
@@ -133,9 +142,12 @@ func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]a
 	_, other := p.sides(m.related.origin)
 	err := p.create(ctx, other, m.copies(), u)
 	if refused(err) {
-		p.disown(m.record())
+		p.waive(m, p.state.all())
 	}
 	if apierrors.IsAlreadyExists(err) {
+		if len(p.alike(m.record())) > 0 {
+			return awaited(m)
+		}
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}
 	return errors.Wrapf(err, "cannot create %s", m.to)

@@ -40,7 +40,7 @@ func (w *world) refused(s *objectsync.Syncer, in objectsync.Input, cause error) 
 }
 
 // TestTwoCopiesOfOne shows that a copy of a related object gives no claim to what another rule names as a copy of the same: it is neither
-// written, nor deleted with the object. W4 of api-syncagent.
+// written, nor deleted with the object.
 func TestTwoCopiesOfOne(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginKCP, byReference("spec.secretA"))
@@ -91,18 +91,15 @@ func (r refusing) Create(ctx context.Context, gvr schema.GroupVersionResource, u
 	return r.Writer.Create(ctx, gvr, u)
 }
 
-// TestRefusedCopy shows that a copy which a server has refused to make is not ours if somebody else makes it later, and that one is of which
-// that is not known.
+// TestRefusedCopy shows that a copy which a server has refused to make is not ours if somebody else makes it later, nor is one of which it is
+// not known whether the server has made it.
 func TestRefusedCopy(t *testing.T) {
 	gr := schema.GroupResource{Resource: "secrets"}
-	for name, tc := range map[string]struct {
-		err  error
-		want string
-	}{
-		"Quota":   {apierrors.NewForbidden(gr, "tls", errors.New("exceeded quota")), "the operator's"},
-		"Invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "tls", nil), "the operator's"},
-		"Busy":    {apierrors.NewTooManyRequestsError("busy"), "the operator's"},
-		"Unknown": {apierrors.NewInternalError(errBoom), "one"},
+	for name, refusal := range map[string]error{
+		"Quota":   apierrors.NewForbidden(gr, "tls", errors.New("exceeded quota")),
+		"Invalid": apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "tls", nil),
+		"Busy":    apierrors.NewTooManyRequestsError("busy"),
+		"Unknown": apierrors.NewInternalError(errBoom),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -110,17 +107,19 @@ func TestRefusedCopy(t *testing.T) {
 			w.create(w.above, thing(w.input.Object))
 			w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
 			in := w.input
-			in.Service.Writer = refusing{in.Service.Writer, "tls", tc.err}
-			if _, err := s.Sync(t.Context(), in); !errors.Is(err, tc.err) {
-				t.Fatalf("want %v, got %v", tc.err, err)
+			in.Service.Writer = refusing{in.Service.Writer, "tls", refusal}
+			if _, err := s.Sync(t.Context(), in); !errors.Is(err, refusal) {
+				t.Fatalf("want %v, got %v", refusal, err)
 			}
 			w.create(w.below, newSecret(w.cluster, "tls", "the operator's"))
-			_, err := w.sync(s, w.input)
-			if foreign := errors.Is(err, objectsync.ErrForeign); foreign != (tc.want != "one") {
-				t.Errorf("got %v", err)
+			w.refused(s, w.input, objectsync.ErrForeign)
+			w.refused(s, w.input, objectsync.ErrForeign)
+			if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
+				t.Fatal(err)
 			}
-			if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != tc.want && tc.want != "one" {
-				t.Errorf("want %q, got %q", tc.want, got)
+			w.mustSync(s, w.input)
+			if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != "the operator's" {
+				t.Errorf("want the operator's Secret, got %q", got)
 			}
 		})
 	}

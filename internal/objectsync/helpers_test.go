@@ -89,7 +89,7 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 			if h.Origin == v1alpha1.OriginKCP {
 				from, to = to, from
 			}
-			if from == cluster && h.From == o || to == cluster && h.To == o {
+			if from == cluster && h.From.Plain() == o.Plain() || to == cluster && h.To.Plain() == o.Plain() {
 				out = append(out, h)
 			}
 		}

@@ -78,18 +78,16 @@ func TestStandingOf(t *testing.T) {
 		u      *unstructured.Unstructured
 		want   standing
 	}{
-		"Whole":      {"What has all is ours.", i, of(i.Labels(), i.Annotations()), ours},
-		"Agents":     {"What the agent has left does not tell the kind.", i, of(i.Labels(), without(i.Annotations(), AnnotationKind)), ours},
-		"Mangled":    {"What is missing can be repaired.", i, of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()), ours},
-		"NewPath":    {"A workspace can have another path.", i, of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")), ours},
-		"Nothing":    {"What says nothing belongs to no one.", i, of(map[string]string{"a": "b"}, nil), unclaimed},
-		"OtherName":  {"The copy of another object is foreign.", i, of(other.Labels(), other.Annotations()), foreign},
-		"OtherAgent": {"What another agent owns is foreign.", i, of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()), foreign},
-		"OnlyAgent":  {"Even if it says nothing else.", i, of(map[string]string{v1alpha1.LabelKeyAgentName: "other"}, nil), foreign},
-		// W3 of api-syncagent.
-		"OtherCluster": {"The copy of another tenant is foreign.", i, of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()), foreign},
-		// W7 of api-syncagent.
-		"OtherKind":     {"The copy of an object of another kind is foreign.", i, of(kind.Labels(), kind.Annotations()), foreign},
+		"Whole":         {"What has all is ours.", i, of(i.Labels(), i.Annotations()), ours},
+		"Agents":        {"What the agent has left does not tell the kind.", i, of(i.Labels(), without(i.Annotations(), AnnotationKind)), ours},
+		"Mangled":       {"What is missing can be repaired.", i, of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()), ours},
+		"NewPath":       {"A workspace can have another path.", i, of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")), ours},
+		"Nothing":       {"What says nothing belongs to no one.", i, of(map[string]string{"a": "b"}, nil), unclaimed},
+		"OtherName":     {"The copy of another object is foreign.", i, of(other.Labels(), other.Annotations()), foreign},
+		"OtherAgent":    {"What another agent owns is foreign.", i, of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()), foreign},
+		"OnlyAgent":     {"Even if it says nothing else.", i, of(map[string]string{v1alpha1.LabelKeyAgentName: "other"}, nil), foreign},
+		"OtherCluster":  {"The copy of another tenant is foreign, whatever its name.", i, of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()), foreign},
+		"OtherKind":     {"The copy of an object of another kind is foreign, which the labels do not tell.", i, of(kind.Labels(), kind.Annotations()), foreign},
 		"Namespaced":    {"The copy of an object with a namespace is foreign to one without.", cluster, of(i.Labels(), i.Annotations()), foreign},
 		"ClusterScoped": {"And the other way round.", i, of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()), foreign},
 		"State":         {"A state is nobody's copy.", i, of(set(i.stateLabels(), LabelState, "true"), nil), foreign},
@@ -119,7 +117,7 @@ func TestChoose(t *testing.T) {
 		"None":     {"There need not be one.", nil, want{}},
 		"Foreign":  {"Others are not ours.", []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations())}, want{}},
 		"Unmarked": {"The agent's copy is found.", []*unstructured.Unstructured{unmarked}, want{u: unmarked}},
-		// W7 of api-syncagent: two kinds of a workspace may be the same kind on the service cluster.
+		// Two kinds of a workspace may be the same kind on the service cluster.
 		"Marked":    {"A copy that tells its kind comes first.", []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations()), unmarked, marked}, want{u: marked}},
 		"Ambiguous": {"Two cannot be told apart.", []*unstructured.Unstructured{marked, marked}, want{err: ErrAmbiguous}},
 	} {
@@ -132,7 +130,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// W5 of api-syncagent.
+// TestContent shows what is copied of an object: no label and no annotation by which a tenant could steer Crossplane, kcp or us.
 func TestContent(t *testing.T) {
 	u := of(map[string]string{
 		"a": "b", "example.org/x": "y", "syncagent.kcp.io/agent-name": "stolen", "claimed.internal.apis.kcp.io/h": "x", "kcp.io/x": "y",
@@ -196,7 +194,7 @@ func TestFilter(t *testing.T) {
 		"OtherName":     {"And no other.", &v1alpha1.ResourceFilter{Namespace: raw(`"my-app"`)}, object("a"), nil, false},
 		"Labels":        {"Labels select namespaces.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)}, object("a"), prod, true},
 		"OtherLabels":   {"Others not.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"dev"}}`)}, object("a"), prod, false},
-		"ClusterScoped": {"An object without a namespace passes no filter of namespaces.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)}, object(""), nil, false}, // W8
+		"ClusterScoped": {"An object without a namespace passes no filter of namespaces.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)}, object(""), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := newFilter(tc.filter)

@@ -1,6 +1,8 @@
 package objectsync
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +16,11 @@ func (s *Syncer) RefOf(p Primary) Ref { return s.primary.Workspace.ref(p.Namespa
 // StateOf returns the name of the Secret with the state of an object.
 func (s *Syncer) StateOf(p Primary) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.Workspace.Version)}
+}
+
+// NamesState says whether a name of a Secret is one of states.
+func (s *Syncer) NamesState(n types.NamespacedName) bool {
+	return n.Namespace == s.stateNamespace && strings.HasPrefix(n.Name, statePrefix)
 }
 
 // Owns says whether a Secret is a state of this owner. Those of api-syncagent do not tell whose they are. Nil is none.
@@ -38,19 +45,23 @@ func (s *Syncer) Held(p Primary, secret *unstructured.Unstructured) []Holding {
 	return all
 }
 
-// HeldBy returns what is kept by a state, whoever the owner. All that is told of the primary is its logical cluster. A state that cannot be
-// read tells nothing: to sync its object fails.
+// HeldBy returns what is kept by a state or, not kept, about to be made, whoever the owner. All that is told of the primary is its logical
+// cluster. A state that cannot be read tells nothing: to sync its object fails.
 func HeldBy(secret *unstructured.Unstructured) []Holding {
 	if secret == nil {
 		return nil
 	}
-	records, err := readRecords(secret)
-	if err != nil {
-		return nil
-	}
 	var all []Holding
-	for _, r := range records {
-		all = append(all, Holding{Primary: Primary{Cluster: secret.GetLabels()[LabelCluster]}, State: nameOf(secret), Record: r, Kept: true})
+	for _, key := range []string{keyRecords, keyPending} {
+		records, err := readRecords(secret, key)
+		if err != nil {
+			return nil
+		}
+		for _, r := range records {
+			all = append(all, Holding{
+				Primary: Primary{Cluster: secret.GetLabels()[LabelCluster]}, State: nameOf(secret), Record: r, Kept: key == keyRecords,
+			})
+		}
 	}
 	return all
 }

@@ -45,6 +45,7 @@ func (p *pass) place(ctx context.Context) (primaries, error) {
 	if p.primary.Service.GroupVersionResource == Secrets && empowers(desired) {
 		return both, errors.Wrapf(ErrCredential, "%s", p.workspaceRef())
 	}
+	both.mutations, both.target = p.mutations, target
 	if p.copied != nil {
 		err := p.update(ctx, desired)
 		both.service = p.copied

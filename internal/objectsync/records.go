@@ -16,51 +16,79 @@ import (
 
 // remember records a related object.
 func (p *pass) remember(m relation) {
-	if slices.Contains(p.state.records, m.record()) {
-		return
+	is := m.record()
+	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), func(r Record) bool { return r.plain() == is.plain() })
+	p.state.records = with(p.state.records, is)
+}
+
+// with returns records with one more, sorted.
+func with(records []Record, r Record) []Record {
+	if slices.Contains(records, r) {
+		return records
 	}
-	p.state.records = append(slices.Clone(p.state.records), m.record())
-	slices.SortFunc(p.state.records, func(a, b Record) int {
+	out := append(slices.Clone(records), r)
+	slices.SortFunc(out, func(a, b Record) int {
 		return cmp.Or(strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()), strings.Compare(a.To.String(), b.To.String()))
 	})
+	return out
 }
 
 // disown forgets a related object.
 func (p *pass) disown(r Record) {
-	p.state.records = slices.DeleteFunc(slices.Clone(p.state.records), func(x Record) bool { return x == r })
-	if !slices.ContainsFunc(p.state.records, func(x Record) bool { return x.From == r.From && x.Origin == r.Origin }) {
+	is := func(x Record) bool { return x == r }
+	p.state.records = slices.DeleteFunc(slices.Clone(p.state.records), is)
+	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), is)
+	if len(p.siblings(r)) == 0 {
 		p.state.drop(p.subjectOf(r))
 	}
+}
+
+// siblings returns the other records of the same object at the origin.
+func (p *pass) siblings(r Record) []Record {
+	is := r.plain()
+	return slices.DeleteFunc(p.state.all(), func(x Record) bool { return x == r || x.Origin != is.Origin || x.plain().From != is.From })
+}
+
+// doubled says whether another record is of the same copy: under another identifier, or in another version.
+func (p *pass) doubled(r Record) bool {
+	return slices.ContainsFunc(p.siblings(r), func(x Record) bool { return x.plain() == r.plain() })
 }
 
 // forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and what is remembered
 // of them. What is not known stays.
 func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool) error {
-	alive := map[Record]bool{}
+	named, alive := map[Record]bool{}, map[Record]bool{}
 	for _, m := range all {
-		alive[m.record()] = m.origin != nil && m.origin.GetDeletionTimestamp() == nil
+		if r := m.record(); m.origin != nil && m.origin.GetDeletionTimestamp() == nil {
+			named[r], alive[r.plain()] = true, true
+		}
 	}
 	configured := map[string]bool{}
 	for _, r := range p.related {
 		configured[r.identifier] = true
 	}
 	var errs []error
-	for _, r := range slices.Clone(p.state.records) {
-		if alive[r] || configured[r.Identifier] && !known[r.Identifier] {
+	for _, r := range p.state.all() {
+		if named[r] || configured[r.Identifier] && !known[r.Identifier] {
 			continue
+		}
+		if alive[r.plain()] && !p.doubled(r) {
+			continue // It has another identifier by now, or another version, and has not been copied under that yet.
 		}
 		if _, err := p.dissolve(ctx, r); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	p.pruneState()
+	if len(known) == len(p.related) { // What api-syncagent remembers of objects that are not known has no record.
+		p.pruneState()
+	}
 	return oneOf(errs)
 }
 
 // pruneState forgets objects that nothing refers to.
 func (p *pass) pruneState() {
 	keep := []subject{p.subject()}
-	for _, r := range p.state.records {
+	for _, r := range p.state.all() {
 		keep = append(keep, p.subjectOf(r))
 	}
 	for _, h := range p.result.Related {
@@ -69,12 +97,22 @@ func (p *pass) pruneState() {
 	p.state.prune(keep...)
 }
 
-// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace keep them. Who
-// refers to it and has not copied it yet makes a copy of its own, and nobody needs one of an object that is gone or being deleted. It says
-// whether all of that is done.
+// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace keep them, or
+// other records of this primary. Who refers to it and has not copied it yet makes a copy of its own, and nobody needs one of an object that is
+// gone or being deleted. What somebody else has made stays. It says whether all of that is done.
 func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
+	if p.doubled(r) {
+		p.Holders.Drop(p.holding(r))
+		p.disown(r)
+		return true, nil
+	}
 	origin, other := p.sides(r.Origin)
-	u, err := origin.Cache(r.From.GVR()).Get(r.From.NamespacedName())
+	now := p.served(r)
+	u, err := p.get(origin, now.From)
+	if err != nil {
+		return false, err
+	}
+	strange, err := p.strange(r, other)
 	if err != nil {
 		return false, err
 	}
@@ -84,13 +122,13 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	if u != nil && u.GetDeletionTimestamp() == nil {
 		needed = p.others(r)
 	}
-	if !slices.ContainsFunc(needed, func(h Holding) bool { return h.To == r.To }) {
-		if gone, err := p.remove(ctx, other, r.To); err != nil || !gone {
+	if !strange && !slices.ContainsFunc(needed, func(h Holding) bool { return h.plain() == r.plain() }) {
+		if gone, err := p.remove(ctx, other, now.To); err != nil || !gone {
 			return false, err
 		}
 	}
-	if r.Origin == v1alpha1.OriginKCP && len(needed) == 0 && u != nil {
-		if err := p.letGo(ctx, r.From, u); err != nil {
+	if r.Origin == v1alpha1.OriginKCP && len(needed)+len(p.siblings(r)) == 0 && u != nil {
+		if err := p.free(ctx, now.From, u); err != nil {
 			return false, err
 		}
 	}

@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"context"
+	"slices"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,8 +94,12 @@ func (p *pass) noteKept(all []relation) {
 	}
 }
 
-// oneOf returns the one error there is, as it is, or an aggregate.
+// oneOf returns the one error there is, as it is, or an aggregate. A conflict stands for all: an aggregate would hide it, and the next pass
+// finds the others again.
 func oneOf(errs []error) error {
+	if i := slices.IndexFunc(errs, apierrors.IsConflict); i >= 0 {
+		return errs[i]
+	}
 	if len(errs) == 1 {
 		return errs[0]
 	}

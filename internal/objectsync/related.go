@@ -40,6 +40,17 @@ func (r *related) copies() Resource {
 	return r.pair.Service
 }
 
+// served returns a record in the versions in which its APIs are related by now. One of an API that is not any more stays as it is.
+func (s *Syncer) served(r Record) Record {
+	for _, x := range s.related {
+		from, to := x.origins(), x.copies()
+		if x.origin == r.Origin && from.GroupResource() == r.From.GVR().GroupResource() && to.GroupResource() == r.To.GVR().GroupResource() {
+			r.From.Version, r.To.Version = from.Version, to.Version
+		}
+	}
+	return r
+}
+
 func newRelated(spec *v1alpha1.RelatedResource, pair Pair) (*related, error) {
 	r := &related{identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup, syncStatus: spec.SyncStatus, pair: pair}
 	var err error

@@ -13,7 +13,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestRelatedSelector shows templates in selectors, which are each object's own. W2 of api-syncagent.
+// TestRelatedSelector shows templates in selectors, which are each object's own: what one object fills in does not stay for the next.
 func TestRelatedSelector(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginService, v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
@@ -70,7 +70,7 @@ func TestRelatedArray(t *testing.T) {
 	for _, name := range []string{"a", "b", w.theCopy(w.cluster).GetName() + "-made"} {
 		w.create(w.below, newSecret(w.cluster, name, name))
 	}
-	w.mustSync(s, w.input) // Several are remembered in one pass. W25 of api-syncagent.
+	w.mustSync(s, w.input) // Several are remembered in one pass, in one write.
 	ns := w.input.Object.Namespace
 	got := []map[string]string{w.secretOf(w.above, ns, "a"), w.secretOf(w.above, ns, "b")}
 	if diff := cmp.Diff([]map[string]string{{"k": "a", "new": "a"}, {"k": "b", "new": "b"}}, got); diff != "" {

@@ -36,8 +36,9 @@ func TestRelatedFromService(t *testing.T) {
 	origin := newSecret(w.cluster, "tls", "one")
 	origin.Labels = map[string]string{"app": "x", "syncagent.kcp.io/agent-name": "x", "crossplane.io/x": "y"}
 	w.create(w.below, origin)
+	// That a copy is about to be made is remembered, and that it has been.
 	above, below := w.writes(func() { w.mustSync(s, w.input) })
-	if diff := cmp.Diff([]map[string]int{{"create secrets": 1, "patch things.ws.example.com": 1}, {"patch secrets": 1}}, []map[string]int{above, below}); diff != "" {
+	if diff := cmp.Diff([]map[string]int{{"create secrets": 1, "patch things.ws.example.com": 1}, {"patch secrets": 2}}, []map[string]int{above, below}); diff != "" {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
 	got := &corev1.Secret{}
@@ -56,7 +57,7 @@ func TestRelatedFromService(t *testing.T) {
 	if got := w.secretOf(w.above, ns, "tls")["k"]; got != "two" {
 		t.Errorf("after a change: want two, got %q", got)
 	}
-	// W9 and W10 of api-syncagent.
+	// What is no longer related, or no longer there, leaves no copy behind and no annotation.
 	w.create(w.below, newSecret(w.cluster, "other", "three"))
 	w.patch(w.above, src, `{"spec":{"secretName":"other"}}`)
 	w.mustSync(s, w.input)
@@ -122,7 +123,7 @@ func TestRelatedFromWorkspace(t *testing.T) {
 	if w.secretOf(w.below, w.cluster, "tls")["k"] != "one" || finalizers(origin) != 1 || finalizers(other) != 0 {
 		t.Error("want a copy of what is referred to, and that held")
 	}
-	// W9 of api-syncagent.
+	// What is no longer related is let go.
 	w.patch(w.above, src, `{"spec":{"secretName":"other"}}`)
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 || w.secretOf(w.below, w.cluster, "other")["k"] != "two" || finalizers(other) != 1 {
@@ -176,7 +177,7 @@ func TestSharedRelated(t *testing.T) {
 	}
 }
 
-// TestRelatedIsolation shows that no tenant reaches what belongs to others by names of related objects. W4 of api-syncagent.
+// TestRelatedIsolation shows that no tenant reaches what belongs to others by names of related objects.
 func TestRelatedIsolation(t *testing.T) {
 	shared := func(w *world, origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
 		spec := related(origin, byReference("spec.secretName"))

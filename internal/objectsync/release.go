@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -42,7 +43,7 @@ func (p *pass) leave(ctx context.Context) error {
 				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
-				if p.bar(m) == nil && !p.taken(m) && (p.bequeathed(m) || m.copied != nil && p.inherits(m)) {
+				if p.bar(m) == nil && !p.taken(m.record()) && (p.bequeathed(m) || m.copied != nil && p.inherits(m)) {
 					p.remember(m)
 				}
 			}
@@ -63,10 +64,9 @@ func (p *pass) leave(ctx context.Context) error {
 // release deletes related objects, the copy and the state, in this order, and says whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
-	for _, r := range slices.Clone(p.state.records) {
-		if r.Origin == v1alpha1.OriginService && !p.cleansUp(r.Identifier) {
-			continue
-		}
+	p.state.records = slices.DeleteFunc(slices.Clone(p.state.records), p.outlives)
+	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), p.outlives)
+	for _, r := range p.state.all() {
 		gone, err := p.dissolve(ctx, r)
 		if err != nil {
 			return false, err
@@ -96,7 +96,18 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// cleansUp says whether the copies of a related resource go with the primary.
-func (p *pass) cleansUp(identifier string) bool {
-	return slices.ContainsFunc(p.related, func(r *related) bool { return r.identifier == identifier && r.cleanup })
+// outlives says whether a copy of a related object stays without the primary.
+func (s *Syncer) outlives(r Record) bool {
+	return r.Origin == v1alpha1.OriginService && !slices.ContainsFunc(s.related, func(x *related) bool { return x.identifier == r.Identifier && x.cleanup })
+}
+
+// free takes our finalizer off a related object of the workspace, unless that has a copy of its own by another rule, without which it goes.
+func (p *pass) free(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
+	name := types.NamespacedName{Namespace: p.stateNamespace, Name: id.StateName(o.Version)}
+	state, err := p.Service.Cache(Secrets).Get(name)
+	if err != nil || state != nil && state.GetLabels()[LabelState] != "" {
+		return err
+	}
+	return p.letGo(ctx, o, u)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 )
 
 // Causes of errors of related resources.
@@ -37,6 +38,10 @@ const noValue = "<no value>"
 type primaries struct {
 	cluster, path      string
 	workspace, service *unstructured.Unstructured
+
+	// mutations are those of the spec, and target the copy as they see it. Without it nobody asks who has a say in names.
+	mutations *mutation.Mutations
+	target    *unstructured.Unstructured
 }
 
 // at returns the object of the origin, and the other one.
@@ -137,17 +142,17 @@ func (r *related) finder(caches Side, namespace string) finder {
 
 // locate returns names of both sides.
 func (l *locator) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing, error) {
-	origin, other := p.at(o)
 	switch {
 	case l.reference != nil:
-		return l.reference.locate(origin, other)
+		return l.reference.locate(o, p)
 	case l.template != nil:
 		return l.render(o, p)
 	}
 	return l.selector.locate(p, find)
 }
 
-func (r *reference) locate(origin, other *unstructured.Unstructured) ([]pairing, error) {
+func (r *reference) locate(o v1alpha1.Origin, p primaries) ([]pairing, error) {
+	origin, other := p.at(o)
 	from, err := r.names(origin)
 	if err != nil {
 		return nil, err
@@ -166,7 +171,7 @@ func (r *reference) locate(origin, other *unstructured.Unstructured) ([]pairing,
 			out = append(out, pairing{from: from[i], to: to[i], chosen: from[i] == to[i]})
 		}
 	}
-	return out, nil
+	return r.heed(out, o, p)
 }
 
 // names returns the names that the field of an object holds, none if it is missing.

@@ -10,7 +10,8 @@ import (
 )
 
 // A Cache is what is known of one resource of one side. It makes no requests. What it returns is shared and is not changed. An error means
-// that it is not known yet; whoever keeps the cache wakes the primary when it is.
+// that it is not known yet; whoever keeps the cache wakes the primary when it is. One of the service cluster that is NotFound means that the
+// resource is not served.
 //
 // A cache shows what was written through the Writer of its side as soon as the write has been answered.
 type Cache interface {
@@ -30,7 +31,7 @@ type Writer interface {
 	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error
 	// Delete deletes an object if it has a UID.
 	Delete(ctx context.Context, o Ref, uid types.UID) error
-	// Live reads an object from the server, which is done only where the name of a new copy turns out to be taken.
+	// Live reads an object from the server: one that has the name of a new copy or state and, for the caller, one that is lost.
 	Live(ctx context.Context, o Ref) (*unstructured.Unstructured, error)
 }
 
@@ -58,7 +59,8 @@ type Holding struct {
 	Primary Primary
 	// State is where the state of the primary is. It tells primaries of one name apart that are of different kinds.
 	State types.NamespacedName
-	// Kept says whether it has been copied for the primary, which keeps the copy in step from then on.
+	// Kept says whether it has been copied for the primary, which keeps the copy in step from then on. What a state alone tells of and is not
+	// kept is about to be copied.
 	Kept bool
 }
 

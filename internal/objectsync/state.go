@@ -21,8 +21,10 @@ const (
 	statePrefix = "obj-state-"
 	// stateMax is how large the values of a Secret may get together, in bytes, somewhat below what a server takes.
 	stateMax = 1000 << 10
-	// keyRecords is the key of the list of related objects. The keys of objects are hashes.
+	// keyRecords is the key of the list of related objects, and keyPending of those whose copies are about to be made. The keys of objects are
+	// hashes.
 	keyRecords = "related"
+	keyPending = "pending"
 	// keyHash is how many digits of a hash the name of a Secret has.
 	keyHash = 20
 )
@@ -50,8 +52,7 @@ type Record struct {
 
 // plain returns what tells a copy from others: neither the identifier nor versions do.
 func (r Record) plain() Record {
-	r.Identifier, r.From.Version, r.To.Version = "", "", ""
-	return r
+	return Record{Origin: r.Origin, From: r.From.Plain(), To: r.To.Plain()}
 }
 
 // A Ref names an object of one side.
@@ -62,6 +63,12 @@ type Ref struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
+}
+
+// Plain returns what tells an object from others: versions show the same ones.
+func (r Ref) Plain() Ref {
+	r.Version = ""
+	return r
 }
 
 // GVR returns the resource.
@@ -92,7 +99,11 @@ func (r Ref) String() string {
 type state struct {
 	slots   map[string][]byte // by the key of the object
 	records []Record          // sorted
+	pending []Record          // of copies that are about to be made: nobody knows whether they are; sorted
 }
+
+// all returns the records and those of copies that are about to be made.
+func (s state) all() []Record { return slices.Concat(s.records, s.pending) }
 
 // A subject is an object that is remembered.
 type subject struct {
@@ -110,7 +121,7 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 	}
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	for key, encoded := range data {
-		if key == keyRecords {
+		if key == keyRecords || key == keyPending {
 			continue
 		}
 		b, err := base64.StdEncoding.DecodeString(encoded)
@@ -120,13 +131,16 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		s.slots[key] = b
 	}
 	var err error
-	s.records, err = readRecords(secret)
+	if s.records, err = readRecords(secret, keyRecords); err != nil {
+		return s, err
+	}
+	s.pending, err = readRecords(secret, keyPending)
 	return s, err
 }
 
-// readRecords returns the related objects that a Secret tells of.
-func readRecords(secret *unstructured.Unstructured) ([]Record, error) {
-	encoded, found, _ := unstructured.NestedString(secret.Object, "data", keyRecords)
+// readRecords returns the related objects that a list in a Secret tells of.
+func readRecords(secret *unstructured.Unstructured, key string) ([]Record, error) {
+	encoded, found, _ := unstructured.NestedString(secret.Object, "data", key)
 	if !found {
 		return nil, nil
 	}
@@ -143,12 +157,12 @@ func readRecords(secret *unstructured.Unstructured) ([]Record, error) {
 
 // clone returns a copy that can be changed.
 func (s state) clone() state {
-	return state{slots: maps.Clone(s.slots), records: slices.Clone(s.records)}
+	return state{slots: maps.Clone(s.slots), records: slices.Clone(s.records), pending: slices.Clone(s.pending)}
 }
 
 // equal says whether two states are the same.
 func (s state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records)
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records) && slices.Equal(s.pending, t.pending)
 }
 
 // key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
@@ -233,12 +247,15 @@ func (s state) data() (map[string]any, error) {
 	for key, b := range s.slots {
 		add(key, b)
 	}
-	if len(s.records) > 0 {
-		b, err := json.Marshal(s.records)
+	for key, list := range map[string][]Record{keyRecords: s.records, keyPending: s.pending} {
+		if len(list) == 0 {
+			continue
+		}
+		b, err := json.Marshal(list)
 		if err != nil {
 			return nil, errors.New("cannot encode list of related objects")
 		}
-		add(keyRecords, b)
+		add(key, b)
 	}
 	if size > stateMax {
 		return nil, errors.Wrapf(ErrTooLarge, "%d of %d bytes", size, stateMax)

@@ -40,7 +40,7 @@ func TestStateIsTheAgents(t *testing.T) {
 	}
 }
 
-// W6 of api-syncagent.
+// TestStateTellsKindsApart shows that objects of one name and two kinds are both remembered. api-syncagent remembers the last of them alone.
 func TestStateTellsKindsApart(t *testing.T) {
 	s, _ := readState(nil)
 	for _, kind := range []string{"Secret", "ConfigMap"} {
@@ -69,6 +69,7 @@ func TestStateRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.records = []Record{{Identifier: "tls", Origin: v1alpha1.OriginService, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "a"}}}
+	s.pending = []Record{{Identifier: "next", Origin: v1alpha1.OriginKCP, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "b"}}}
 	secret, err := s.secret(types.NamespacedName{Namespace: "state", Name: "obj"}, map[string]string{"l": "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +97,7 @@ func TestStateHasALimit(t *testing.T) {
 }
 
 func TestReadStateOfDamage(t *testing.T) {
-	for name, data := range map[string]any{"NoBase64": map[string]any{"a": "%"}, "NoRecords": map[string]any{keyRecords: "eA=="}} {
+	for name, data := range map[string]any{"NoBase64": map[string]any{"a": "%"}, "NoRecords": map[string]any{keyRecords: "eA=="}, "NoPending": map[string]any{keyPending: "eA=="}} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": data}}); err == nil {
 				t.Error("want an error")

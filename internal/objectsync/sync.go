@@ -115,7 +115,7 @@ func (p *pass) load() error {
 	}
 	p.secret, p.marked = secret != nil, secret != nil && secret.GetLabels()[v1alpha1.LabelKeyAgentName] != ""
 	p.stored, err = readState(secret)
-	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.records) == 0
+	p.agents = p.copied != nil && p.copied.GetAnnotations()[AnnotationKind] == "" && len(p.stored.all()) == 0
 	p.state = p.stored.clone()
 	return err
 }

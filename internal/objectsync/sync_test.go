@@ -163,7 +163,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestFilter shows that only what passes is synced, and that what leaves the filter is released. W8 of api-syncagent.
+// TestFilter shows that only what passes is synced, and that what leaves the filter is released.
 func TestFilterReleases(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
@@ -193,7 +193,7 @@ func TestFilterReleases(t *testing.T) {
 	is("without the label of the object", 0)
 }
 
-// TestExisting shows what happens if the name of a new copy is taken. W3 of api-syncagent.
+// TestExisting shows what happens if the name of a new copy is taken.
 func TestExisting(t *testing.T) {
 	shared := &v1alpha1.ResourceNaming{Name: "{{ .Object.metadata.name }}-{{ .ClusterName | trunc -8 }}"}
 	existing := func(w *world, labels, annotations map[string]string) *unstructured.Unstructured {

@@ -9,8 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -114,11 +117,53 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 	}
 }
 
+// TestTakeoverOfWhatIsNotKnown shows that what api-syncagent has copied is taken over as soon as it can be looked at, and not forgotten before.
+func TestTakeoverOfWhatIsNotKnown(t *testing.T) {
+	w := newWorld(t)
+	left(w)
+	w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"metadata":{"labels":{"app":"web"}}}`)
+	spec := related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+		Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .Value }}"}},
+	}}))
+	s := w.syncer(spec)
+	in := w.input
+	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errBoom)
+	in.Service = withoutSelect(in.Service, denied)
+	w.patch(w.above, thing(w.input.Object), `{"spec":{"new":true}}`)
+	w.refused(s, in, denied)
+	w.mustSync(s, w.input)
+	w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"data":{"k":"dHdv"}}`)
+	w.mustSync(s, w.input)
+	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "two" {
+		t.Errorf("want the copy kept in step, got %q", got)
+	}
+}
+
+// An unselecting is a cache of what may be looked at by name alone.
+type unselecting struct {
+	objectsync.Cache
+
+	err error
+}
+
+// Select returns the error.
+func (u unselecting) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) {
+	return nil, u.err
+}
+
+// withoutSelect returns a side where nothing is found by labels but copies.
+func withoutSelect(s objectsync.Side, err error) objectsync.Side {
+	all := s.Cache
+	s.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return unselecting{all(r), err} }
+	return s
+}
+
 // named has a related Secret of the workspace that is named like the object it belongs to.
 var named = related(v1alpha1.OriginKCP, byReference("metadata.labels.app"))
 
 // TestTakeoverOfOneName shows that a related object which is named like the object it belongs to is taken over, whichever of the two
-// api-syncagent has remembered last, and that a copy which is not what the agent would have made is not. W6 of api-syncagent.
+// api-syncagent has remembered last, and that a copy which is not what the agent would have made is not.
 func TestTakeoverOfOneName(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -186,7 +231,7 @@ func TestTakeoverOfTheEndOfOneName(t *testing.T) {
 	}
 }
 
-// TestKindsOfOneKind shows that two kinds of a workspace can be one kind on the service cluster. W7 of api-syncagent.
+// TestKindsOfOneKind shows that two kinds of a workspace can be one kind on the service cluster.
 func TestKindsOfOneKind(t *testing.T) {
 	w := newWorld(t)
 	w.create(w.above, thing(w.input.Object))

@@ -99,9 +99,18 @@ func namespaceMissing(err error, u *unstructured.Unstructured) bool {
 	return d != nil && d.Kind == Namespaces.Resource
 }
 
+// get returns an object, nil if it is not there. What the service cluster does not serve is not there.
+func (p *pass) get(side Side, o Ref) (*unstructured.Unstructured, error) {
+	u, err := side.Cache(o.GVR()).Get(o.NamespacedName())
+	if apierrors.IsNotFound(err) && side.Writer == p.Service.Writer {
+		return nil, nil //nolint:nilnil // So is none told.
+	}
+	return u, err
+}
+
 // remove deletes an object that is there, and says whether it is gone. What it finds in deletion it waits for.
 func (p *pass) remove(ctx context.Context, side Side, o Ref) (gone bool, err error) {
-	u, err := side.Cache(o.GVR()).Get(o.NamespacedName())
+	u, err := p.get(side, o)
 	if err != nil || u == nil {
 		return u == nil, err
 	}
@@ -110,7 +119,7 @@ func (p *pass) remove(ctx context.Context, side Side, o Ref) (gone bool, err err
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false, errors.Wrapf(err, "cannot delete %s", o)
 		}
-		if u, err = side.Cache(o.GVR()).Get(o.NamespacedName()); err != nil || u == nil {
+		if u, err = p.get(side, o); err != nil || u == nil {
 			return u == nil, err
 		}
 	}

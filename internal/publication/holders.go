@@ -70,7 +70,7 @@ type holders struct {
 	all map[objectsync.Primary][]objectsync.Holding
 }
 
-// A held is an object that is related to another, or a copy of one.
+// A held is an object that is related to another, or a copy of one, in no version: two PublishedResources may know it in different ones.
 type held struct {
 	objectsync.Ref
 
@@ -84,9 +84,9 @@ func newHolders(l *ledger, name string) *holders {
 // ends returns what a Holding is about.
 func ends(h objectsync.Holding) [2]held {
 	if h.Origin == v1alpha1.OriginService {
-		return [2]held{{Ref: h.From}, {Ref: h.To, cluster: h.Primary.Cluster}}
+		return [2]held{{Ref: h.From.Plain()}, {Ref: h.To.Plain(), cluster: h.Primary.Cluster}}
 	}
-	return [2]held{{Ref: h.From, cluster: h.Primary.Cluster}, {Ref: h.To}}
+	return [2]held{{Ref: h.From.Plain(), cluster: h.Primary.Cluster}, {Ref: h.To.Plain()}}
 }
 
 // set makes holdings all that an object has.
@@ -128,7 +128,7 @@ func (s *holders) Drop(h objectsync.Holding) {
 
 // Holdings returns who has a related object or the copy of one, in whatever publication.
 func (s *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
-	key := held{Ref: o, cluster: cluster}
+	key := held{Ref: o.Plain(), cluster: cluster}
 	out := s.of(key)
 	for _, other := range s.ledger.beside(s) {
 		out = append(out, other.of(key)...)

@@ -83,3 +83,18 @@ func TestLedgerOfStates(t *testing.T) {
 		t.Errorf("after the state is gone: got %v", got)
 	}
 }
+
+// TestHoldingsOfVersions shows that who has an object is known to those who know it in another version.
+func TestHoldingsOfVersions(t *testing.T) {
+	l := newLedger()
+	a, b := l.open("a"), l.open("b")
+	h := holding(in("victim", "web"))
+	h.From.Version, h.To.Version = "v1beta1", "v1beta1"
+	a.set(h.Primary, []objectsync.Holding{h})
+	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("", shared)); diff != "" {
+		t.Errorf("of the object: -want, +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("victim", holding(h.Primary).To)); diff != "" {
+		t.Errorf("of the copy: -want, +got:\n%s", diff)
+	}
+}

@@ -3,7 +3,6 @@ package publication
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pkg/errors"
@@ -21,9 +20,6 @@ import (
 
 // echoMax is how long a deletion is waited for to be seen.
 const echoMax = 5 * time.Second
-
-// statePrefix begins the names of the Secrets that hold states.
-const statePrefix = "obj-state-"
 
 // A pass is one sync of one object, and what it has looked at.
 type pass struct {
@@ -94,7 +90,7 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *watch
 		return s.endpoint.objects
 	case s.endpoint != nil:
 		return nil
-	case r == objectsync.Secrets && n.Namespace == c.StateNamespace && strings.HasPrefix(n.Name, statePrefix):
+	case r == objectsync.Secrets && s.pass.syncer.NamesState(n):
 		return s.pass.states
 	case r == c.Primary.Service.GroupVersionResource:
 		return s.pass.copies

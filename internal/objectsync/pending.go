@@ -1,0 +1,70 @@
+package objectsync
+
+import (
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// expect records that the copy of a related object is about to be made. One that has been made before is recorded as it was.
+func (p *pass) expect(m relation) {
+	if p.recorded(m) {
+		p.remember(m)
+		return
+	}
+	p.state.pending = with(p.state.pending, m.record())
+}
+
+// resumes says whether the copy of a related object was about to be made when that was last heard of, and is what it was to be: then it is
+// ours, or nothing is overwritten.
+func (p *pass) resumes(m relation) bool {
+	is := m.record().plain()
+	return slices.ContainsFunc(p.stored.pending, func(r Record) bool { return r.plain() == is }) && p.intended(m.record(), m.copied.Object)
+}
+
+// intended says whether a copy is what it was to be when that was last remembered.
+func (p *pass) intended(r Record, copied map[string]any) bool {
+	was := p.stored.get(p.subjectOf(r))
+	return was != nil && needed(content(was), copied) == nil
+}
+
+// waive forgets those of some records that are of the copy of a related object, under whatever identifier and in whatever version.
+func (p *pass) waive(m relation, some []Record) {
+	is := m.record().plain()
+	for _, r := range some {
+		if r.plain() == is {
+			p.disown(r)
+		}
+	}
+}
+
+// strange says whether a copy that was about to be made when that was last heard of has been made by somebody else.
+func (p *pass) strange(r Record, other Side) (bool, error) {
+	if !slices.Contains(p.state.pending, r) {
+		return false, nil
+	}
+	u, err := p.get(other, p.served(r).To)
+	if err != nil || u == nil {
+		return false, err
+	}
+	return p.taken(r) || !p.intended(r, u.Object), nil
+}
+
+// alike returns what other objects of the workspace have or make of the same copy of the same related object, as far as that is known.
+func (p *pass) alike(r Record) []Holding {
+	mine, is := p.stateName(), r.plain()
+	return slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool {
+		return h.State == mine || h.Primary.Cluster != p.id.Cluster || h.plain() != is
+	})
+}
+
+// isAboutToBeMade says whether another object of the workspace makes the copy of a related object just now.
+func (p *pass) isAboutToBeMade(m relation) bool {
+	return slices.ContainsFunc(p.alike(m.record()), func(h Holding) bool { return h.Primary.Name == "" && !h.Kept })
+}
+
+// awaited is the error that another object of the workspace makes the copy of a related object. It is a conflict, of which nobody is told:
+// by the next pass the copy is shared.
+func awaited(m relation) error {
+	return apierrors.NewConflict(m.to.GVR().GroupResource(), m.to.Name, ErrForeign)
+}

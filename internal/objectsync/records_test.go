@@ -1,0 +1,229 @@
+package objectsync_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// inVersion returns an API in another version.
+func inVersion(r objectsync.Resource, version string) objectsync.Resource {
+	r.Version = version
+	return r
+}
+
+// relating returns a syncer of plains with one related thing, named rel.
+func (w *world) relating(version string, related v1alpha1.RelatedResource) *objectsync.Syncer {
+	w.Helper()
+	related.Object = new(located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}}))
+	s, err := objectsync.New(objectsync.Config{
+		Spec: &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{related}}, Agent: "agent", StateNamespace: w.state, Primary: plains,
+		Related: map[string]objectsync.Pair{related.Name(): {Workspace: inVersion(things.Workspace, version), Service: inVersion(things.Service, version)}},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// TestRecordedOtherwise shows that a copy stays the one it is if the related resource gets another identifier, or its API another version.
+func TestRecordedOtherwise(t *testing.T) {
+	failing := &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "spec.x", Expression: "self.none.x"}}}}
+	for name, tc := range map[string]struct {
+		reason  string
+		origin  v1alpha1.Origin
+		version string
+		next    v1alpha1.RelatedResource
+		fails   bool
+	}{
+		"Identifier":   {reason: "What it is called does not matter.", origin: v1alpha1.OriginKCP, version: "v1", next: v1alpha1.RelatedResource{Identifier: "renamed"}},
+		"IdentifierUp": {reason: "Nor on the way up.", origin: v1alpha1.OriginService, version: "v1", next: v1alpha1.RelatedResource{Identifier: "renamed"}},
+		"Version":      {reason: "Versions show the same object.", origin: v1alpha1.OriginKCP, version: "v1beta1", next: v1alpha1.RelatedResource{Identifier: "rel"}},
+		"Fails": {
+			reason: "What cannot be copied for now stays.", origin: v1alpha1.OriginKCP, version: "v1",
+			next: v1alpha1.RelatedResource{Identifier: "renamed", Mutation: failing}, fails: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.ensureNamespace(w.cluster)
+			w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{}))
+			from, to := w.input.Workspace.Side, w.input.Service
+			origin, copies := things.Workspace, things.Service
+			at, copyAt := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}, types.NamespacedName{Namespace: w.cluster, Name: "rel"}
+			c := w.above
+			if tc.origin == v1alpha1.OriginService {
+				c, from, to, origin, copies, at, copyAt = w.below, to, from, copies, origin, copyAt, at
+			}
+			w.create(c, objectOf(origin, at, map[string]any{"spec": map[string]any{"a": "b"}}))
+			w.mustSync(w.relating(tc.version, v1alpha1.RelatedResource{Identifier: "rel", Origin: tc.origin}), w.input)
+			was := []types.UID{w.read(to, copies, copyAt).GetUID(), w.read(from, origin, at).GetUID()}
+			tc.next.Origin = tc.origin
+			if _, err := w.sync(w.relating("v1", tc.next), w.input); tc.fails != (err != nil) {
+				t.Fatalf("%s got %v", tc.reason, err)
+			}
+			got := w.read(to, copies, copyAt)
+			if got == nil {
+				t.Fatalf("%s The copy is gone", tc.reason)
+			}
+			if diff := cmp.Diff(was, []types.UID{got.GetUID(), w.read(from, origin, at).GetUID()}); diff != "" {
+				t.Errorf("%s -before, +after:\n%s", tc.reason, diff)
+			}
+			if held := len(w.read(from, origin, at).GetFinalizers()) == 1; held != (tc.origin == v1alpha1.OriginKCP) {
+				t.Errorf("%s want the object at the origin as it was, got finalizers %t", tc.reason, held)
+			}
+		})
+	}
+}
+
+// TestTwoNamesOfOne shows that an object may refer to one Secret by two rules: the one copy comes without a word, stays as long as one of them
+// names it, and goes with the object.
+func TestTwoNamesOfOne(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginKCP, byReference("spec.admin"))
+	second := related(v1alpha1.OriginKCP, byReference("spec.user")).Related[0]
+	second.Identifier = "user"
+	spec.Related = append(spec.Related, second)
+	s := w.syncer(spec)
+	src, ns := thing(w.input.Object, set("admin", "creds"), set("user", "creds")), w.input.Object.Namespace
+	w.create(w.above, src)
+	w.create(w.above, newSecret(ns, "creds", "one"))
+	w.create(w.above, newSecret(ns, "other", "two"))
+	w.mustSync(s, w.input)
+	at := types.NamespacedName{Namespace: w.cluster, Name: "creds"}
+	was := w.read(w.input.Service, secret, at)
+	w.patch(w.above, src, `{"spec":{"user":"other"}}`)
+	w.mustSync(s, w.input)
+	if is := w.read(w.input.Service, secret, at); is == nil || is.GetUID() != was.GetUID() || w.secretOf(w.below, w.cluster, "other")["k"] != "two" {
+		t.Errorf("want the copy as it was, and that of the other Secret, got %v", is)
+	}
+	if u := w.read(w.input.Workspace.Side, secret, types.NamespacedName{Namespace: ns, Name: "creds"}); len(u.GetFinalizers()) != 1 {
+		t.Error("want the Secret held")
+	}
+	if err := w.above.Delete(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "creds") != nil || w.secretOf(w.below, w.cluster, "other") != nil || w.source(w.input) != nil {
+		t.Error("something is left")
+	}
+}
+
+// A blind is a cache of a resource that cannot be looked at.
+type blind struct {
+	objectsync.Cache
+
+	err error
+}
+
+// Get returns the error.
+func (b blind) Get(types.NamespacedName) (*unstructured.Unstructured, error) { return nil, b.err }
+
+// blindTo returns a side where one resource cannot be looked at.
+func blindTo(s objectsync.Side, r schema.GroupVersionResource, err error) objectsync.Side {
+	all := s.Cache
+	s.Cache = func(gvr schema.GroupVersionResource) objectsync.Cache {
+		if gvr == r {
+			return blind{all(gvr), err}
+		}
+		return all(gvr)
+	}
+	return s
+}
+
+// TestNotServed shows that copies of an API which the service cluster does not serve any more keep nobody's objects, and that others do that
+// cannot be looked at for now.
+func TestNotServed(t *testing.T) {
+	gr := things.Service.GroupResource()
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		ends   bool // The object is deleted.
+		held   int
+	}{
+		"Related":        {"Without the API there are no copies.", apierrors.NewNotFound(gr, ""), false, 0},
+		"End":            {"Nor with the end of the object.", apierrors.NewNotFound(gr, ""), true, 0},
+		"Denied":         {"What must not be looked at may be there.", apierrors.NewForbidden(gr, "", errBoom), false, 1},
+		"DeniedAtTheEnd": {"And is to go first.", apierrors.NewForbidden(gr, "", errBoom), true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			src := objectOf(plains.Workspace, w.input.Object, map[string]any{})
+			w.create(w.above, src)
+			at := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
+			w.create(w.above, objectOf(things.Workspace, at, map[string]any{}))
+			w.mustSync(w.relating("v1", v1alpha1.RelatedResource{Identifier: "rel", Origin: v1alpha1.OriginKCP}), w.input)
+			if tc.ends {
+				if err := w.above.Delete(t.Context(), src); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in := w.input
+			in.Service = blindTo(in.Service, things.Service.GroupVersionResource, tc.err)
+			if _, err := w.sync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}), in); (err != nil) != (tc.held > 0) {
+				t.Errorf("%s got %v", tc.reason, err)
+			}
+			if got := w.read(w.input.Workspace.Side, things.Workspace, at); len(got.GetFinalizers()) != tc.held {
+				t.Errorf("%s want %d finalizers of the related object, got %v", tc.reason, tc.held, got.GetFinalizers())
+			}
+			if there := w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object) != nil; there != (!tc.ends || tc.held > 0) {
+				t.Errorf("%s the object is there: %t", tc.reason, there)
+			}
+		})
+	}
+}
+
+// TestRelatedWithACopyOfItsOwn shows that a related object which is itself synced is let go by that alone, with its copy.
+func TestRelatedWithACopyOfItsOwn(t *testing.T) {
+	for name, change := range map[string]func(w *world, related, primary *unstructured.Unstructured) error{
+		"Deleted": func(w *world, related, _ *unstructured.Unstructured) error {
+			return w.above.Delete(w.Context(), related)
+		},
+		"NotRelated": func(w *world, _, primary *unstructured.Unstructured) error {
+			return w.above.Delete(w.Context(), primary)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			own := w.syncer(&v1alpha1.PublishedResourceSpec{})
+			relating := w.relating("v1", v1alpha1.RelatedResource{Identifier: "rel", Origin: v1alpha1.OriginKCP})
+			one := w.input
+			one.Object.Name = "rel"
+			related, primary := thing(one.Object), objectOf(plains.Workspace, w.input.Object, map[string]any{})
+			w.create(w.above, related)
+			w.create(w.above, primary)
+			w.mustSync(own, one)
+			copied := w.theCopy(w.cluster)
+			w.patch(w.below, copied.DeepCopy(), `{"metadata":{"finalizers":["example.org/slow"]}}`)
+			w.mustSync(relating, w.input)
+			at := types.NamespacedName{Namespace: w.cluster, Name: "rel"}
+			if w.read(w.input.Service, things.Service, at) == nil {
+				t.Fatal("want a copy as a related object, too")
+			}
+			if err := change(w, related, primary); err != nil {
+				t.Fatal(err)
+			}
+			w.mustSync(own, one)
+			w.mustSync(relating, w.input)
+			if got := w.source(one); got == nil || len(got.GetFinalizers()) != 1 || w.read(w.input.Service, things.Service, at) != nil {
+				t.Fatalf("want the object until its own copy is gone, got %v", got)
+			}
+			if err := w.above.Delete(t.Context(), related); err != nil {
+				t.Fatal(err)
+			}
+			w.mustSync(own, one)
+			w.patch(w.below, copied, `{"metadata":{"finalizers":null}}`)
+			w.mustSync(own, one)
+			if got := w.source(one); got != nil {
+				t.Errorf("want the object gone with its copy, got %v", got)
+			}
+		})
+	}
+}
