@@ -137,7 +137,10 @@ func (p *publication) noteLooks(at *pass) {
 // if it goes with a workspace that is gone; it stays if the workspace has left it behind.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
 	bound, gone := p.standing(item.Cluster)
-	copied, left := p.left(item)
+	copied, left, err := p.left(item)
+	if err != nil {
+		return err
+	}
 	orphaned := copied != nil && objectsync.IsOrphaned(copied)
 	switch {
 	case !left, orphaned && (!gone || !p.deletesLeft()):
@@ -205,15 +208,15 @@ func isMissing(err error, name string) bool {
 	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
-// left returns the copy of an object, and says whether that or a state of it is left.
-func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool) {
+// left returns the copy of an object, and says whether that or a state of it is left. Without a state, a copy that does not tell its kind may be
+// of an object of another.
+func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool, err error) {
 	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
-	for _, u := range p.copies.Keyed(id.Key()) {
-		if isOf(u, p.config.Sync.Primary.Workspace) {
-			return u, true
-		}
+	if copied, err = p.syncer.CopyOf(item, p.copies.Keyed(id.Key())); err != nil {
+		return nil, false, err
 	}
-	return nil, p.syncer.Owns(p.states.Get(p.syncer.StateOf(item)))
+	known := copied != nil && isOf(copied, p.config.Sync.Primary.Workspace)
+	return copied, known || p.syncer.Owns(p.states.Get(p.syncer.StateOf(item))), nil
 }
 
 // isOf says whether a copy is of an object of a kind. One that does not tell its kind is not.

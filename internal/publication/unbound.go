@@ -71,11 +71,12 @@ func leaving(bindings []*unstructured.Unstructured) (bool, error) {
 	return false, errNoBinding
 }
 
-// noteOrphan records whether a copy has been left behind. Nil is a copy that is gone.
+// noteOrphan records whether a copy of an object of our kind has been left behind: others may have copies of the same kind. Nil is a copy that
+// is gone.
 func (p *publication) noteOrphan(n types.NamespacedName, u *unstructured.Unstructured) {
 	p.mu.Lock()
 	_, was := p.orphans[n]
-	is := u != nil && objectsync.IsOrphaned(u)
+	is := u != nil && objectsync.IsOrphaned(u) && isOf(u, p.config.Sync.Primary.Workspace)
 	if is {
 		p.orphans[n] = u.GetLabels()[objectsync.LabelCluster]
 	} else {
