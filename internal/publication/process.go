@@ -121,6 +121,7 @@ func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced
 		p.learn(item) // What is not related any more may still have to go.
 	}
 	p.tells.tell(item, source, res.Events)
+	p.occupy(item, res.Copy.Namespace)
 	if err == nil && res.Waiting == "" {
 		err = p.settle(ctx, item, res.Copy.Namespace)
 	}
@@ -141,7 +142,11 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	if err != nil {
 		return err
 	}
-	orphaned := copied != nil && objectsync.IsOrphaned(copied)
+	orphaned := false
+	if copied != nil {
+		orphaned = objectsync.IsOrphaned(copied)
+		p.occupy(item, copied.GetNamespace())
+	}
 	switch {
 	case !left, orphaned && (!gone || !p.deletesLeft()):
 	case gone && !p.deletesLeft():
