@@ -3,7 +3,7 @@ package publishedresource_test
 import (
 	"fmt"
 	"net"
-	"net/url"
+	neturl "net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +81,7 @@ func TestSyncBesideFailures(t *testing.T) {
 // unanswered returns the URL of an endpoint that nobody listens at, and that comes before another one.
 func unanswered(t *testing.T, other string) string {
 	t.Helper()
-	u, err := url.Parse(other)
+	u, err := neturl.Parse(other)
 	if err != nil {
 		t.Fatal(err)
 	}

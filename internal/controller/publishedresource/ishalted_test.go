@@ -13,7 +13,7 @@ import (
 func TestIsHalted(t *testing.T) {
 	all := xpv2.ManagementPolicies{xpv2.ManagementActionAll}
 	on, off := &v1alpha1.Synchronization{Enabled: true}, &v1alpha1.Synchronization{}
-	gone := &metav1.Time{}
+	gone := new(metav1.Now())
 	for name, tc := range map[string]struct {
 		reason   string
 		sync     *v1alpha1.Synchronization

@@ -105,7 +105,6 @@ func (s *shop) awaitNotes(t *testing.T, in tenant, count int) {
 }
 
 // TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and let go when it loses them.
-// Weakness W8.
 func TestSyncNamespaceLabels(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
@@ -129,7 +128,7 @@ func TestSyncNamespaceLabels(t *testing.T) {
 }
 
 // TestSyncOtherVersion shows that objects of a version that is not the stored one on the service cluster are written in that version, whose
-// schema differs. Weakness W15.
+// schema differs.
 func TestSyncOtherVersion(t *testing.T) {
 	s := openShop(t)
 	d := definition(s.group, "certs", "secretName", "issuer")
@@ -178,7 +177,7 @@ func TestSyncEndpointGoes(t *testing.T) {
 }
 
 // TestSyncRelated follows related objects of both origins as they change, are referred to no more, and go, without anything that says to whom
-// they belong. Weaknesses W9, W10, W18 and W24.
+// they belong.
 func TestSyncRelated(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t)
