@@ -10,11 +10,14 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -48,7 +51,7 @@ func TestSeveralEndpoints(t *testing.T) {
 }
 
 // TestSyncBesideFailures shows that objects are synced although the first of the endpoints does not answer, as the workspaces of one shard do not
-// depend on another, and that new endpoints are followed although a related API is missing.
+// depend on another, and that new credentials are used although a related API is missing.
 func TestSyncBesideFailures(t *testing.T) {
 	s := openShop(t)
 	s.publishHats(t)
@@ -68,9 +71,10 @@ func TestSyncBesideFailures(t *testing.T) {
 		})
 	})
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, ""), `related resource "hat"`)
-	_, cfg := kube.NewProxy(t, &rest.Config{Host: up})
-	s.setEndpoints(t, cfg.Host)
-	s.awaitEndpoints(t, o, cfg.Host)
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, s.admin))
+	if err := kcp.Client(t, s.admin).Delete(t.Context(), &corev1.ServiceAccount{ObjectMeta: build.Meta(metav1.NamespaceDefault, "agent")}); err != nil {
+		t.Fatal(err)
+	}
 	create(t, in, s.cert("two"))
 	kube.Eventually(t, synced, "the second copy", func() (bool, string) {
 		all := s.copies(t, in)
