@@ -78,7 +78,7 @@ func TestMake(t *testing.T) {
 			want:   want{err: cmpopts.AnyError},
 		},
 		"IdentityOurs": {
-			reason: "A claim that was added here follows the identity. Weakness W17.",
+			reason: "A claim that was added here follows the identity.",
 			args:   args{base: exportOf(boats.String(), claimed), change: claim(false)},
 			want:   want{changed: true},
 		},

@@ -162,7 +162,7 @@ func merged(a, b map[string]string) map[string]string {
 }
 
 // TestClaimsInBothVersions shows that a claim of ours means the same to clients of both versions, that one written by a stranger in either
-// version stays what it is to both, and that making the Change again changes nothing. Weakness W17.
+// version stays what it is to both, and that making the Change again changes nothing.
 func TestClaimsInBothVersions(t *testing.T) {
 	_, cfg, place := workspace(t, "shop", "hats")
 	c := testkcp.Client(t, cfg)

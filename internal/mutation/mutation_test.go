@@ -74,7 +74,7 @@ func TestSpec(t *testing.T) {
 		"Regex":           {"What matches is replaced.", []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", "$1-x")}, want{content: with("secretName", "secret-x")}},
 		"RegexOlderGroup": {"Groups can be written as in older documents.", []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", `bar-\1x`)}, want{content: with("secretName", "bar-secretx")}},
 		"RegexAll":        {"Without a pattern all is replaced.", []v1alpha1.ResourceMutation{regex("spec.secretName", "", "all")}, want{content: with("secretName", "all")}},
-		// W14 of api-syncagent.
+		// api-syncagent makes what is missing.
 		"RegexMissing":        {"What is missing is not made.", []v1alpha1.ResourceMutation{regex("spec.unknown.deep", "a", "b")}, want{content: object().Object}},
 		"RegexMissingAll":     {"Nor without a pattern.", []v1alpha1.ResourceMutation{regex("spec.unknown", "", "b")}, want{content: object().Object}},
 		"RegexNumber":         {"A number stays a number.", []v1alpha1.ResourceMutation{regex("spec.replicas", "3", "4")}, want{content: with("replicas", int64(4))}},
@@ -86,7 +86,7 @@ func TestSpec(t *testing.T) {
 		"Template":            {"A template sets a value.", []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ .Value.String }}-{{ .LocalObject.metadata.name }}-{{ .RemoteObject.metadata.name }}")}, want{content: with("secretName", "my-secret-web-hashed")}},
 		"TemplateValue":       {"The value is a text by itself.", []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ upper .Value }}{{ .Value }}")}, want{content: with("secretName", "MY-SECRETmy-secret")}},
 		"TemplateNew":         {"It can be new.", []v1alpha1.ResourceMutation{tpl("spec.new", "{{ .Value.Exists }}")}, want{content: with("new", "false")}},
-		// W12 of api-syncagent.
+		// api-syncagent escapes texts as for HTML.
 		"TemplateText": {"A text stays what it is.", []v1alpha1.ResourceMutation{tpl("spec.copy", "{{ .LocalObject.spec.html }}<&>")}, want{content: with("copy", "<a> & \"b\" +<&>")}},
 		"TemplateOrder": {
 			"A step sees what those before it have made.",
@@ -95,7 +95,7 @@ func TestSpec(t *testing.T) {
 		},
 		"TemplateFunctions": {"The functions of names are there.", []v1alpha1.ResourceMutation{tpl("spec.new", `{{ sha3short "objname" }}`)}, want{content: with("new", "73d08a1ba188f1340dae")}},
 		"CEL":               {"An expression sets a value.", []v1alpha1.ResourceMutation{expr("spec.secretName", "value + '-' + self.metadata.name + '-' + other.metadata.name")}, want{content: with("secretName", "my-secret-web-hashed")}},
-		// W13 of api-syncagent.
+		// api-syncagent sets something else for maps and lists, and 0 for null.
 		"CELMap":      {"A map is a map.", []v1alpha1.ResourceMutation{expr("spec.new", "{'a': [1, 2.5, 'x', true], 'b': {'c': null}}")}, want{content: with("new", map[string]any{"a": []any{int64(1), 2.5, "x", true}, "b": map[string]any{"c": nil}})}},
 		"CELList":     {"A list is a list.", []v1alpha1.ResourceMutation{expr("spec.new", "value.map(x, x)"), expr("spec.list", "self.spec.list.map(x, x + x)")}, want{err: ErrFailed}},
 		"CELListSelf": {"Also of values of the object.", []v1alpha1.ResourceMutation{expr("spec.list", "self.spec.list.map(x, x + x)")}, want{content: with("list", []any{"xx", "yy"})}},

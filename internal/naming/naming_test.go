@@ -42,7 +42,7 @@ func TestName(t *testing.T) {
 		"Default":         {"The defaults are the agent's.", args{nil, "Namespaced", "objnamespace", "objname"}, both("cluster1", nsHash+"-"+nameHash)},
 		"Empty":           {"Empty rules are the defaults.", args{&v1alpha1.ResourceNaming{}, "Namespaced", "objnamespace", "objname"}, both("cluster1", nsHash+"-"+nameHash)},
 		"DefaultTemplate": {"The default written out is the default.", args{&v1alpha1.ResourceNaming{Name: "{{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}", Namespace: "{{ .ClusterName }}"}, "Namespaced", "objnamespace", "objname"}, both("cluster1", nsHash+"-"+nameHash)},
-		// W11 of api-syncagent.
+		// api-syncagent has no default name for an object without a namespace.
 		"ClusterScoped":         {"An object without a namespace has a default name.", args{nil, "Namespaced", "", "objname"}, both("cluster1", nameHash)},
 		"ClusterScopedCopy":     {"A copy without a namespace is told from that of another workspace.", args{nil, "Cluster", "objnamespace", "objname"}, both("", "cluster1-"+nsHash+"-"+nameHash)},
 		"ClusterScopedBoth":     {"So is one of an object without a namespace.", args{nil, "Cluster", "", "objname"}, both("", "cluster1-"+nameHash)},

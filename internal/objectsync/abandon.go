@@ -8,13 +8,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
+// CopyOf returns the copy of an object among those of its key, nil if there is none: what Abandon and Release would take for it.
+func (s *Syncer) CopyOf(p Primary, candidates []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return s.identity(p).choose(candidates)
+}
+
 // abandon marks the copy, and then takes our finalizer off what the workspace has, the object last.
 func (p *pass) abandon(ctx context.Context) error {
-	if p.copied != nil && !IsOrphaned(p.copied) {
-		body := map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationOrphaned: "true"}}}
-		if err := patch(ctx, p.Service.Writer, p.copyRef(p.copied), body); err != nil {
-			return err
-		}
+	if err := p.orphan(ctx); err != nil {
+		return err
 	}
 	for _, r := range p.state.all() {
 		if r.Origin != v1alpha1.OriginKCP {
@@ -34,4 +36,16 @@ func (p *pass) drop(ctx context.Context, r Ref, by func(context.Context, Ref, *u
 		return err
 	}
 	return by(ctx, r, u)
+}
+
+// orphan marks the copy as left behind, and of which kind it is, which one of api-syncagent does not tell: nothing else tells to whom it
+// counts from now on.
+func (p *pass) orphan(ctx context.Context) error {
+	if p.copied == nil || IsOrphaned(p.copied) {
+		return nil
+	}
+	body := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		AnnotationOrphaned: "true", AnnotationKind: p.id.Kind.String(),
+	}}}
+	return patch(ctx, p.Service.Writer, p.copyRef(p.copied), body)
 }

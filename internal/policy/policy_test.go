@@ -36,3 +36,25 @@ func TestEndings(t *testing.T) {
 		})
 	}
 }
+
+func TestWrites(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		policies xpv2.ManagementPolicies
+		want     bool
+	}{
+		"All":     {"Everything is allowed.", xpv2.ManagementPolicies{"*"}, true},
+		"Create":  {"To make is to write.", xpv2.ManagementPolicies{"Observe", "Create"}, true},
+		"Update":  {"To change is to write.", xpv2.ManagementPolicies{"Observe", "Update"}, true},
+		"Delete":  {"To delete is to write.", xpv2.ManagementPolicies{"Observe", "Delete"}, true},
+		"Observe": {"To look is not.", xpv2.ManagementPolicies{"Observe"}, false},
+		"Late":    {"LateInitialize changes what is our own.", xpv2.ManagementPolicies{"Observe", "LateInitialize"}, false},
+		"Paused":  {"Nothing may be done.", xpv2.ManagementPolicies{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Writes(tc.policies); got != tc.want {
+				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

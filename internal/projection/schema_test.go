@@ -139,7 +139,7 @@ func TestSchemaParticulars(t *testing.T) {
 			project(widgets(t, "v1", "v1", "v2"), nil).Spec.Conversion, &apisv1alpha1.CustomResourceConversion{Strategy: "None"},
 		},
 		"CoreGroup": {
-			"The name for the core group ends in core: W16 of the agent.",
+			"The name for the core group ends in core, where that of api-syncagent ends in a dot.",
 			project(in(""), nil).GetName()[len("v12345678"):], ".widgets.core",
 		},
 		"Approved":    {"An approval goes along.", project(approved, nil).GetAnnotations()["api-approved.kubernetes.io"], "https://example.com/1"},

@@ -29,10 +29,15 @@
 // never known to be gone, and its copies stay as they are: endpoints refuse to tell of it in the same words as of a workspace of another
 // shard. As long as our finalizer is on its objects it cannot leave unnoticed.
 //
-// kcp deletes the objects of a workspace that unbinds the API, or is deleted, after its APIBinding is being deleted. So the bindings of a
-// workspace are read once after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would
-// not do, as nothing says that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after
-// a restart, and when the workspace binds the API again.
+// kcp deletes the objects of a workspace that unbinds the API after its APIBinding is being deleted. So the bindings of a workspace are read once
+// after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would not do, as nothing says
+// that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after a restart, and when the
+// workspace binds the API again.
+//
+// Of a workspace that is deleted, kcp deletes namespaces and APIBindings one after the other, in any order. Objects without a namespace go with
+// their binding, and others with their namespace, which kcp lets rest for five seconds first. That is what makes the look at the bindings
+// right for them, too: only if kcp took longer from a namespace to a binding would copies be deleted that are to stay. The LogicalCluster would
+// tell for sure, but to read it takes a claim that most do without, and a request for each deletion.
 //
 // A namespace goes only if it was made to go, by a label, and if a list of each kind says that nothing is in it but what Kubernetes puts there.
 // To go by our own copies alone was rejected: operators keep volumes and Secrets beside them. What any publication has created in it since that

@@ -41,18 +41,18 @@ func (g *ground) build(create func() error) error {
 	return create()
 }
 
-// clear deletes the namespace if it is empty and nothing has been created in it since that was looked at.
-func (g *ground) clear(empty func() (bool, error), remove func() error) error {
+// clear deletes the namespace if it is empty and nothing has been created in it since that was looked at, and says whether it has.
+func (g *ground) clear(empty func() (bool, error), remove func() error) (cleared bool, err error) {
 	before := g.created.Load()
 	if ok, err := empty(); err != nil || !ok {
-		return err
+		return false, err
 	}
 	if !g.mu.TryLock() {
-		return nil // Something is being created.
+		return false, nil // Something is being created.
 	}
 	defer g.mu.Unlock()
 	if g.created.Load() != before {
-		return nil // What was created may still be there.
+		return false, nil // What was created may still be there.
 	}
-	return remove()
+	return true, remove()
 }

@@ -39,12 +39,12 @@ func TestGrounds(t *testing.T) {
 				tc.meanwhile(g)
 				return tc.empty, nil
 			}
-			err := g.of("a", "ns").clear(empty, func() error {
+			cleared, err := g.of("a", "ns").clear(empty, func() error {
 				deleted = true
 				return nil
 			})
-			if diff := cmp.Diff(tc.want, deleted); diff != "" || err != nil {
-				t.Errorf("%s %v\n-want, +got:\n%s", tc.reason, err, diff)
+			if diff := cmp.Diff([]bool{tc.want, tc.want}, []bool{deleted, cleared}); diff != "" || err != nil {
+				t.Errorf("%s %v\ndeleted, and said so: -want, +got:\n%s", tc.reason, err, diff)
 			}
 		})
 	}

@@ -121,6 +121,7 @@ func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced
 		p.learn(item) // What is not related any more may still have to go.
 	}
 	p.tells.tell(item, source, res.Events)
+	p.occupy(item, res.Copy.Namespace)
 	if err == nil && res.Waiting == "" {
 		err = p.settle(ctx, item, res.Copy.Namespace)
 	}
@@ -137,8 +138,15 @@ func (p *publication) noteLooks(at *pass) {
 // if it goes with a workspace that is gone; it stays if the workspace has left it behind.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
 	bound, gone := p.standing(item.Cluster)
-	copied, left := p.left(item)
-	orphaned := copied != nil && objectsync.IsOrphaned(copied)
+	copied, left, err := p.left(item)
+	if err != nil {
+		return err
+	}
+	orphaned := false
+	if copied != nil {
+		orphaned = objectsync.IsOrphaned(copied)
+		p.occupy(item, copied.GetNamespace())
+	}
 	switch {
 	case !left, orphaned && (!gone || !p.deletesLeft()):
 	case gone && !p.deletesLeft():
@@ -205,15 +213,15 @@ func isMissing(err error, name string) bool {
 	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
-// left returns the copy of an object, and says whether that or a state of it is left.
-func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool) {
+// left returns the copy of an object, and says whether that or a state of it is left. Without a state, a copy that does not tell its kind may be
+// of an object of another.
+func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool, err error) {
 	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
-	for _, u := range p.copies.Keyed(id.Key()) {
-		if isOf(u, p.config.Sync.Primary.Workspace) {
-			return u, true
-		}
+	if copied, err = p.syncer.CopyOf(item, p.copies.Keyed(id.Key())); err != nil {
+		return nil, false, err
 	}
-	return nil, p.syncer.Owns(p.states.Get(p.syncer.StateOf(item)))
+	known := copied != nil && isOf(copied, p.config.Sync.Primary.Workspace)
+	return copied, known || p.syncer.Owns(p.states.Get(p.syncer.StateOf(item))), nil
 }
 
 // isOf says whether a copy is of an object of a kind. One that does not tell its kind is not.

@@ -50,6 +50,7 @@ type publication struct {
 	looks          *links[look]
 	holders        *holders
 	grounds        *grounds
+	emptying       *emptying
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by URL
@@ -69,7 +70,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		name: name, config: c, syncer: s, queue: newQueue(workers), quits: make(chan struct{}), ended: make(chan struct{}),
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
-		orphans: map[types.NamespacedName]string{}, places: map[objectsync.Primary]string{},
+		orphans: map[types.NamespacedName]string{}, places: map[objectsync.Primary]string{}, emptying: newEmptying(),
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -192,6 +193,7 @@ func (p *publication) run() {
 	defer close(p.ended)
 	var busy sync.WaitGroup
 	busy.Go(p.sweep)
+	busy.Go(p.revisit)
 	p.seekLost()
 	defer busy.Wait()
 	places := make(chan struct{}, workers)
@@ -212,6 +214,7 @@ func (p *publication) run() {
 func (p *publication) stop(running bool) {
 	close(p.quits)
 	p.queue.ShutDown()
+	p.emptying.ShutDown()
 	if running {
 		<-p.ended
 	}

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -69,7 +71,8 @@ func isEarly(err error) bool {
 // lasting are causes that only a change of the object, of what has its name or of the spec cures.
 var lasting = []error{
 	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge, objectsync.ErrNoNamespace, objectsync.ErrUneven,
-	objectsync.ErrInvalidName, naming.ErrInvalidName, mutation.ErrFailed, errPanic,
+	objectsync.ErrInvalidName, objectsync.ErrCredential, naming.ErrInvalidName, mutation.ErrFailed, gotemplate.ErrFailed, gotemplate.ErrTooCostly,
+	jsonpath.ErrTooLong, errPanic,
 }
 
 func isLasting(err error) bool {

@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -30,8 +32,12 @@ func TestPauses(t *testing.T) {
 			"Rights may come without a change of the object.",
 			apierrors.NewForbidden(schema.GroupResource{Resource: "certs"}, "a", nil), retryMost,
 		},
-		"Panic": {"A mistake of the program is made again.", errors.Wrap(errPanic, "a"), lastingMost},
-		"Early": {"What is not known yet is known soon.", errEndpointGone, earlyMost},
+		"Template":   {"A template yields nothing for an object before that, or its copy, is another.", errors.Wrap(gotemplate.ErrFailed, "a"), lastingMost},
+		"Costly":     {"Nor does it become cheaper.", errors.Wrap(gotemplate.ErrTooCostly, "a"), lastingMost},
+		"Long":       {"Nor a text shorter.", errors.Wrap(jsonpath.ErrTooLong, "a"), lastingMost},
+		"Credential": {"Nor a credential another Secret.", errors.Wrap(objectsync.ErrCredential, "a"), lastingMost},
+		"Panic":      {"A mistake of the program is made again.", errors.Wrap(errPanic, "a"), lastingMost},
+		"Early":      {"What is not known yet is known soon.", errEndpointGone, earlyMost},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,8 +31,8 @@ func NewSupervisor(wake func(name string)) *Supervisor {
 	return &Supervisor{wake: wake, grounds: newGrounds(), of: map[string]*served{}, ledgers: map[string]*ledger{}}
 }
 
-// Serve makes a Config the one that is served for a PublishedResource. The cause of an error is objectsync.ErrInvalidSpec; what was served
-// before goes on then.
+// Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing: Follow tells of
+// consumers. The cause of an error is objectsync.ErrInvalidSpec; what was served before goes on then.
 func (s *Supervisor) Serve(name string, c Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,11 +47,8 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if of.next != nil {
 		latest = of.next
 	}
-	if latest != nil {
-		latest.adapt(c.Consumers)
-		if latest.config.Revision == c.Revision && latest.config.Service == c.Service {
-			return nil
-		}
+	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
+		return nil
 	}
 	c.ledger = s.ledgerOf(c.Service.Server())
 	next, err := newPublication(name, c, func() { s.wake(name) })

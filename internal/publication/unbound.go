@@ -26,8 +26,8 @@ func (p *publication) deletesLeft() bool {
 }
 
 // leaves says whether an object is being deleted because its workspace no longer binds the API, and its copy is to stay. kcp deletes the
-// objects of a binding after the binding is being deleted, so that a look at the bindings as of a later time than the deletion tells. One
-// look serves for all objects that were deleted before it.
+// objects of a binding after the binding is being deleted, and those of a workspace that is deleted no sooner in practice, so that a look at
+// the bindings as of a later time than the deletion tells. One look serves for all objects that were deleted before it.
 func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured.Unstructured) (bool, error) {
 	item := at.item
 	if source == nil || source.GetDeletionTimestamp() == nil || p.deletesLeft() {
@@ -71,11 +71,12 @@ func leaving(bindings []*unstructured.Unstructured) (bool, error) {
 	return false, errNoBinding
 }
 
-// noteOrphan records whether a copy has been left behind. Nil is a copy that is gone.
+// noteOrphan records whether a copy of an object of our kind has been left behind: others may have copies of the same kind. Nil is a copy that
+// is gone.
 func (p *publication) noteOrphan(n types.NamespacedName, u *unstructured.Unstructured) {
 	p.mu.Lock()
 	_, was := p.orphans[n]
-	is := u != nil && objectsync.IsOrphaned(u)
+	is := u != nil && objectsync.IsOrphaned(u) && isOf(u, p.config.Sync.Primary.Workspace)
 	if is {
 		p.orphans[n] = u.GetLabels()[objectsync.LabelCluster]
 	} else {

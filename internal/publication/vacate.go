@@ -28,37 +28,66 @@ func (p *publication) vacates() bool {
 	return n != nil && n.DeleteWhenEmpty
 }
 
-// settle notes in which namespace the copy of an object is. If it has left one, that may be empty now.
+// occupy notes in which namespace the copy of an object has been found, if none is known: its syncs may fail until it is deleted.
+func (p *publication) occupy(item objectsync.Primary, namespace string) {
+	if namespace == "" || !p.vacates() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.places[item] == "" {
+		p.places[item] = namespace
+	}
+}
+
+// settle notes in which namespace the copy of an object is. One that it has left may be empty now, and is known until that has been found out.
 func (p *publication) settle(ctx context.Context, item objectsync.Primary, namespace string) error {
 	if !p.vacates() {
 		return nil
 	}
 	p.mu.Lock()
 	was := p.places[item]
+	p.mu.Unlock()
+	if was != "" && was != namespace {
+		done, err := p.leave(ctx, was)
+		if err != nil {
+			return err
+		}
+		if !done {
+			p.emptying.Begin(was)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.places[item] = namespace; namespace == "" {
 		delete(p.places, item)
 	}
-	p.mu.Unlock()
-	if was == "" || was == namespace {
-		return nil
+	return nil
+}
+
+// leave deletes a namespace that a copy has left if it is empty, and says whether it need not be looked at again. One with other copies is when
+// these leave.
+func (p *publication) leave(ctx context.Context, name string) (done bool, err error) {
+	if p.hasCopies(name) {
+		return true, nil
 	}
-	ns, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Get(ctx, was, metav1.GetOptions{})
+	ns, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil
+		return true, nil
 	}
 	if err != nil {
-		return errors.Wrapf(err, "cannot read namespace %q", was)
+		return false, errors.Wrapf(err, "cannot read namespace %q", name)
 	}
 	return p.vacate(ctx, ns)
 }
 
-// sweep deletes the namespaces that became empty while nobody looked, until nothing more is to be begun.
-func (p *publication) sweep() {
-	if !p.vacates() {
-		return
-	}
+func (p *publication) hasCopies(namespace string) bool {
+	return len(p.copies.Select(namespace, labels.Everything())) > 0
+}
+
+// untilQuit returns a context that ends when nothing more is to be begun.
+func (p *publication) untilQuit() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(p.ctx)
-	defer cancel()
 	go func() {
 		select {
 		case <-p.quits:
@@ -66,6 +95,16 @@ func (p *publication) sweep() {
 		case <-ctx.Done():
 		}
 	}()
+	return ctx, cancel
+}
+
+// sweep deletes the namespaces that became empty while nobody looked.
+func (p *publication) sweep() {
+	if !p.vacates() {
+		return
+	}
+	ctx, cancel := p.untilQuit()
+	defer cancel()
 	list, err := p.config.Service.Dynamic().Resource(objectsync.Namespaces).List(ctx, metav1.ListOptions{
 		LabelSelector: objectsync.LabelCreatedFor + "=" + p.config.Sync.Agent,
 	})
@@ -76,18 +115,43 @@ func (p *publication) sweep() {
 		if ctx.Err() != nil {
 			return
 		}
-		_ = p.vacate(ctx, &list.Items[i]) // Likewise.
+		_, _ = p.vacate(ctx, &list.Items[i]) // Likewise.
 	}
 }
 
-// vacate deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each.
-func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured) error {
+// revisit looks again at namespaces that were not empty when their copies had gone.
+func (p *publication) revisit() {
+	ctx, cancel := p.untilQuit()
+	defer cancel()
+	for {
+		name, shutdown := p.emptying.Get()
+		if shutdown {
+			return
+		}
+		p.revisitOne(ctx, name)
+		p.emptying.Done(name)
+	}
+}
+
+func (p *publication) revisitOne(ctx context.Context, name string) {
+	ctx, cancel := context.WithTimeout(ctx, passMax)
+	defer cancel()
+	if done, err := p.leave(ctx, name); err == nil && done {
+		p.emptying.Forget(name)
+		return
+	}
+	p.emptying.Again(name)
+}
+
+// vacate deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each, and says whether it is none, or
+// goes.
+func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured) (done bool, err error) {
 	name := ns.GetName()
 	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
-		return nil
+		return true, nil
 	}
 	empty := func() (bool, error) {
-		if len(p.copies.Select(name, labels.Everything())) > 0 {
+		if p.hasCopies(name) {
 			return false, nil
 		}
 		return p.isEmpty(ctx, name)

@@ -8,11 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
+
+// isToSync says whether a spec has objects of consumers synced: that is to write on both sides, which policies that only allow to look forbid.
+func isToSync(o *v1alpha1.PublishedResource) bool {
+	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies())
+}
 
 // isHalted says whether no objects of consumers are to be synced.
 func isHalted(o *v1alpha1.PublishedResource) bool {
-	return !o.Spec.SyncEnabled() || meta.WasDeleted(o) && o.GetDeletionPolicy() != xpv2.DeletionDelete
+	return !isToSync(o) || meta.WasDeleted(o) && o.GetDeletionPolicy() != xpv2.DeletionDelete
 }
 
 // halt ends the synchronization of a PublishedResource that is to have none, before anything is asked of anybody: it has to end also if kcp or

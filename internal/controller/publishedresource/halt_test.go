@@ -15,7 +15,7 @@ import (
 )
 
 // TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the APIExport is out of reach,
-// while those of consumers are not. Weakness W1.
+// while those of consumers are not.
 func TestSyncStopsOutOfReach(t *testing.T) {
 	t.Parallel()
 	s := shop{c: provide(t)}

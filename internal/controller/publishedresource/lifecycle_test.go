@@ -15,7 +15,7 @@ import (
 )
 
 // TestPublish follows an API from its publication over the first consumer to the acceptance of its claims, with no rights in kcp but the
-// least. Weakness W26; https://github.com/kcp-dev/api-syncagent/issues/112.
+// least. See https://github.com/kcp-dev/api-syncagent/issues/112.
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -62,7 +62,7 @@ func (p *pass) amend(obj client.Object) {
 	if !ok {
 		return
 	}
-	if !mg.Spec.SyncEnabled() {
+	if !isToSync(mg) {
 		mg.Status.Objects = nil // Whatever else could be found out.
 	}
 	if p.synced != nil && p.err == nil {

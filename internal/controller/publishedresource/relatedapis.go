@@ -48,7 +48,7 @@ func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResourc
 		if pair.Service, err = e.findBelow(ctx, c.Service, of(service[i])); err != nil {
 			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
 		}
-		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints[0].Cluster, of(in)); err != nil {
+		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints, of(in)); err != nil {
 			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
 		}
 		out[r.Name()] = pair
@@ -103,11 +103,11 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster, at wantedAP
 }
 
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a while to serve a new one,
-// or, if another one offers it, as the endpoint says.
-func (e *external) findAbove(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
+// or, if another one offers it, as the endpoints say.
+func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
 	if name == "" {
-		return e.apis.find(c, at)
+		return e.apis.findAtOne(endpoints, at)
 	}
 	return e.apis.remember(apiAt{wantedAPI: wantedAPI{GroupVersionResource: at.GroupVersionResource}, of: name}, func() (objectsync.Resource, error) {
 		u, err := e.cluster.Read(ctx, schemaNamed(name))
@@ -159,20 +159,62 @@ type apiAt struct {
 
 func newAPIs() *apis { return &apis{known: map[apiAt]objectsync.Resource{}} }
 
+// on returns an API as a server has it.
+func (w wantedAPI) on(c *target.Cluster) apiAt {
+	if w.Group == "" {
+		w = wantedAPI{GroupVersionResource: w.GroupVersionResource}
+	}
+	return apiAt{w, c.Server()}
+}
+
 // find returns an API of a server. What has been found once is not asked for again before the PublishedResource is another.
 func (a *apis) find(c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
-	if at.Group == "" {
-		at = wantedAPI{GroupVersionResource: at.GroupVersionResource}
+	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(c, at.GroupVersionResource) })
+}
+
+// findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any, and those that show
+// nothing are asked last. The error is that of the first.
+func (a *apis) findAtOne(endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
+	for _, one := range endpoints {
+		if found, ok := a.recall(at.on(one.Cluster)); ok {
+			return found, nil
+		}
 	}
-	return a.remember(apiAt{at, c.Server()}, func() (objectsync.Resource, error) { return discover(c, at.GroupVersionResource) })
+	var first error
+	for _, one := range slices.SortedStableFunc(slices.Values(endpoints), silence) {
+		found, err := a.find(one.Cluster, at)
+		if err == nil {
+			return found, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return objectsync.Resource{}, first
+}
+
+// silence compares endpoints: those that show what they have come first.
+func silence(a, b publication.Endpoint) int {
+	switch {
+	case a.Listed == b.Listed:
+		return 0
+	case a.Listed:
+		return -1
+	}
+	return 1
+}
+
+// recall returns what is known of an API.
+func (a *apis) recall(at apiAt) (found objectsync.Resource, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	found, ok = a.known[at]
+	return found, ok
 }
 
 // remember returns what is known of an API, or asks.
 func (a *apis) remember(at apiAt, ask func() (objectsync.Resource, error)) (objectsync.Resource, error) {
-	a.mu.Lock()
-	known, ok := a.known[at]
-	a.mu.Unlock()
-	if ok {
+	if known, ok := a.recall(at); ok {
 		return known, nil
 	}
 	found, err := ask()

@@ -60,18 +60,31 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 	return e.serve(ctx, o)
 }
 
-// publication returns what is to be served.
+// publication returns what is to be served. Whatever that needs and is missing, what is served goes on, for who its consumers are by now.
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
-	c := publication.Config{
-		Consumers: publication.Consumers{Workspaces: map[string]publication.Workspace{}},
-		Sync: objectsync.Config{
-			Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, defaultStateNamespace), Primary: e.wanted.pair,
-		},
-	}
+	c := publication.Config{Sync: objectsync.Config{
+		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, defaultStateNamespace), Primary: e.wanted.pair,
+	}}
 	var err error
+	if c.Consumers, err = e.audience(ctx, o); err != nil {
+		return c, err
+	}
+	e.publications.Follow(e.name, c.Consumers)
 	if c.Service, _, err = e.service(ctx, o); err != nil {
 		return c, err
 	}
+	if c.Sync.Related, err = e.relatedAPIs(ctx, o, c); err != nil {
+		return c, err
+	}
+	s := c.Sync
+	// Their own texts are short of what tells them apart.
+	c.Revision = fmt.Sprintf("%s %d %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
+	return c, nil
+}
+
+// audience returns who has bound the API, and where they are reached.
+func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Consumers, error) {
+	c := publication.Consumers{Workspaces: map[string]publication.Workspace{}, Schemas: e.schemas(o)}
 	for _, url := range e.seen.endpoints {
 		cluster, _, err := e.endpoint(ctx, e, url)
 		if cluster == nil {
@@ -82,24 +95,17 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 	for _, consumer := range e.consumers {
 		c.Workspaces[consumer.Cluster] = publication.Workspace{Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound}
 	}
-	if c.Sync.Related, err = e.relatedAPIs(ctx, o, c); err != nil {
-		return c, err
-	}
-	s := c.Sync
-	c.Schemas = schemasOf(e.seen, s)
-	// Their own texts are short of what tells them apart.
-	c.Revision = fmt.Sprintf("%s %d %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
 	return c, nil
 }
 
-// schemasOf returns the names of the schemas by which consumers know the APIs that are synced, sorted.
-func schemasOf(v *view, c objectsync.Config) []string {
-	synced := map[schema.GroupResource]bool{c.Primary.Workspace.GroupResource(): true}
-	for _, pair := range c.Related {
-		synced[pair.Workspace.GroupResource()] = true
+// schemas returns the names of the schemas by which consumers know the APIs that are synced, sorted.
+func (e *external) schemas(o *v1alpha1.PublishedResource) []string {
+	synced := map[schema.GroupResource]bool{e.wanted.pair.Workspace.GroupResource(): true}
+	for i := range o.Spec.Related {
+		synced[relatedInKCP(&o.Spec.Related[i])] = true
 	}
 	var names []string
-	for name := range kcp.SchemasBound(v.bindings) {
+	for name := range kcp.SchemasBound(e.seen.bindings) {
 		if r, ok := kcp.ResourceOf(name); ok && synced[r] {
 			names = append(names, name)
 		}

@@ -23,7 +23,7 @@ import (
 )
 
 // TestSeveral shows that one provider publishes from several service clusters to several APIExports in several workspaces, each with what the
-// cluster it names has, and that the ProviderConfig of a service cluster stays as long as it is used. Weakness W27.
+// cluster it names has, and that the ProviderConfig of a service cluster stays as long as it is used.
 func TestSeveral(t *testing.T) {
 	t.Parallel()
 	one, two := openShop(t), openShop(t)

@@ -19,7 +19,7 @@ import (
 )
 
 // TestSyncPrivateMetadata shows that a tenant can give its copy neither another owner nor another tenant's identity, nor tell Crossplane anything
-// about it. Weakness W5.
+// about it.
 func TestSyncPrivateMetadata(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -67,7 +67,7 @@ func sharedNamespace(o *v1alpha1.PublishedResource) {
 }
 
 // TestSyncForeignSecrets shows that where all tenants' copies share a namespace, none reads or overwrites another's Secret, or the operator's, by
-// naming it. Weakness W4.
+// naming it.
 func TestSyncForeignSecrets(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -123,7 +123,7 @@ func TestSyncForeignSecrets(t *testing.T) {
 }
 
 // TestSyncSelectors shows that a templated selector is rendered for each object anew, so that tenants whose copies share a namespace get their
-// own Secrets and no others. Weakness W2.
+// own Secrets and no others.
 func TestSyncSelectors(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own PublishedResource syncs nothing, and
-// which is not bound in the workspace of the APIExport, and that their status is synced once it has become a subresource. Weakness W18.
+// which is not bound in the workspace of the APIExport, and that their status is synced once it has become a subresource.
 func TestSyncRelatedKind(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

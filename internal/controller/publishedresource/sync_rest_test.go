@@ -62,7 +62,7 @@ func (a *account) awaitRest(t *testing.T, quiet time.Duration) {
 }
 
 // TestSyncRequests shows what a new object costs: two writes in kcp and two on the service cluster, and no reads; that its change costs one
-// write and one for what is remembered; and that objects at rest cost nothing. Weaknesses W6, W20 and W23.
+// write and one for what is remembered; and that objects at rest cost nothing.
 func TestSyncRequests(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
@@ -116,7 +116,7 @@ func (a *account) awaitRestKeeping(t *testing.T, want map[string]int) {
 	}
 }
 
-// TestSyncMetrics shows the metrics of a PublishedResource, which go with it. Weakness W26.
+// TestSyncMetrics shows the metrics of a PublishedResource, which go with it.
 func TestSyncMetrics(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -182,7 +182,7 @@ func valueOf(m *dto.Metric) float64 {
 }
 
 // TestSyncStreams shows that further tenants open no further streams in kcp, and on the service cluster none of Secrets but those of namespaces
-// with copies. Weaknesses W21 and W22.
+// with copies.
 func TestSyncStreams(t *testing.T) {
 	s := openShop(t)
 	a := s.account(t)

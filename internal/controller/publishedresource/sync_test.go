@@ -73,7 +73,7 @@ func TestSync(t *testing.T) {
 }
 
 // TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there, that an object outside the filter is let go,
-// and that synchronization that is turned off stops. Weakness W1 and W8.
+// and that synchronization that is turned off stops.
 func TestSyncFollowsSpec(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -109,7 +109,7 @@ func TestSyncFollowsSpec(t *testing.T) {
 }
 
 // TestSyncRefusesForeign shows that two tenants whose objects would have one copy do not share it, that the second is told why, and the owner
-// where, and that the second gets it when the first gives it up. Weakness W3.
+// where, and that the second gets it when the first gives it up.
 func TestSyncRefusesForeign(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

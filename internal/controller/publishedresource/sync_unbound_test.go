@@ -1,14 +1,17 @@
 package publishedresource_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,28 +31,31 @@ func unbind(t *testing.T, in tenant) {
 	awaitDeleted(t, in, b)
 }
 
-// TestSyncUnbound shows that a workspace that no longer binds the API leaves its copies behind, which is reported, that it finds them again
-// when it binds the API once more, and that what it deletes by itself is deleted. Weakness W19.
+// TestSyncUnbound shows that a workspace that no longer binds the API, or is deleted, leaves its copies behind, which is reported, that it finds
+// them again when it binds the API once more, and that what it deletes by itself is deleted.
 func TestSyncUnbound(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.EnableWorkspacePaths = true })
-	leaves, stays := s.tenant(t), s.tenant(t)
+	leaves, goes, stays := s.tenant(t), s.tenant(t), s.tenant(t)
 	web := s.cert("web")
 	web.Object["spec"].(map[string]any)["keyName"] = "key"
 	create(t, leaves, secretIn(metav1.NamespaceDefault, "key", "a"), web)
+	create(t, goes, s.cert("web"))
 	create(t, stays, s.cert("web"))
-	copied, other := s.copyOf(t, leaves), s.copyOf(t, stays)
+	copied, last, other := s.copyOf(t, leaves), s.copyOf(t, goes), s.copyOf(t, stays)
 	awaitValue(t, s.c, copied.GetNamespace(), "key", "a")
+	// As a copy is that was taken over from api-syncagent, and has not changed since.
+	patch(t, s.c, copied, `{"metadata":{"annotations":{"syncagent.kcp.io/remote-object-kind":null}}}`)
 
+	gone := workspaces.DeleteWorkspace(t, goes.path)
 	unbind(t, leaves)
-	left := s.copyOf(t, leaves)
-	if left.GetUID() != copied.GetUID() || left.GetDeletionTimestamp() != nil || !objectsync.IsOrphaned(left) {
-		t.Errorf("want the copy left and marked, got %v", left)
-	}
+	s.wantLeft(t, leaves, copied)
 	awaitValue(t, s.c, copied.GetNamespace(), "key", "a")
+	kube.Eventually(t, synced, "the workspace to be gone", gone)
+	s.wantLeft(t, goes, last)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
-		return c.Synced == 1 && cmp.Equal(c.Orphans, []v1alpha1.WorkspaceOrphans{{Workspace: leaves.path, Copies: 1}})
+		return c.Synced == 1 && cmp.Equal(c.Orphans, oneEach(leaves, goes))
 	})
 	s.awaitReported(t, o, "OrphanedCopies", leaves.path)
 	key := secretIn(metav1.NamespaceDefault, "key", "")
@@ -57,13 +63,8 @@ func TestSyncUnbound(t *testing.T) {
 		t.Errorf("the consumer's Secret is held: %v %v", key.Finalizers, err)
 	}
 
-	kcp.AwaitBound(t, leaves.cfg, kcp.Bind(t, leaves.cfg, s.path, exportName, claims()...))
-	createServed(t, leaves.cfg, s.cert("web"))
-	kube.Eventually(t, synced, "the copy to be taken again", func() (bool, string) {
-		now := s.copyOf(t, leaves)
-		return now.GetUID() == copied.GetUID() && !objectsync.IsOrphaned(now), describe(o)
-	})
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 2 && c.Orphaned == 0 })
+	s.findAgain(t, o, leaves, copied)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 2 && cmp.Equal(c.Orphans, oneEach(goes)) })
 	for _, in := range []tenant{leaves, stays} {
 		if err := in.Delete(t.Context(), s.cert("web")); err != nil {
 			t.Fatal(err)
@@ -71,6 +72,45 @@ func TestSyncUnbound(t *testing.T) {
 	}
 	awaitDeleted(t, s.c, copied)
 	awaitDeleted(t, s.c, other)
+}
+
+// oneEach returns what is told of workspaces that have left one copy each.
+func oneEach(all ...tenant) []v1alpha1.WorkspaceOrphans {
+	var out []v1alpha1.WorkspaceOrphans
+	for _, in := range all {
+		out = append(out, v1alpha1.WorkspaceOrphans{Workspace: in.path, Copies: 1})
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.WorkspaceOrphans) int { return strings.Compare(a.Workspace, b.Workspace) })
+	return out
+}
+
+// wantLeft fails unless the copy of a workspace that has left stays, and is marked.
+func (s *shop) wantLeft(t *testing.T, in tenant, copied *unstructured.Unstructured) {
+	t.Helper()
+	left := s.copyOf(t, in)
+	if left.GetUID() != copied.GetUID() || left.GetDeletionTimestamp() != nil || !objectsync.IsOrphaned(left) {
+		t.Errorf("want the copy left and marked, got %v", left)
+	}
+}
+
+// findAgain has a workspace bind the API again: its copy stays although it changes before its object is there, and is taken then.
+func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant, copied *unstructured.Unstructured) {
+	t.Helper()
+	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, exportName, claims()...))
+	kube.Eventually(t, synced, "two consumers", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Workspaces.Bound == 2, describe(o)
+	})
+	patch(t, s.c, copied, `{"metadata":{"annotations":{"example.com/changed":"yes"}}}`)
+	kube.Throughout(t, time.Second, "the copy stays", func() (bool, string) {
+		all := s.copies(t, in)
+		return len(all) == 1 && all[0].GetDeletionTimestamp() == nil, describeAll(all)
+	})
+	createServed(t, in.cfg, s.cert("web"))
+	kube.Eventually(t, synced, "the copy to be taken again", func() (bool, string) {
+		now := s.copyOf(t, in)
+		return now.GetUID() == copied.GetUID() && !objectsync.IsOrphaned(now), describe(o)
+	})
 }
 
 // awaitReported waits for an event about a PublishedResource.
@@ -91,7 +131,7 @@ func (s *shop) awaitReported(t *testing.T, o *v1alpha1.PublishedResource, reason
 }
 
 // TestSyncUnboundDelete shows that copies, states and the namespaces that were made for them go with their workspaces, if that is asked for,
-// and that a namespace with anything else in it stays.
+// and that a namespace with anything else in it stays until that is gone: what belongs to a copy goes after it.
 func TestSyncUnboundDelete(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -99,33 +139,48 @@ func TestSyncUnboundDelete(t *testing.T) {
 		o.Spec.UnboundWorkspaces = xpv2.DeletionDelete
 		o.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{DeleteWhenEmpty: true, Labels: map[string]string{"tenant": "{{ .ClusterName }}"}}
 	})
-	first, second, stays := s.tenant(t), s.tenant(t), s.tenant(t)
-	for _, in := range []tenant{first, second, stays} {
+	first, second, goes, stays := s.tenant(t), s.tenant(t), s.tenant(t), s.tenant(t)
+	for _, in := range []tenant{first, second, goes, stays} {
 		create(t, in, s.cert("web"))
 		s.copyOf(t, in)
 	}
-	create(t, s.c, secretIn(second.cluster, "anything", "a"))
+	child := secretIn(second.cluster, "anything", "a")
+	create(t, s.c, child)
+	gone := workspaces.DeleteWorkspace(t, goes.path)
 	unbind(t, first)
 	unbind(t, second)
-	for _, in := range []tenant{first, second} {
+	kube.Eventually(t, synced, "the workspace to be gone", gone)
+	for _, in := range []tenant{first, second, goes} {
 		if all := s.copies(t, in); len(all) != 0 {
 			t.Errorf("copies of a workspace that has left: %s", describeAll(all))
 		}
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Orphaned == 0 })
+	s.awaitVacated(t, first)
+	s.awaitVacated(t, goes)
 	ns := &corev1.Namespace{}
-	kube.Eventually(t, synced, "the empty namespace to be deleted", func() (bool, string) {
-		err := s.c.Get(t.Context(), types.NamespacedName{Name: first.cluster}, ns)
-		return client.IgnoreNotFound(err) == nil && (err != nil || ns.DeletionTimestamp != nil), "it is there"
-	})
 	for _, in := range []tenant{second, stays} {
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: in.cluster}, ns)
 		if err != nil || ns.DeletionTimestamp != nil || ns.Labels["tenant"] != in.cluster {
 			t.Errorf("want the namespace kept that is not empty, got %v %v", err, ns.ObjectMeta)
 		}
 	}
+	if err := s.c.Delete(t.Context(), child); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitVacated(t, second)
 	states := &corev1.SecretList{}
 	if err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace)); err != nil || len(states.Items) != 1 {
 		t.Errorf("want the state of the one object, got %d, %v", len(states.Items), err)
 	}
+}
+
+// awaitVacated waits until the namespace of a workspace's copies is being deleted.
+func (s *shop) awaitVacated(t *testing.T, in tenant) {
+	t.Helper()
+	kube.Eventually(t, synced, "the empty namespace "+in.cluster+" to be deleted", func() (bool, string) {
+		ns := &corev1.Namespace{}
+		err := s.c.Get(t.Context(), types.NamespacedName{Name: in.cluster}, ns)
+		return client.IgnoreNotFound(err) == nil && (err != nil || ns.DeletionTimestamp != nil), "it is there"
+	})
 }

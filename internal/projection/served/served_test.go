@@ -81,7 +81,7 @@ spec:
 `,
 		},
 		"Pod": {
-			reason: "A type of the core group is published: its schema ends in core. W16 of the agent.",
+			reason: "A type of the core group is published: the name of its schema ends in core, where that of api-syncagent ends in a dot.",
 			crd:    builtIn(t, schema.GroupKind{Kind: "Pod"}, "v1"),
 			want:   metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}},
 			object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: web, image: nginx}]}}",
