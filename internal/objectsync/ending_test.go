@@ -71,7 +71,11 @@ func TestTakeoverBesideUnnamespaced(t *testing.T) {
 // TestUnnamespacedFiltered shows that an object without a namespace passes no filter of namespaces, and that to look is no mistake. W8 of
 // api-syncagent.
 func TestUnnamespacedFiltered(t *testing.T) {
-	for name, namespace := range map[string]string{"Labels": `{"matchLabels":{"stage":"prod"}}`, "Not": `{"matchExpressions":[{"key":"stage","operator":"DoesNotExist"}]}`, "Name": `"prod"`} {
+	for name, namespace := range map[string]string{
+		"Labels": `{"matchLabels":{"stage":"prod"}}`,
+		"Not":    `{"matchExpressions":[{"key":"stage","operator":"DoesNotExist"}]}`,
+		"Name":   `"prod"`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			in := w.input

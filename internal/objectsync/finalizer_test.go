@@ -92,13 +92,7 @@ func TestOthersFinalizers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
-			spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-				{Key: "left", Operator: metav1.LabelSelectorOpDoesNotExist},
-			}}}
-			s := w.syncer(spec)
-			w.create(w.above, thing(w.input.Object, set("secretName", nil)))
-			w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+			s := w.unlessLeft()
 			tc.before(w, s)
 			n := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: tc.name}
 			in := w.input
@@ -117,6 +111,18 @@ func TestOthersFinalizers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unlessLeft returns the syncer of things that have not left by a label, and creates one that names no Secret yet, and a Secret.
+func (w *world) unlessLeft() *objectsync.Syncer {
+	w.Helper()
+	spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
+	spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "left", Operator: metav1.LabelSelectorOpDoesNotExist},
+	}}}
+	w.create(w.above, thing(w.input.Object, set("secretName", nil)))
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	return w.syncer(spec)
 }
 
 func (w *world) leaveFilter(s *objectsync.Syncer) {

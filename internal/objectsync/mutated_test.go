@@ -32,45 +32,49 @@ func withoutNulls(o map[string]any) map[string]any {
 	return out
 }
 
+// unmutated is the spec of the object whose values are mutated.
+var unmutated = map[string]any{
+	"size": int64(9007199254740993), "replicas": int64(3), "note": `<a href="x">&+</a>`, "list": []any{"x", int64(1)},
+	"ref": map[string]any{"apiVersion": "ws.example.com/v1", "kind": "Plain", "name": "web"},
+}
+
+var mutatedCases = map[string]struct {
+	reason string
+	step   v1alpha1.ResourceMutation
+	spec   map[string]any // what is different in the spec of the copy
+	role   string         // the field beside the spec, if that is different
+}{
+	"RegexMissing":    {"A pattern makes nothing where nothing is.", byRegex("spec.none", "a*", "b"), nil, ""},
+	"RegexNumber":     {"A number stays one.", byRegex("spec.replicas", "^3$", "4"), map[string]any{"replicas": int64(4)}, ""},
+	"RegexLarge":      {"A large one stays the same.", byRegex("spec.size", "^none$", "4"), nil, ""},
+	"RegexOtherField": {"The desired state is more than the spec.", byRegex("roleRef.name", "^.*$", "changed"), nil, "changed"},
+	"TemplateText":    {"A text is no HTML.", byTemplate("spec.new", `{{ .LocalObject.spec.note }}'`), map[string]any{"new": `<a href="x">&+</a>'`}, ""},
+	"TemplateOther":   {"The other side is the copy.", byTemplate("spec.new", "{{ .RemoteObject.apiVersion }}"), map[string]any{"new": "example.org/v1"}, ""},
+	"CELMap": {
+		"What an expression makes is JSON.", byCEL("spec.new", "{'list': [1, 2.5, 'x', true], 'of': {'a': 'b'}}"),
+		map[string]any{"new": map[string]any{"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"}}}, "",
+	},
+	"CELList":  {"So is a list.", byCEL("spec.new", "self.spec.list"), map[string]any{"new": []any{"x", int64(1)}}, ""},
+	"CELNull":  {"Null is none.", byCEL("spec.note", "null"), map[string]any{"note": nil}, ""},
+	"CELWhole": {"Whole numbers stay whole.", byCEL("spec.size", "value + 2"), map[string]any{"size": int64(9007199254740995)}, ""},
+}
+
 // TestMutatedValues shows that a step changes what it is about, be it beside the spec, and makes nothing else of it than what it says: no
 // value where there was none, no text of a number, no HTML of a text. What it does not name stays, apiVersion and kind of another object
 // included. W12, W13 and W14 of api-syncagent.
 func TestMutatedValues(t *testing.T) {
-	before := map[string]any{
-		"size": int64(9007199254740993), "replicas": int64(3), "note": `<a href="x">&+</a>`, "list": []any{"x", int64(1)},
-		"ref": map[string]any{"apiVersion": "ws.example.com/v1", "kind": "Plain", "name": "web"},
-	}
-	for name, tc := range map[string]struct {
-		reason string
-		step   v1alpha1.ResourceMutation
-		spec   map[string]any // what is different in the spec of the copy
-		role   string         // the field beside the spec, if that is different
-	}{
-		"RegexMissing":    {"A pattern makes nothing where nothing is.", byRegex("spec.none", "a*", "b"), nil, ""},
-		"RegexNumber":     {"A number stays one.", byRegex("spec.replicas", "^3$", "4"), map[string]any{"replicas": int64(4)}, ""},
-		"RegexLarge":      {"A large one stays the same.", byRegex("spec.size", "^none$", "4"), nil, ""},
-		"RegexOtherField": {"The desired state is more than the spec.", byRegex("roleRef.name", "^.*$", "changed"), nil, "changed"},
-		"TemplateText":    {"A text is no HTML.", byTemplate("spec.new", `{{ .LocalObject.spec.note }}'`), map[string]any{"new": `<a href="x">&+</a>'`}, ""},
-		"TemplateOther":   {"The other side is the copy.", byTemplate("spec.new", "{{ .RemoteObject.apiVersion }}"), map[string]any{"new": "example.org/v1"}, ""},
-		"CELMap": {
-			"What an expression makes is JSON.", byCEL("spec.new", "{'list': [1, 2.5, 'x', true], 'of': {'a': 'b'}}"),
-			map[string]any{"new": map[string]any{"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"}}}, "",
-		},
-		"CELList":  {"So is a list.", byCEL("spec.new", "self.spec.list"), map[string]any{"new": []any{"x", int64(1)}}, ""},
-		"CELNull":  {"Null is none.", byCEL("spec.note", "null"), map[string]any{"note": nil}, ""},
-		"CELWhole": {"Whole numbers stay whole.", byCEL("spec.size", "value + 2"), map[string]any{"size": int64(9007199254740995)}, ""},
-	} {
+	for name, tc := range mutatedCases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			s := w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{tc.step}}})
-			spec := runtime.DeepCopyJSON(before)
+			spec := runtime.DeepCopyJSON(unmutated)
 			w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": spec, "roleRef": map[string]any{"name": "x"}}))
 			w.mustSync(s, w.input)
 			all, err := w.input.Service.Cache(plains.Service.GroupVersionResource).Select(w.cluster, labels.Everything())
 			if err != nil || len(all) != 1 {
 				t.Fatalf("want one copy, got %d, %v", len(all), err)
 			}
-			want := runtime.DeepCopyJSON(before)
+			want := runtime.DeepCopyJSON(unmutated)
 			maps.Copy(want, tc.spec)
 			if diff := cmp.Diff(withoutNulls(want), withoutNulls(all[0].Object["spec"].(map[string]any))); diff != "" {
 				t.Errorf("%s\nspec: -want, +got:\n%s", tc.reason, diff)

@@ -9,22 +9,26 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
+// secret is a Secret of a workspace, or of the service cluster if cluster is empty. Without a name it is all of a namespace.
+func secret(cluster, namespace, name string) look {
+	return look{types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets}
+}
+
+// looking is what objects have looked at, by their names.
+var looking = map[string][]look{
+	"one":      {secret("", "a", "x"), secret("", "a", "y")},
+	"other":    {secret("", "a", "y")},
+	"absent":   {secret("", "a", "not-there-yet")},
+	"all":      {secret("", "a", "")},
+	"allElse":  {secret("", "b", "")},
+	"above":    {secret("tenant", "a", "x")},
+	"another":  {secret("another", "a", "x")},
+	"settings": {{types.NamespacedName{Namespace: "a", Name: "x"}, "", objectsync.Namespaces}},
+}
+
 // TestWake shows that a change concerns those who have looked at what has changed, or at all of its namespace, and nobody else: not all objects
 // with a related one of its kind.
 func TestWake(t *testing.T) {
-	secret := func(cluster, namespace, name string) look {
-		return look{types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets}
-	}
-	looks := map[string][]look{
-		"one":      {secret("", "a", "x"), secret("", "a", "y")},
-		"other":    {secret("", "a", "y")},
-		"absent":   {secret("", "a", "not-there-yet")},
-		"all":      {secret("", "a", "")},
-		"allElse":  {secret("", "b", "")},
-		"above":    {secret("tenant", "a", "x")},
-		"another":  {secret("another", "a", "x")},
-		"settings": {{types.NamespacedName{Namespace: "a", Name: "x"}, "", objectsync.Namespaces}},
-	}
 	for name, tc := range map[string]struct {
 		reason  string
 		changed look
@@ -40,7 +44,7 @@ func TestWake(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &publication{looks: newLinks[look](), queue: newQueue(workers)}
 			defer p.queue.ShutDown()
-			for who, all := range looks {
+			for who, all := range looking {
 				for _, l := range all {
 					p.looks.add(in("tenant", who), l)
 				}
