@@ -29,17 +29,22 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 		last = content(u, omitted(m.origins())...)
 	}
 	_, other := p.sides(m.related.origin)
-	change := changed(last, desired)
+	change, next := changed(last, desired), p.state
+	if change != nil || last == nil {
+		next = p.state.clone()
+		if err := next.put(p.subjectOf(m.record()), m.from.apiVersion(), desired); err != nil {
+			return err
+		}
+		if _, err := next.data(); err != nil {
+			return err // What cannot be remembered of a copy would never be taken out of it again.
+		}
+	}
 	if body := needed(change, m.copied.Object); body != nil {
 		if err := patch(ctx, other.Writer, m.to, body); err != nil {
 			return err
 		}
 	}
-	if change != nil || last == nil {
-		if err := p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired); err != nil {
-			return err
-		}
-	}
+	p.state = next
 	p.remember(m)
 	return p.carryStatus(ctx, m)
 }
@@ -47,7 +52,7 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 // carryNew makes copies of related objects that have none. That they are about to be made is remembered before.
 func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) error {
 	var errs []error
-	made := map[int]map[string]any{}
+	made, before := map[int]map[string]any{}, p.state.clone()
 	for i, m := range fresh {
 		if err := p.admit(m, both); err != nil {
 			errs = append(errs, err)
@@ -68,6 +73,7 @@ func (p *pass) carryNew(ctx context.Context, fresh []relation, both primaries) e
 		return oneOf(errs)
 	}
 	if err := p.save(ctx, p.state); err != nil {
+		p.state = before // So that what is remembered of others can be saved, and the consumer is told of none that is not there.
 		return oneOf(append(errs, err))
 	}
 	there := map[Record]bool{} // One object can have several identifiers.

@@ -155,7 +155,7 @@ func TestSyncSelectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, u := range list.Items {
-			if len(u.Labels["of"]) == 0 && strings.HasSuffix(u.Name, "-found") && !strings.HasPrefix(string(u.Data["key"]), in.cluster) {
+			if strings.HasSuffix(u.Name, "-found") && !strings.HasPrefix(string(u.Data["key"]), in.cluster) {
 				t.Errorf("workspace %s has %s of another", in.cluster, u.Name)
 			}
 		}

@@ -1,0 +1,76 @@
+package publishedresource_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSchemaIsVerbatim shows that consumers get the schema of a CustomResourceDefinition as it is, under whatever name.
+func TestSchemaIsVerbatim(t *testing.T) {
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats", "brim"))
+	o := s.published("hats", "Hat")
+	o.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Headgear", Version: "v2beta1"}
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	d, ars := &apiextensionsv1.CustomResourceDefinition{}, &apisv1alpha1.APIResourceSchema{}
+	if err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: o.Status.ResourceSchemaName}, ars); err != nil {
+		t.Fatal(err)
+	}
+	got := &apiextensionsv1.JSONSchemaProps{}
+	if err := json.Unmarshal(ars.Spec.Versions[0].Schema.Raw, got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(d.Spec.Versions[0].Schema.OpenAPIV3Schema, got); diff != "" || len(ars.Spec.Versions) != 1 || ars.Spec.Versions[0].Name != "v2beta1" {
+		t.Errorf("schema %s: -source, +published:\n%s", ars.Spec.Versions[0].Name, diff)
+	}
+}
+
+// TestUnavailableGroup shows that a group of the service cluster whose server does not answer keeps no other API from being published, be it
+// defined or built in. Weakness W23.
+func TestUnavailableGroup(t *testing.T) {
+	s := openShop(t)
+	dead := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": "dead." + s.group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10), "insecureSkipTLSVerify": true,
+		"service": map[string]any{"namespace": "default", "name": "dead"},
+	}}}
+	dead.SetAPIVersion("apiregistration.k8s.io/v1")
+	dead.SetKind("APIService")
+	dead.SetName("v1.dead." + s.group)
+	create(t, s.c, dead)
+	defer func() {
+		if err := client.IgnoreNotFound(s.c.Delete(t.Context(), dead)); err != nil {
+			t.Error(err)
+		}
+	}()
+	d, err := discovery.NewDiscoveryClientForConfig(local.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "discovery to fail in part", func() (bool, string) {
+		_, _, err := d.ServerGroupsAndResources()
+		return discovery.IsGroupDiscoveryFailedError(err), fmt.Sprint(err)
+	})
+	s.publishHats(t)
+	o := s.published("sets", "StatefulSet")
+	o.Spec.Resource.APIGroup = "apps"
+	o.Spec.Projection = &v1alpha1.ResourceProjection{Group: s.group, Kind: "Keeper"}
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+}

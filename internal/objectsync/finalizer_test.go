@@ -1,0 +1,154 @@
+package objectsync_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// A deaf writer is one whose server takes no patches.
+type deaf struct{ objectsync.Writer }
+
+func (deaf) Patch(context.Context, objectsync.Ref, []byte, ...string) error { return errBoom }
+
+// TestHeldFirst shows that nothing is made of an object that is not held: it could go without a word, and what has been made of it would stay.
+func TestHeldFirst(t *testing.T) {
+	w := newWorld(t)
+	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
+	w.create(w.above, thing(w.input.Object))
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	in := w.input
+	in.Workspace.Writer = deaf{in.Workspace.Writer}
+	_, below := w.writes(func() {
+		if _, err := s.Sync(t.Context(), in); !errors.Is(err, errBoom) {
+			t.Errorf("want %v, got %v", errBoom, err)
+		}
+	})
+	if len(below) != 0 {
+		t.Errorf("want nothing made below, got %v", below)
+	}
+}
+
+// A late cache shows one object as it once was.
+type late struct {
+	objectsync.Cache
+
+	was *unstructured.Unstructured
+}
+
+func (l late) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
+	u, err := l.Cache.Get(n)
+	if u != nil && u.GetUID() == l.was.GetUID() {
+		u = l.was
+	}
+	return u, err
+}
+
+// lately returns a side that shows an object as it is now, whatever becomes of it.
+func (w *world) lately(s objectsync.Side, r schema.GroupVersionResource, n types.NamespacedName) objectsync.Side {
+	w.Helper()
+	was, err := s.Cache(r).Get(n)
+	if err != nil || was == nil {
+		w.Fatalf("want %s, got %v, %v", n, was, err)
+	}
+	all := s.Cache
+	s.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return late{all(r), was} }
+	return s
+}
+
+const othersFinalizer = "example.org/other"
+
+// TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object or taken off it is not lost, although the list
+// is written as a whole. W9 of api-syncagent.
+func TestOthersFinalizers(t *testing.T) {
+	things, secret := things.Workspace.GroupVersionResource, objectsync.Secrets
+	for name, tc := range map[string]struct {
+		reason   string
+		resource schema.GroupVersionResource
+		name     string
+		before   func(w *world, s *objectsync.Syncer)
+	}{
+		"Hold":  {"It is put on an object.", things, "web", func(*world, *objectsync.Syncer) {}},
+		"LetGo": {"It is taken off an object that has left the filter.", things, "web", (*world).leaveFilter},
+		"HoldRelated": {"It is put on a related object.", secret, "tls", func(w *world, s *objectsync.Syncer) {
+			w.mustSync(s, w.input)
+			w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
+		}},
+		"LetGoRelated": {"It is taken off one that nobody refers to any more.", secret, "tls", func(w *world, s *objectsync.Syncer) {
+			w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
+			w.mustSync(s, w.input)
+			w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":null}}`)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			s := w.unlessLeft()
+			tc.before(w, s)
+			n := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: tc.name}
+			in := w.input
+			in.Workspace.Side = w.lately(in.Workspace.Side, tc.resource, n)
+			all := append(slices.Clone(w.finalizersOf(tc.resource, n)), othersFinalizer)
+			w.setFinalizers(tc.resource, n, all)
+			if _, err := s.Sync(t.Context(), in); !apierrors.IsConflict(err) {
+				t.Errorf("%s Want a conflict, got %v", tc.reason, err)
+			}
+			if got := w.finalizersOf(tc.resource, n); !slices.Equal(got, all) {
+				t.Errorf("%s Want %v as they were, got %v", tc.reason, all, got)
+			}
+			w.mustSync(s, w.input)
+			if got := w.finalizersOf(tc.resource, n); !slices.Contains(got, othersFinalizer) || len(got) == len(all) {
+				t.Errorf("%s After the next look want the other's, and ours as it is to be, got %v", tc.reason, got)
+			}
+		})
+	}
+}
+
+// unlessLeft returns the syncer of things that have not left by a label, and creates one that names no Secret yet, and a Secret.
+func (w *world) unlessLeft() *objectsync.Syncer {
+	w.Helper()
+	spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
+	spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "left", Operator: metav1.LabelSelectorOpDoesNotExist},
+	}}}
+	w.create(w.above, thing(w.input.Object, set("secretName", nil)))
+	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
+	return w.syncer(spec)
+}
+
+func (w *world) leaveFilter(s *objectsync.Syncer) {
+	w.Helper()
+	w.mustSync(s, w.input)
+	w.patch(w.above, thing(w.input.Object), `{"metadata":{"labels":{"left":"yes"}}}`)
+}
+
+// finalizersOf reads those of an object of the workspace.
+func (w *world) finalizersOf(r schema.GroupVersionResource, n types.NamespacedName) []string {
+	w.Helper()
+	u, err := w.input.Workspace.Cache(r).Get(n)
+	if err != nil || u == nil {
+		w.Fatalf("want %s, got %v", n, err)
+	}
+	return u.GetFinalizers()
+}
+
+func (w *world) setFinalizers(r schema.GroupVersionResource, n types.NamespacedName, list []string) {
+	w.Helper()
+	u, err := w.input.Workspace.Cache(r).Get(n)
+	if err != nil || u == nil {
+		w.Fatalf("want %s, got %v", n, err)
+	}
+	u.SetFinalizers(list)
+	if err := w.above.Update(w.Context(), u); err != nil {
+		w.Fatal(err)
+	}
+}

@@ -1,0 +1,147 @@
+package objectsync_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+var configMap = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Scope: "Namespaced"}
+
+// namesakes returns a syncer of things, which a field relates to a Secret and a ConfigMap of one name.
+func (w *world) namesakes() *objectsync.Syncer {
+	w.Helper()
+	spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
+	spec.Related = append(spec.Related, v1alpha1.RelatedResource{
+		Identifier: "settings", Origin: v1alpha1.OriginKCP, Kind: "ConfigMap", Object: spec.Related[0].Object,
+	})
+	s, err := objectsync.New(objectsync.Config{
+		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things,
+		Related: map[string]objectsync.Pair{"tls": secrets, "settings": {Workspace: configMap, Service: configMap}},
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// TestOneNameOfTwoKinds shows that of a Secret and a ConfigMap of one name both are remembered: what the consumer takes out of one is taken out
+// of its copy. What is no longer related is forgotten. W6 of api-syncagent.
+func TestOneNameOfTwoKinds(t *testing.T) {
+	w := newWorld(t)
+	s, ns := w.namesakes(), w.input.Object.Namespace
+	above := newSecret(ns, "tls", "one")
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Data: map[string]string{"of": "a ConfigMap"}}
+	w.create(w.above, thing(w.input.Object))
+	w.create(w.above, above)
+	w.create(w.above, settings)
+	w.mustSync(s, w.input)
+	if got := len(w.states()[0].Data); got != 4 {
+		t.Errorf("want the object, the Secret, the ConfigMap and the list of both remembered, got %d values", got)
+	}
+	w.patch(w.above, above, `{"data":{"k":null,"new":"dHdv"}}`)
+	w.patch(w.above, settings, `{"data":{"of":null,"new":"two"}}`)
+	w.mustSync(s, w.input)
+	copied := &corev1.ConfigMap{}
+	if err := w.below.Get(t.Context(), types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"new": "two"}
+	if diff := cmp.Diff([]map[string]string{want, want}, []map[string]string{w.secretOf(w.below, w.cluster, "tls"), copied.Data}); diff != "" {
+		t.Errorf("copies of the Secret and the ConfigMap: -want, +got:\n%s", diff)
+	}
+	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
+		t.Errorf("at rest: want no requests, got %v and %v", above, below)
+	}
+	w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":null}}`)
+	w.mustSync(s, w.input)
+	if got := sortedKeys(w.states()[0].Data); len(got) != 1 {
+		t.Errorf("want the object alone remembered, got %v", got)
+	}
+}
+
+// listing returns a spec with Secrets of the service cluster that a list names, and creates an object with that list.
+func listing(w *world, names ...string) *v1alpha1.PublishedResourceSpec {
+	w.Helper()
+	var list []any
+	for _, n := range names {
+		list = append(list, map[string]any{"name": n})
+	}
+	w.create(w.above, thing(w.input.Object, set("items", list)))
+	return related(v1alpha1.OriginService, byReference("spec.items.#.name"))
+}
+
+// TestTooMuchToRemember shows that a related object which does not fit into a state beside others is refused and told of, when it comes and when
+// it grows, and that all else stays in step.
+func TestTooMuchToRemember(t *testing.T) {
+	w := newWorld(t)
+	s, ns := w.syncer(listing(w, "a", "b")), w.input.Object.Namespace
+	large := strings.Repeat("x", 600<<10)
+	refused := func(when string, want map[string]string) {
+		t.Helper()
+		was := w.states()[0].ResourceVersion
+		w.refused(s, w.input, objectsync.ErrTooLarge)
+		if got := w.secretOf(w.above, ns, "b"); !cmp.Equal(want, got) || len(w.secretOf(w.above, ns, "a")["k"]) != len(large) {
+			t.Errorf("%s: want what there was, got b with %v", when, sortedKeys(got))
+		}
+		if told := len(w.source(w.input).GetAnnotations()); told != 1+len(want) || w.states()[0].ResourceVersion != was {
+			t.Errorf("%s: want nothing remembered of it, and the consumer told of what there is, got %d annotations", when, told)
+		}
+	}
+	w.mustSync(s, w.input)
+	w.create(w.below, newSecret(w.cluster, "a", large))
+	w.mustSync(s, w.input)
+	second := newSecret(w.cluster, "b", large)
+	w.create(w.below, second)
+	w.patchStatus(w.below, w.theCopy(w.cluster), `{"status":{"phase":"Ready"}}`)
+	refused("when it comes", nil)
+	if w.source(w.input).Object["status"] == nil {
+		t.Error("want the status all the same")
+	}
+	w.patch(w.below, second, `{"data":{"k":"dHdv"}}`)
+	w.mustSync(s, w.input)
+	w.patch(w.below, second, `{"stringData":{"large":"`+large+`"}}`)
+	refused("when it grows", map[string]string{"k": "two"})
+	w.patch(w.below, second, `{"data":{"large":null,"k":"b25l"}}`)
+	w.mustSync(s, w.input)
+	if diff := cmp.Diff(map[string]string{"k": "one"}, w.secretOf(w.above, ns, "b")); diff != "" {
+		t.Errorf("once it is small again: -want, +got:\n%s", diff)
+	}
+}
+
+// TestSeveralAtOnce shows that related objects which come at one time are remembered by one write before their copies are made, though what is
+// known of the state is older than that write. W25 of api-syncagent.
+func TestSeveralAtOnce(t *testing.T) {
+	w := newWorld(t)
+	names := []string{"a", "b", "c"}
+	s := w.syncer(listing(w, names...))
+	w.mustSync(s, w.input)
+	for _, name := range names {
+		w.create(w.below, newSecret(w.cluster, name, name))
+	}
+	in := w.input
+	in.Service = w.lately(in.Service, objectsync.Secrets, s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: in.Object}))
+	above, below := w.writes(func() {
+		if _, err := s.Sync(t.Context(), in); err != nil {
+			t.Error(err)
+		}
+	})
+	want := []map[string]int{{"create secrets": 3, "patch things.ws.example.com": 1}, {"patch secrets": 1}}
+	if diff := cmp.Diff(want, []map[string]int{above, below}); diff != "" {
+		t.Errorf("requests: -want, +got:\n%s", diff)
+	}
+	w.mustSync(s, w.input)
+	for _, name := range names {
+		if got := w.secretOf(w.above, in.Object.Namespace, name)["k"]; got != name {
+			t.Errorf("Secret %s: got %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package publication
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// secret is a Secret of a workspace, or of the service cluster if cluster is empty. Without a name it is all of a namespace.
+func secret(cluster, namespace, name string) look {
+	return look{types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets}
+}
+
+// looking is what objects have looked at, by their names.
+var looking = map[string][]look{
+	"one":      {secret("", "a", "x"), secret("", "a", "y")},
+	"other":    {secret("", "a", "y")},
+	"absent":   {secret("", "a", "not-there-yet")},
+	"all":      {secret("", "a", "")},
+	"allElse":  {secret("", "b", "")},
+	"above":    {secret("tenant", "a", "x")},
+	"another":  {secret("another", "a", "x")},
+	"settings": {{types.NamespacedName{Namespace: "a", Name: "x"}, "", objectsync.Namespaces}},
+}
+
+// TestWake shows that a change concerns those who have looked at what has changed, or at all of its namespace, and nobody else: not all objects
+// with a related one of its kind.
+func TestWake(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		changed look
+		want    []string
+	}{
+		"OfOne":        {"Who looks at it, or at all of its namespace, is woken.", secret("", "a", "x"), []string{"all", "one"}},
+		"OfTwo":        {"Each of several that one looks at is a reason.", secret("", "a", "y"), []string{"all", "one", "other"}},
+		"Comes":        {"What was looked for and was not there may come.", secret("", "a", "not-there-yet"), []string{"absent", "all"}},
+		"OfNobody":     {"What nobody has looked at concerns nobody.", secret("", "c", "x"), nil},
+		"InWorkspace":  {"A workspace is not the service cluster.", secret("tenant", "a", "x"), []string{"above"}},
+		"NobodysThere": {"Nor any other workspace.", secret("third", "a", "x"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &publication{looks: newLinks[look](), queue: newQueue(workers)}
+			defer p.queue.ShutDown()
+			for who, all := range looking {
+				for _, l := range all {
+					p.looks.add(in("tenant", who), l)
+				}
+			}
+			p.wake(tc.changed)
+			if diff := cmp.Diff(tc.want, drain(p.queue)); diff != "" {
+				t.Errorf("%s\nwoken: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

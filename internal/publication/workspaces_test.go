@@ -1,0 +1,210 @@
+package publication
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// drain returns the names of all that a queue hands out, sorted.
+func drain(q queue) []string {
+	var names []string
+	for q.Len() > 0 {
+		p, _ := q.Get()
+		q.Done(p)
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// A counted queue knows how often something was added.
+type counted struct {
+	workqueue.TypedDelayingInterface[objectsync.Primary]
+
+	added atomic.Int64
+}
+
+func (c *counted) Add(p objectsync.Primary) {
+	c.added.Add(1)
+	c.TypedDelayingInterface.Add(p)
+}
+
+// A server stands for a service cluster that has nothing, and for an endpoint that has objects and tells of events.
+type server struct {
+	objects []any
+	events  chan any
+	streams atomic.Int64
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	answer, things := map[string]any{"major": "1"}, strings.HasSuffix(r.URL.Path, target.AllClusters+"/apis/ws.example.com/v1/things")
+	switch {
+	case r.URL.Query().Get("watch") != "":
+		s.streams.Add(1)
+		s.stream(w, r, things)
+		return
+	case things:
+		answer = list(s.objects)
+	case !strings.HasSuffix(r.URL.Path, "/version"):
+		answer = list([]any{})
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func list(items []any) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items}
+}
+
+// stream sends the events of an endpoint until the client goes. Who asks for a list that way is told that it is empty.
+func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
+	send := func(kind string, object any) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
+		_ = http.NewResponseController(w).Flush()
+	}
+	_ = http.NewResponseController(w).Flush()
+	if r.URL.Query().Get("sendInitialEvents") == "true" {
+		send("BOOKMARK", map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+			"resourceVersion": "1", "annotations": map[string]any{"k8s.io/initial-events-end": "true"},
+		}})
+	}
+	events := s.events
+	if !things {
+		events = nil
+	}
+	for {
+		select {
+		case u := <-events:
+			send("MODIFIED", u)
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// webIn returns an object of a workspace.
+func webIn(cluster, version string) any {
+	return map[string]any{"apiVersion": "ws.example.com/v1", "kind": "Thing", "metadata": map[string]any{
+		"namespace": "default", "name": "web", "uid": cluster, "resourceVersion": version, "annotations": map[string]any{"kcp.io/cluster": cluster},
+	}}
+}
+
+// start starts a server, and returns its URL and what connects to a URL of it.
+func (s *server) start(t *testing.T) (string, func(url string) *target.Cluster) {
+	t.Helper()
+	srv := httptest.NewServer(s)
+	t.Cleanup(srv.Close)
+	registry, err := target.NewRegistry(target.Options{Injected: &rest.Config{Host: srv.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.Close)
+	injected := commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{
+		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+	}}
+	return srv.URL, func(url string) *target.Cluster {
+		o := watch.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: url}}
+		c, err := registry.ConnectTo(t.Context(), o, injected, url)
+		if c == nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+}
+
+// thingsWithSecrets is what objectsync is told of things that name Secrets of their workspaces.
+func thingsWithSecrets() objectsync.Config {
+	of := func(group, resource, kind string) objectsync.Resource {
+		return objectsync.Resource{
+			GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Kind: kind, Scope: v1alpha1.ScopeNamespaced,
+		}
+	}
+	secrets := objectsync.Pair{Workspace: of("", "secrets", "Secret"), Service: of("", "secrets", "Secret")}
+	spec := &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{
+		Identifier: "tls", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
+			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: "spec.secretName"}},
+		},
+	}}}
+	return objectsync.Config{
+		Spec: spec, Agent: "agent", StateNamespace: "states", Related: map[string]objectsync.Pair{"tls": secrets},
+		Primary: objectsync.Pair{Workspace: of("ws.example.com", "things", "Thing"), Service: of("example.org", "things", "Thing")},
+	}
+}
+
+// resting waits until nothing has been counted for a while, and returns what has been, and how many goroutines there are.
+func (s *server) resting(t *testing.T, q *counted, least int64) (added, streams int64, routines int) {
+	t.Helper()
+	last, since := int64(0), time.Now()
+	kube.Eventually(t, time.Minute, "rest", func() (bool, string) {
+		if now := q.added.Load() + s.streams.Load(); now != last {
+			last, since = now, time.Now()
+		}
+		return q.added.Load() >= least && time.Since(since) > time.Second/2, fmt.Sprint(last)
+	})
+	return q.added.Load(), s.streams.Load(), runtime.NumGoroutine()
+}
+
+// boundTo returns workspaces that have bound the API.
+func boundTo(url string, workspaces []string) map[string]Workspace {
+	out := map[string]Workspace{}
+	for _, cluster := range workspaces {
+		out[cluster] = Workspace{Endpoint: url, Bound: true}
+	}
+	return out
+}
+
+// TestManyWorkspaces shows that another workspace costs neither a stream nor a goroutine, nor a look at what is known already, and that a change
+// in one is told of once, however many there are. W22 of api-syncagent.
+func TestManyWorkspaces(t *testing.T) {
+	const few, many = 2, 500
+	s := &server{events: make(chan any)}
+	var workspaces []string
+	for i := range many {
+		workspaces = append(workspaces, fmt.Sprintf("c%d", i))
+		s.objects = append(s.objects, webIn(workspaces[i], "1"))
+	}
+	url, connect := s.start(t)
+	consumers := Consumers{Workspaces: boundTo(url, workspaces[:few])}
+	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
+	p, err := newPublication("things", Config{Consumers: consumers, Service: connect(url), ledger: newLedger(), Sync: thingsWithSecrets()}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &counted{TypedDelayingInterface: p.queue.TypedDelayingInterface}
+	p.queue.TypedDelayingInterface, p.grounds = q, newGrounds()
+	p.open()
+	defer p.stop(false)
+	added, streams, routines := s.resting(t, q, many)
+	consumers.Workspaces = boundTo(url, workspaces)
+	p.adapt(consumers)
+	nowAdded, nowStreams, nowRoutines := s.resting(t, q, many)
+	if nowAdded != added || nowStreams != streams || nowRoutines > routines+many/10 {
+		t.Errorf("with %d workspaces more: looks at objects %d, now %d; streams %d, now %d; goroutines %d, now %d",
+			many-few, added, nowAdded, streams, nowStreams, routines, nowRoutines)
+	}
+	s.events <- webIn(workspaces[0], "2")
+	if again, _, _ := s.resting(t, q, added+1); again != added+1 {
+		t.Errorf("a change in one workspace: want one look, got %d", again-added)
+	}
+}
