@@ -20,7 +20,7 @@ import (
 const root = "root"
 
 const (
-	workspaceTimeout = 60 * time.Second
+	workspaceTimeout = 3 * time.Minute
 	cleanupTimeout   = 10 * time.Second
 	pollInterval     = 20 * time.Millisecond
 )
