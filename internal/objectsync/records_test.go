@@ -116,6 +116,40 @@ func TestTwoNamesOfOne(t *testing.T) {
 	}
 }
 
+// TestHeldForBothCopies shows that a Secret of which there are two copies is not let go with one of them, not even for a moment.
+func TestHeldForBothCopies(t *testing.T) {
+	w := newWorld(t)
+	spec := related(v1alpha1.OriginKCP, byReference("spec.secretA"))
+	second := related(v1alpha1.OriginKCP, byReference("spec.secretB")).Related[0]
+	second.Identifier = "second"
+	spec.Related = append(spec.Related, second)
+	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Regex: &v1alpha1.RegexMutation{Path: "spec.secretB", Pattern: "^", Replacement: "b-"}}}}
+	s := w.syncer(spec)
+	src, ns := thing(w.input.Object, set("secretA", "foo"), set("secretB", "foo")), w.input.Object.Namespace
+	w.create(w.above, src)
+	w.create(w.above, newSecret(ns, "foo", "one"))
+	_, _ = w.sync(s, w.input) // Who holds it second meets a change of the first.
+	w.mustSync(s, w.input)
+	held := w.read(w.input.Workspace.Side, secret, types.NamespacedName{Namespace: ns, Name: "foo"})
+	w.patch(w.above, src, `{"spec":{"secretB":null}}`)
+	w.mustSync(s, w.input)
+	if w.secretOf(w.below, w.cluster, "foo") == nil || w.secretOf(w.below, w.cluster, "b-foo") != nil {
+		t.Error("want the one copy, and the other gone")
+	}
+	is := w.read(w.input.Workspace.Side, secret, types.NamespacedName{Namespace: ns, Name: "foo"})
+	if diff := cmp.Diff(held.Object["metadata"], is.Object["metadata"]); diff != "" || len(is.GetFinalizers()) != 1 {
+		t.Errorf("want the Secret held all the time: -before, +after:\n%s", diff)
+	}
+	if err := w.above.Delete(t.Context(), src); err != nil {
+		t.Fatal(err)
+	}
+	w.mustSync(s, w.input)
+	is = w.read(w.input.Workspace.Side, secret, types.NamespacedName{Namespace: ns, Name: "foo"})
+	if w.secretOf(w.below, w.cluster, "foo") != nil || w.source(w.input) != nil || len(is.GetFinalizers()) != 0 {
+		t.Error("something is left")
+	}
+}
+
 // A blind is a cache of a resource that cannot be looked at.
 type blind struct {
 	objectsync.Cache
