@@ -51,13 +51,13 @@ type publication struct {
 	holders        *holders
 	grounds        *grounds
 	emptying       *emptying
+	places         *places
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by URL
 	roster    roster
 	staying   map[string]string               // resource versions as of which logical clusters are known not to be leaving
 	orphans   map[types.NamespacedName]string // the logical clusters of copies that have been left behind
-	places    map[objectsync.Primary]string   // the namespaces of copies
 }
 
 // newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.
@@ -70,7 +70,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		name: name, config: c, syncer: s, queue: newQueue(workers), quits: make(chan struct{}), ended: make(chan struct{}),
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
-		orphans: map[types.NamespacedName]string{}, places: map[objectsync.Primary]string{}, emptying: newEmptying(),
+		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())

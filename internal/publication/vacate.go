@@ -28,41 +28,25 @@ func (p *publication) vacates() bool {
 	return n != nil && n.DeleteWhenEmpty
 }
 
-// occupy notes in which namespace the copy of an object has been found, if none is known: its syncs may fail until it is deleted.
+// occupy notes in which namespace the copy of an object has been found, if that is not known.
 func (p *publication) occupy(item objectsync.Primary, namespace string) {
-	if namespace == "" || !p.vacates() {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.places[item] == "" {
-		p.places[item] = namespace
+	if p.vacates() {
+		p.places.occupy(item, namespace)
 	}
 }
 
-// settle notes in which namespace the copy of an object is. One that it has left may be empty now, and is known until that has been found out.
+// settle notes in which namespace the copy of an object is. One that it has left may be empty now.
 func (p *publication) settle(ctx context.Context, item objectsync.Primary, namespace string) error {
 	if !p.vacates() {
 		return nil
 	}
-	p.mu.Lock()
-	was := p.places[item]
-	p.mu.Unlock()
-	if was != "" && was != namespace {
+	return p.places.move(item, namespace, func(was string) error {
 		done, err := p.leave(ctx, was)
-		if err != nil {
-			return err
-		}
-		if !done {
+		if err == nil && !done {
 			p.emptying.Begin(was)
 		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.places[item] = namespace; namespace == "" {
-		delete(p.places, item)
-	}
-	return nil
+		return err
+	})
 }
 
 // leave deletes a namespace that a copy has left if it is empty, and says whether it need not be looked at again. One with other copies is when

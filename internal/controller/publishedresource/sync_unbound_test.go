@@ -141,9 +141,14 @@ func TestSyncUnboundDelete(t *testing.T) {
 	})
 	first, second, goes, stays := s.tenant(t), s.tenant(t), s.tenant(t), s.tenant(t)
 	for _, in := range []tenant{first, second, goes, stays} {
-		create(t, in, s.cert("web"))
+		web := s.cert("web")
+		if in.cluster == second.cluster {
+			web.Object["spec"].(map[string]any)["keyName"] = "no name" // It cannot be synced, ever.
+		}
+		create(t, in, web)
 		s.copyOf(t, in)
 	}
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 3 && c.Failed == 1 })
 	child := secretIn(second.cluster, "anything", "a")
 	create(t, s.c, child)
 	gone := workspaces.DeleteWorkspace(t, goes.path)

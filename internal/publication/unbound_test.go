@@ -1,0 +1,41 @@
+package publication
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// TestOrphansOfKinds shows that only copies of objects of our own kind count as left behind, where others have copies of the same kind.
+func TestOrphansOfKinds(t *testing.T) {
+	p := &publication{orphans: map[types.NamespacedName]string{}, roster: newRoster(), report: newReport("orphans", func() {})}
+	defer p.report.stop()
+	p.config.Sync.Primary.Workspace = objectsync.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}, Kind: "Thing",
+	}
+	copied := func(kind, orphaned string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetLabels(map[string]string{objectsync.LabelCluster: "cluster"})
+		u.SetAnnotations(map[string]string{objectsync.AnnotationKind: kind, objectsync.AnnotationOrphaned: orphaned})
+		return u
+	}
+	for name, u := range map[string]*unstructured.Unstructured{
+		"ours": copied("Thing.example.com", "true"), "theirs": copied("Other.example.com", "true"), "unmarked": copied("", "true"), "used": copied("Thing.example.com", ""),
+	} {
+		p.noteOrphan(types.NamespacedName{Name: name}, u)
+	}
+	total, of := p.countOrphans()
+	if diff := cmp.Diff([]v1alpha1.WorkspaceOrphans{{Workspace: "cluster", Copies: 1}}, of); diff != "" || total != 1 {
+		t.Errorf("%d orphans: -want, +got:\n%s", total, diff)
+	}
+	p.noteOrphan(types.NamespacedName{Name: "ours"}, nil)
+	if total, _ := p.countOrphans(); total != 0 {
+		t.Errorf("want none when it is gone, got %d", total)
+	}
+}
