@@ -56,7 +56,7 @@ func (w *world) freeze(s objectsync.Side) objectsync.Side {
 
 // costly is a spec that takes long to compile, and little to apply to an object that has nothing of what it is about.
 func costly() *v1alpha1.PublishedResourceSpec {
-	const steps, pattern = 30, "(([a-z]{1,9}|[0-9]{1,9})-){1,9}x"
+	const steps, pattern = 100, "(([a-z]{1,9}|[0-9]{1,9})-){1,9}x"
 	reference := byReference("spec.none")
 	reference.Reference.Regex = &v1alpha1.RegularExpression{Pattern: pattern}
 	spec := related(v1alpha1.OriginService, reference)

@@ -8,16 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -52,10 +48,9 @@ func TestSeveralEndpoints(t *testing.T) {
 }
 
 // TestSyncBesideFailures shows that objects are synced although the first of the endpoints does not answer, as the workspaces of one shard do not
-// depend on another, and that new credentials are used although a related API is missing.
+// depend on another.
 func TestSyncBesideFailures(t *testing.T) {
 	s := openShop(t)
-	s.publishHats(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Synchronization = &v1alpha1.Synchronization{} })
 	in := s.tenant(t)
 	up := s.endpointOf(t, exportName)
@@ -65,22 +60,6 @@ func TestSyncBesideFailures(t *testing.T) {
 	update(t, s.c, o, func() { o.Spec.Synchronization.Enabled = true })
 	create(t, in, s.cert("one"))
 	s.copyOf(t, in)
-
-	update(t, s.c, o, func() {
-		o.Spec.Related = append(o.Spec.Related, v1alpha1.RelatedResource{
-			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v9", Resource: "hats", Object: byField("spec.note"),
-		})
-	})
-	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, ""), `related resource "hat"`)
-	setSecret(t, s.c, s.config, kube.Kubeconfig(t, s.admin))
-	if err := kcp.Client(t, s.admin).Delete(t.Context(), &corev1.ServiceAccount{ObjectMeta: build.Meta(metav1.NamespaceDefault, "agent")}); err != nil {
-		t.Fatal(err)
-	}
-	create(t, in, s.cert("two"))
-	kube.Eventually(t, synced, "the second copy", func() (bool, string) {
-		all := s.copies(t, in)
-		return len(all) == 2, describeAll(all)
-	})
 }
 
 // unanswered returns the URL of an endpoint that nobody listens at, and that comes before another one.
