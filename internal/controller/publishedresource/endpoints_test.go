@@ -50,6 +50,7 @@ func TestSeveralEndpoints(t *testing.T) {
 // TestSyncBesideFailures shows that objects are synced although the first of the endpoints does not answer, as the workspaces of one shard do not
 // depend on another.
 func TestSyncBesideFailures(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Synchronization = &v1alpha1.Synchronization{} })
 	in := s.tenant(t)

@@ -20,6 +20,7 @@ import (
 
 // TestSchemaIsVerbatim shows that consumers get the schema of a CustomResourceDefinition as it is, under whatever name.
 func TestSchemaIsVerbatim(t *testing.T) {
+	t.Parallel()
 	s := openShop(t)
 	define(t, s.c, definition(s.group, "hats", "brim"))
 	o := s.published("hats", "Hat")
