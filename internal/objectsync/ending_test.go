@@ -13,7 +13,7 @@ import (
 )
 
 // TestEnding shows that an object which is being deleted does not become a copy: the name is waited for, without a word to the consumer, who can
-// do nothing about it. W3 of api-syncagent.
+// do nothing about it.
 func TestEnding(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "$remoteName"}})
@@ -41,7 +41,7 @@ func TestEnding(t *testing.T) {
 }
 
 // TestTakeoverBesideUnnamespaced shows that an object without a namespace does not take what api-syncagent has copied of one that has its name in
-// a namespace, though that copy does not tell the kind it is of, and that each has a copy of its own. W7 of api-syncagent.
+// a namespace, though that copy does not tell the kind it is of, and that each has a copy of its own.
 func TestTakeoverBesideUnnamespaced(t *testing.T) {
 	w := newWorld(t)
 	left := left(w)
@@ -68,8 +68,7 @@ func TestTakeoverBesideUnnamespaced(t *testing.T) {
 	}
 }
 
-// TestUnnamespacedFiltered shows that an object without a namespace passes no filter of namespaces, and that to look is no mistake. W8 of
-// api-syncagent.
+// TestUnnamespacedFiltered shows that an object without a namespace passes no filter of namespaces, and that to look is no mistake.
 func TestUnnamespacedFiltered(t *testing.T) {
 	for name, namespace := range map[string]string{
 		"Labels": `{"matchLabels":{"stage":"prod"}}`,

@@ -69,7 +69,7 @@ func (w *world) lately(s objectsync.Side, r schema.GroupVersionResource, n types
 const othersFinalizer = "example.org/other"
 
 // TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object or taken off it is not lost, although the list
-// is written as a whole. W9 of api-syncagent.
+// is written as a whole.
 func TestOthersFinalizers(t *testing.T) {
 	things, secret := things.Workspace.GroupVersionResource, objectsync.Secrets
 	for name, tc := range map[string]struct {

@@ -61,7 +61,7 @@ var mutatedCases = map[string]struct {
 
 // TestMutatedValues shows that a step changes what it is about, be it beside the spec, and makes nothing else of it than what it says: no
 // value where there was none, no text of a number, no HTML of a text. What it does not name stays, apiVersion and kind of another object
-// included. W12, W13 and W14 of api-syncagent.
+// included.
 func TestMutatedValues(t *testing.T) {
 	for name, tc := range mutatedCases {
 		t.Run(name, func(t *testing.T) {

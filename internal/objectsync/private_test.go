@@ -18,7 +18,7 @@ const private = `{"metadata":{
 }}`
 
 // TestPrivateMetadataLater shows that metadata of ours and of Crossplane do not come down with a change either, nor with a related object, and
-// that the consumer's object gets none but the finalizer. W5 of api-syncagent.
+// that the consumer's object gets none but the finalizer.
 func TestPrivateMetadataLater(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))

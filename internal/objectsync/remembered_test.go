@@ -34,7 +34,7 @@ func (w *world) namesakes() *objectsync.Syncer {
 }
 
 // TestOneNameOfTwoKinds shows that of a Secret and a ConfigMap of one name both are remembered: what the consumer takes out of one is taken out
-// of its copy. What is no longer related is forgotten. W6 of api-syncagent.
+// of its copy. What is no longer related is forgotten.
 func TestOneNameOfTwoKinds(t *testing.T) {
 	w := newWorld(t)
 	s, ns := w.namesakes(), w.input.Object.Namespace
@@ -118,7 +118,7 @@ func TestTooMuchToRemember(t *testing.T) {
 }
 
 // TestSeveralAtOnce shows that related objects which come at one time are remembered by one write before their copies are made, though what is
-// known of the state is older than that write. W25 of api-syncagent.
+// known of the state is older than that write.
 func TestSeveralAtOnce(t *testing.T) {
 	w := newWorld(t)
 	names := []string{"a", "b", "c"}
