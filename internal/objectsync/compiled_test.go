@@ -24,7 +24,7 @@ func (f frozen) Get(n types.NamespacedName) (*unstructured.Unstructured, error) 
 		return u.GetNamespace() == n.Namespace && u.GetName() == n.Name
 	})
 	if i < 0 {
-		return nil, nil
+		return nil, nil //nolint:nilnil // As a Cache does.
 	}
 	return f[i], nil
 }

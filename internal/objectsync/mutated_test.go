@@ -52,7 +52,8 @@ var mutatedCases = map[string]struct {
 	"TemplateOther":   {"The other side is the copy.", byTemplate("spec.new", "{{ .RemoteObject.apiVersion }}"), map[string]any{"new": "example.org/v1"}, ""},
 	"CELMap": {
 		"What an expression makes is JSON.", byCEL("spec.new", "{'list': [1, 2.5, 'x', true], 'of': {'a': 'b'}}"),
-		map[string]any{"new": map[string]any{"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"}}}, "",
+		map[string]any{"new": map[string]any{"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"}}},
+		"",
 	},
 	"CELList":  {"So is a list.", byCEL("spec.new", "self.spec.list"), map[string]any{"new": []any{"x", int64(1)}}, ""},
 	"CELNull":  {"Null is none.", byCEL("spec.note", "null"), map[string]any{"note": nil}, ""},

@@ -67,7 +67,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		return nil, err
 	}
 	p := &publication{
-		name: name, config: c, syncer: s, queue: newQueue(workers), quits: make(chan struct{}), ended: make(chan struct{}),
+		name: name, config: c, syncer: s, queue: newQueue(), quits: make(chan struct{}), ended: make(chan struct{}),
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
 		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),

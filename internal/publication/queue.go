@@ -32,7 +32,7 @@ type queue struct {
 	passing, lasting workqueue.TypedRateLimiter[objectsync.Primary] // of causes that may pass, and of those that last
 }
 
-func newQueue(workers int) queue {
+func newQueue() queue {
 	return queue{
 		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[objectsync.Primary]{Queue: newTurns(workers)}),

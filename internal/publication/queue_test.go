@@ -41,7 +41,7 @@ func TestPauses(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			q := newQueue(workers)
+			q := newQueue()
 			defer q.ShutDown()
 			p := in("a", "1")
 			got := q.pause(p, tc.err)
@@ -65,7 +65,7 @@ func TestPauses(t *testing.T) {
 // TestPauseAfterOutage shows that an object that could not be synced for long does not rest for long as soon as something that lasts is found out
 // about it: what lasts may end with the outage.
 func TestPauseAfterOutage(t *testing.T) {
-	q := newQueue(workers)
+	q := newQueue()
 	defer q.ShutDown()
 	p := in("a", "1")
 	for range 20 {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,7 +71,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !strings.HasSuffix(r.URL.Path, "/version"):
 		answer = list([]any{})
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(answer) //nolint:errchkjson // Who does not get it fails.
 }
 
 func list(items []any) map[string]any {
@@ -80,7 +81,7 @@ func list(items []any) map[string]any {
 // stream sends the events of an endpoint until the client goes. Who asks for a list that way is told that it is empty.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
 	send := func(kind string, object any) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object}) //nolint:errchkjson // Who does not get it fails.
 		_ = http.NewResponseController(w).Flush()
 	}
 	_ = http.NewResponseController(w).Flush()
@@ -160,7 +161,7 @@ func (s *server) resting(t *testing.T, q *counted, least int64) (added, streams 
 		if now := q.added.Load() + s.streams.Load(); now != last {
 			last, since = now, time.Now()
 		}
-		return q.added.Load() >= least && time.Since(since) > time.Second/2, fmt.Sprint(last)
+		return q.added.Load() >= least && time.Since(since) > time.Second/2, strconv.FormatInt(last, 10)
 	})
 	return q.added.Load(), s.streams.Load(), runtime.NumGoroutine()
 }
