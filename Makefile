@@ -37,7 +37,7 @@ demo: tools.demo build ## Run the provider on real clusters and a real kcp, and 
 HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed publishedresource/outage publishedresource/takeover collection/thousands)
 # Tests mostly wait: packages run by threes, and in them the tests that say they may run beside others. What is promised in seconds is measured
 # again if a neighbour took them. make lint vets.
-GOTEST   := go test -count=1 -vet=off -parallel=8 -timeout=40m
+GOTEST   := go test -count=1 -vet=off -parallel=4 -timeout=40m
 
 # What takes longest begins first, so that it does not end long after all others.
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource application)
@@ -46,7 +46,7 @@ LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource 
 test: tools build ## Run all tests but those of e2e, on real servers.
 	$(GOTEST) -p=3 $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
 
-# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more.
+# Tests that mostly wait, for an OLM of their own, and run beside the others. Each chain and stack is installed E2E_ROUNDS times in a row, or more.
 STACKS := TestStacks
 
 .PHONY: e2e

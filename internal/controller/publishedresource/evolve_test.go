@@ -50,7 +50,6 @@ func setField(d *apiextensionsv1.CustomResourceDefinition, field string, there b
 // TestEvolve shows that each change of a published CustomResourceDefinition makes a new schema and is offered to consumers within a second,
 // that a change which is undone uses the old schema again, and that what others have added to the APIExport stays.
 func TestEvolve(t *testing.T) {
-	t.Parallel()
 	s := openShop(t)
 	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
 	s.edit(t, func(e *apisv1alpha2.APIExport) {
