@@ -14,8 +14,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// grace is how long a provider that was asked to stop may take.
-const grace = 20 * time.Second
+// grace is how long a provider that was asked to stop may take. Controllers end what they are about, for up to half a minute.
+const grace = time.Minute
 
 // Options say how to run the provider.
 type Options struct {
