@@ -40,7 +40,7 @@ HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed 
 GOTEST   := go test -count=1 -vet=off -parallel=4 -timeout=40m
 
 # What takes longest begins first, so that it does not end long after all others.
-LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource application)
+LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 .PHONY: test
 test: tools build ## Run all tests but those of e2e, on real servers.
