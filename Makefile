@@ -39,14 +39,18 @@ HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed 
 # again if a neighbour took them. make lint vets.
 GOTEST   := go test -count=1 -vet=off -parallel=4 -timeout=40m
 
+# What is promised in a few seconds is measured first, with nothing beside it.
+MEASURED := ^(TestBundle|TestEvolve)$$
+
 # What takes longest begins first, so that it does not end long after all others.
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 .PHONY: test
 test: tools build ## Run all tests but those of e2e, on real servers.
-	$(GOTEST) -p=3 $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
+	$(GOTEST) -p=1 -run='$(MEASURED)' $(addprefix $(MODULE)/internal/controller/,application publishedresource)
+	$(GOTEST) -p=3 -skip='$(MEASURED)' $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
 
-# Tests that mostly wait, for an OLM of their own, and run beside the others. Each chain and stack is installed E2E_ROUNDS times in a row, or more.
+# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more.
 STACKS := TestStacks
 
 .PHONY: e2e

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -120,8 +119,7 @@ func checkRequests(t *testing.T, m marks, all []*subject) {
 	}
 	var onLocal kube.Requests
 	for _, e := range writes(m.onLocal(t)) {
-		refused := e.Code >= http.StatusBadRequest // Two who refer to one Object can meet there, and one of them tries again.
-		if e.Resource != "events" && !refused {    // Some events say that a resource was updated; there is a limit to their number.
+		if e.Resource != "events" { // Some say that a resource was updated; there is a limit to their number.
 			onLocal = append(onLocal, e)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,6 +56,7 @@ func (p peer) start(t *testing.T, c client.Client, args ...string) *provider.Pro
 	t.Helper()
 	process := program.Start(t, local.User(t, "peer", admins), provider.Options{
 		Binary: p.binary, KubeconfigByEnv: true, Args: args, Env: []string{"TLS_SERVER_CERTS_DIR=" + p.certs},
+		Grace: time.Minute, // It waits for up to half a minute for what it has begun.
 	})
 	p.install(t, c, "https://"+process.Webhook()+"/convert")
 	return process

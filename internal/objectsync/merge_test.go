@@ -110,11 +110,11 @@ func apply(t *testing.T, o, patch object) object {
 	}
 	doc, err := json.Marshal(o)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	p, err := json.Marshal(patch)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	out, err := jsonpatch.MergePatch(doc, p)
 	if err != nil {

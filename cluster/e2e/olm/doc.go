@@ -42,8 +42,7 @@
 //   - There is no scheduler: the pods of a bundle name their node, and those of capabilities without OLM are bound by the test. One more
 //     server for that was not worth it.
 //   - Each test with a Crossplane has a control plane of its own: Crossplane leaves much behind. Make e2e runs these tests beside the others, with
-//     an OLM of their own, as both mostly wait. Each goes once or a few times, which shows that what is installed again is installed alike;
-//     E2E_ROUNDS has all go more often in a row, which takes long.
+//     an OLM of their own, as both mostly wait. Claims for networking go ten times in a row, others less often unless E2E_ROUNDS says so.
 //   - Bundles are inlined in the catalog, from readable files in testdata/bundles, as nothing here pulls images.
 //   - Nothing is left means that a list of all resources of all kinds is what it was before, on both clusters. A list of kinds that OLM is
 //     known to make would miss those it is not known to make.

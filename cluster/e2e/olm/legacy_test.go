@@ -18,7 +18,7 @@ func TestStacksInCrossplane1(t *testing.T) {
 	startCrossplane(t, local.StartCrossplane1, s.server)
 	s.defineStacks(t)
 	s.run(t)
-	s.rounds(t, claims, append(plains(1), olms(1, 1, 1)...))
+	s.rounds(t, claims, append(plains(1), olms(2, 1, 1)...))
 }
 
 // defineStacks makes the definitions and Compositions of the stacks, with the resources of the function as those of the Composition.

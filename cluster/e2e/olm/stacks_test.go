@@ -50,7 +50,7 @@ type bundle struct {
 	rounds              int // or more, if E2E_ROUNDS says so
 }
 
-// atLeast returns how often each stack and chain is installed and uninstalled at least.
+// atLeast returns how often each stack is installed and uninstalled at least.
 func atLeast(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_ROUNDS"), "1"))
@@ -79,8 +79,8 @@ func TestStacks(t *testing.T) {
 	installConfiguration(t, s.c, host, "claims")
 	installConfiguration(t, s.c, host, "namespaced")
 	s.run(t)
-	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(1), olms(3, 1, 1)...)) })
-	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(1), olms(1, 1, 1)...)) })
+	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(2), olms(10, 4, 4)...)) })
+	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(2), olms(4, 2, 2)...)) })
 	t.Run("KilledAtEachStep", func(t *testing.T) { s.killed(t, claims) })
 	t.Run("TwoClaims", func(t *testing.T) { s.two(t, claims) })
 	t.Run("TwoComposites", func(t *testing.T) { s.two(t, composites) })

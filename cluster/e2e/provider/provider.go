@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +15,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// grace is how long a provider that was asked to stop may take. Controllers end what they are about, for up to half a minute.
-const grace = time.Minute
+// grace is how long a provider that was asked to stop may take.
+const grace = 20 * time.Second
 
 // Options say how to run the provider.
 type Options struct {
@@ -31,6 +32,8 @@ type Options struct {
 	Args []string
 	// Env are variables, name=value, beside those of this process.
 	Env []string
+	// Grace is how long the program may take to end, 20 s if zero.
+	Grace time.Duration
 	// Container runs the program as a container does, with no kubeconfig and no variables but Env. Only root may.
 	Container *Container
 }
@@ -47,6 +50,7 @@ type Container struct {
 type Process struct {
 	cmd     *exec.Cmd
 	log     string
+	grace   time.Duration
 	health  *port
 	metrics *port
 	webhook *port
@@ -62,7 +66,7 @@ func Start(o Options) (*Process, error) {
 	if err := os.WriteFile(kubeconfig, o.Kubeconfig, 0o600); err != nil {
 		return nil, errors.Wrap(err, "cannot write kubeconfig of provider")
 	}
-	p := &Process{log: filepath.Join(o.Dir, "provider.log"), exited: make(chan struct{})}
+	p := &Process{log: filepath.Join(o.Dir, "provider.log"), grace: cmp.Or(o.Grace, grace), exited: make(chan struct{})}
 	if err := p.reserve(); err != nil {
 		return nil, err
 	}
@@ -127,9 +131,9 @@ func (p *Process) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // It may be gone already.
 	select {
 	case <-p.exited:
-	case <-time.After(grace):
+	case <-time.After(p.grace):
 		p.Kill()
-		return errors.Errorf("provider has not ended within %s", grace)
+		return errors.Errorf("provider has not ended within %s", p.grace)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		return errors.Errorf("provider has ended with %s", p.cmd.ProcessState)

@@ -3,7 +3,6 @@ package sync_test
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -22,8 +21,6 @@ const (
 	// overtaking is how many of a backlog may be placed between the request for a new object of another workspace and its copy: those under way,
 	// and those of the time that the request and its news take. In a queue without turns it would be all.
 	overtaking = 500
-	// patience is how long a backlog may take on a machine with others' work.
-	patience = 10 * time.Minute
 )
 
 // TestRestart shows that a provider that starts with a thousand objects standing rewrites none of them and soon has time for a new one, and
@@ -99,10 +96,7 @@ func TestFairness(t *testing.T) {
 		t.Logf("a new object has its copy after %s", took)
 		return took
 	})
-	kube.Eventually(t, patience, "the whole backlog", func() (bool, string) {
-		n := len(s.copies(t, busy))
-		return n == backlog, strconv.Itoa(n)
-	})
+	s.awaitCopies(t, busy, backlog)
 }
 
 // awaitReady waits until the provider says that it is ready.
