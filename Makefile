@@ -54,7 +54,7 @@ test: tools build ## Run all tests but those of e2e, on real servers.
 STACKS := TestStacks
 
 .PHONY: e2e
-e2e: tools.e2e build ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
+e2e: tools.e2e build xpkg ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
 	@failed=0; set -x; \
 	$(GOTEST) -run=$(STACKS) $(MODULE)/cluster/e2e/olm & \
 	$(GOTEST) -p=2 -skip=$(STACKS) ./cluster/e2e/... $(HARSH) || failed=1; \
