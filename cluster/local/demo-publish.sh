@@ -8,17 +8,13 @@ cert_manager='' # its process
 
 # start_cert_manager runs it beside the cluster. Its webhook is left out, which would only complete and check what is applied.
 start_cert_manager() {
-	local file
+	local definitions
+	definitions=$(dirname "$(readlink -f .tools/bin/cert-manager)")/cert-manager-crds
 	title 'Run cert-manager on the control plane, which is the service cluster here, too, with an issuer of self-signed certificates.'
-	mkdir "$dir/cert-manager"
-	for file in "$(dirname "$(readlink -f .tools/bin/cert-manager-controller)")"/cert-manager-crds/*.yaml; do
-		grep -v -e '{{' -e '^  labels:$' "$file" >"$dir/cert-manager/${file##*/}" # what only Helm understands
-	done
-	run kubectl apply -f "$dir/cert-manager"
-	kubectl wait --for=condition=Established -f "$dir/cert-manager" --timeout=30s >/dev/null
+	run kubectl apply --server-side -f "$definitions"
+	kubectl wait --for=condition=Established -f "$definitions" --timeout=30s >/dev/null
 	run kubectl apply -f examples/sync/issuer.yaml
-	set -- cert-manager-controller --kubeconfig "$dir/control.kubeconfig" --leader-elect=false --enable-certificate-owner-ref \
-		--metrics-listen-address "127.0.0.1:$(free_port)"
+	set -- cert-manager --kubeconfig "$dir/control.kubeconfig"
 	show_command "$@"
 	launch "$dir/cert-manager.log" "$@"
 	cert_manager=$!

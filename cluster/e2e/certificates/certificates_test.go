@@ -46,8 +46,8 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
 // runCertManager installs cert-manager and starts it.
 func runCertManager(t *testing.T) {
 	t.Helper()
-	dir := t.TempDir()
-	if err := local.WriteCertManagerDefinitions(dir); err != nil {
+	dir, err := local.CertManagerDefinitions()
+	if err != nil {
 		t.Fatal(err)
 	}
 	service.InstallCRDs(t, dir)
