@@ -5,10 +5,10 @@ consumers=("${workspaces[@]:1}")
 published=(publishedresource/certificates publishedresource/sertifikater)
 issued=(secrets --all-namespaces -l controller.cert-manager.io/fao=true) # what cert-manager has issued
 cert_manager='' # its process
+definitions='' # the folder of its CustomResourceDefinitions
 
 # start_cert_manager runs it beside the cluster. Its webhook is left out, which would only complete and check what is applied.
 start_cert_manager() {
-	local definitions
 	definitions=$(dirname "$(readlink -f .tools/bin/cert-manager)")/cert-manager-crds
 	title 'Run cert-manager on the control plane, which is the service cluster here, too, with an issuer of self-signed certificates.'
 	run kubectl apply --server-side -f "$definitions"
@@ -128,5 +128,5 @@ withdraw() {
 		run kubectl --context "$team" delete apibinding services --timeout=60s
 	done
 	stop "$cert_manager" 30
-	run kubectl delete -f examples/publish/workspace.yaml -f "$dir/cert-manager" --timeout=60s
+	run kubectl delete -f examples/publish/workspace.yaml -f "$definitions" --timeout=60s
 }

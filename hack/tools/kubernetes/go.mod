@@ -1,4 +1,4 @@
-// The requirements of Kubernetes 1.36.3, its staging modules replaced by the ones published for it.
+// The requirements of Kubernetes 1.36.3, with the staging modules that are published for it.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/kubernetes
 
 go 1.26.0

@@ -12,17 +12,24 @@ import (
 )
 
 func TestInTurn(t *testing.T) {
-	errBoom := errors.New("boom")
+	errBoom, errOther := errors.New("boom"), errors.New("other")
 	for name, tc := range map[string]struct {
 		reason string
 		count  int
-		fail   map[int]error
+		fail   func(i int) error
 		want   error
-		all    bool // whether each number is done
+		most   int // how many numbers are done at most; without an error it is all of them
 	}{
-		"None":  {reason: "Nothing to do is no error.", all: true},
-		"Many":  {reason: "Each number is done once.", count: 1000, all: true},
-		"First": {reason: "The error of the lowest number is returned.", count: 1000, fail: map[int]error{3: errBoom, 4: errors.New("other"), 9: errors.New("other")}, want: errBoom},
+		"None": {reason: "Nothing to do is no error."},
+		"Many": {reason: "Each number is done once.", count: 1000, most: 1000},
+		"First": {
+			reason: "The error of the lowest number is returned.", count: 1000, most: 1000, want: errBoom,
+			fail: func(i int) error { return map[int]error{3: errBoom, 4: errOther, 9: errOther}[i] },
+		},
+		"Each": {
+			reason: "No worker begins another number once one has failed.", count: 1000, most: writers, want: errBoom,
+			fail: func(i int) error { return map[bool]error{true: errBoom, false: errOther}[i == 0] },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -31,13 +38,16 @@ func TestInTurn(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				done[i]++
-				return tc.fail[i]
+				if tc.fail == nil {
+					return nil
+				}
+				return tc.fail(i)
 			})
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("%s\ninTurn: -want, +got:\n%s", tc.reason, diff)
 			}
-			if tc.all != (len(done) == tc.count) {
-				t.Errorf("%s\nwant all done %t, got %d of %d", tc.reason, tc.all, len(done), tc.count)
+			if len(done) > tc.most || got == nil && len(done) < tc.count {
+				t.Errorf("%s\nwant %d done, or fewer after an error, got %d of %d", tc.reason, tc.most, len(done), tc.count)
 			}
 			for i, n := range done {
 				if n != 1 {

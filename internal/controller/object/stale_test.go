@@ -97,6 +97,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 			return false, cmp.Diff(nil, parts)
 		})
 		awaitReady(t, c, o)
+		awaitShown(t, c, o, gadget)
 		staysUnwritten(t, c, o)
 		mark, touched := target.Audit(t).Mark(), 0
 		kube.Throughout(t, calm, "the Object stays settled", func() (bool, string) {
@@ -106,6 +107,22 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 			return len(got) == 0, got.String()
 		})
 		awaitReady(t, c, o)
+	})
+}
+
+// awaitShown waits until an Object shows its resource as it is.
+func awaitShown(t *testing.T, c client.Client, o build.Object, resource *unstructured.Unstructured) {
+	t.Helper()
+	tc := target.Client(t)
+	kube.Eventually(t, soon, "the resource as it is in the status", func() (bool, string) {
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(resource), resource); err != nil {
+			return false, err.Error()
+		}
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		shown := parse(t, string(o.Observed().Manifest.Raw))
+		return shown.GetResourceVersion() == resource.GetResourceVersion(), cmp.Diff(resource.Object, shown.Object)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
@@ -136,6 +138,19 @@ func awaitReady(t *testing.T, c client.Client, s build.CollectionScope, collecti
 			members, ready = count(t, c, s, collection)
 		}
 		return members == many && ready == many, fmt.Sprintf("%d members, %d ready", members, ready)
+	})
+}
+
+// awaitUses waits until it is recorded that all members use their ProviderConfig, as their collection does: records wait for what is more urgent.
+func awaitUses(t *testing.T, c client.Client, s build.CollectionScope, config string) {
+	t.Helper()
+	pc := s.Config(config, config, commonv1.ProviderConfigSpec{})
+	kube.Eventually(t, eventually, "all members to be recorded as users of their ProviderConfig", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc); err != nil {
+			return false, err.Error()
+		}
+		users := pc.(resource.ProviderConfig).GetUsers()
+		return users == many+1, fmt.Sprintf("%d users", users)
 	})
 }
 

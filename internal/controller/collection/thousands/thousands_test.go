@@ -36,6 +36,7 @@ func TestLargeCollection(t *testing.T) {
 			t.Logf("%d members: made in %s", many, time.Since(began))
 			awaitReady(t, c, s, tns)
 			t.Logf("%d members: ready in %s", many, time.Since(began))
+			awaitUses(t, c, s, pc)
 			made := patches(r.settle(t))
 			// One is the apply, the other gives the Object its finalizer.
 			if made != 2*many {
