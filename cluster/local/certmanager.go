@@ -14,7 +14,8 @@ type CertManagerOptions struct {
 	Config *rest.Config
 }
 
-// CertManager is what cert-manager issues certificates with. Its webhook is left out, which would only complete and check what is applied.
+// CertManager is what cert-manager issues certificates with, see hack/tools/cert-manager. Its webhook is left out, which would only complete
+// and check what is applied.
 type CertManager struct {
 	daemon
 }

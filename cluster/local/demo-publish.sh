@@ -7,10 +7,11 @@ issued=(secrets --all-namespaces -l controller.cert-manager.io/fao=true) # what 
 cert_manager='' # its process
 definitions='' # the folder of its CustomResourceDefinitions
 
-# start_cert_manager runs it beside the cluster. Its webhook is left out, which would only complete and check what is applied.
+# start_cert_manager runs its controllers beside the cluster, by hack/tools/cert-manager. Left out is its webhook, which would only complete and
+# check what is applied.
 start_cert_manager() {
 	definitions=$(dirname "$(readlink -f .tools/bin/cert-manager)")/cert-manager-crds
-	title 'Run cert-manager on the control plane, which is the service cluster here, too, with an issuer of self-signed certificates.'
+	title 'Run the controllers of cert-manager on the control plane, which is the service cluster here, too, with an issuer of self-signed certificates.'
 	run kubectl apply --server-side -f "$definitions"
 	kubectl wait --for=condition=Established -f "$definitions" --timeout=30s >/dev/null
 	run kubectl apply -f examples/sync/issuer.yaml

@@ -15,6 +15,7 @@ heartbeat_seconds=10
 
 scratch='' # this run's temporary folder, once there is one
 job=''     # process group of the running build, while there is one
+fetcher='' # process group of what downloads modules meanwhile
 
 main() {
 	local tool tools=("$@") known=() missing=()
@@ -78,9 +79,34 @@ build_all() {
 	set_go_environment
 
 	local tool
+	set -m # as in build
+	fetch "$@" </dev/null >/dev/null 2>&1 &
+	fetcher=$!
+	set +m
 	for tool in "$@"; do
 		[ -d "$(home_of "$tool")" ] || build "$tool" # another run may have built it while this one waited
 	done
+}
+
+# fetch downloads what the tools require, one after the other, so that no build but the first waits for the network. What
+# fails here is tried again, and reported, by the build.
+fetch() {
+	local tool
+	for tool in "$@"; do
+		(
+			cd "$here/$tool"
+			# shellcheck source=/dev/null
+			. ./tool.env
+			# shellcheck disable=SC2046
+			go list -deps -tags "${TAGS:-}" $(main_packages)
+		) || true
+	done
+}
+
+# main_packages prints the packages of PROGRAMS.
+main_packages() {
+	local program
+	for program in $PROGRAMS; do echo "${program#*=}"; done
 }
 
 # lock lets one run build at a time: two would want twice the memory and disk, and gain nothing on a small machine.
@@ -100,16 +126,17 @@ clean_up() {
 	trap '' INT TERM HUP # a second Ctrl-C must not stop the removal
 	# The whole group: compilers that outlive the go command would go on writing into the folder removed here. They may
 	# still do so for a moment after the signal, hence the second try.
-	[ -z "$job" ] || { kill -KILL -- "-$job" && wait "$job"; } 2>/dev/null || true
+	local group
+	for group in $job $fetcher; do { kill -KILL -- "-$group" && wait "$group"; } 2>/dev/null || true; done
 	[ -z "$scratch" ] || rm -rf "$scratch" 2>/dev/null || { sleep 1 && rm -rf "$scratch"; }
 }
 
 # set_go_environment keeps all that a build downloads and compiles in the scratch folder: it is several GB, which
 # would otherwise stay in the user's own caches. What these hold already is neither downloaded nor compiled again: the
-# tools require much of what the project does, in its versions. Links cost a moment; where there are none, it compiles.
+# tools require much of what the project does, in its versions.
 set_go_environment() {
 	local proxy downloaded
-	cp -al "$(go env GOCACHE)" "$scratch/compiled" 2>/dev/null || rm -rf "$scratch/compiled"
+	seed "$(go env GOCACHE)"
 	proxy=$(go env GOPROXY)
 	downloaded=$(go env GOMODCACHE)/cache/download
 	case $downloaded in
@@ -125,6 +152,15 @@ set_go_environment() {
 	# The tools run here, also when a caller builds the provider for another system.
 	GOOS=$(go env GOHOSTOS) GOARCH=$(go env GOHOSTARCH)
 	export GOOS GOARCH
+}
+
+# seed begins the build cache with links to what another one holds; what cannot be linked is compiled. Go writes outputs
+# under new names. In place it writes which output belongs to what, and takes one that is missing for not compiled; and
+# when it has last removed what is old, for which the copy gets a file of its own.
+seed() {
+	cp -alH "$1" "$scratch/compiled" 2>/dev/null || mkdir -p "$scratch/compiled"
+	rm -f "$scratch/compiled/trim.txt"
+	date +%s >"$scratch/compiled/trim.txt"
 }
 
 # build makes one tool's programs. They appear in the cache by one rename: a folder that is there is complete.
@@ -159,12 +195,13 @@ build() {
 # compile builds PROGRAMS and copies DATA. With -v go prints the name of each package that it compiles, for watch_job to count. What only
 # debuggers read, and the linker would leave out, takes the compiler a tenth of its time, and collecting garbage often a fifth.
 compile() {
-	local program data from packages=()
-	for program in $PROGRAMS; do packages+=("${program#*=}"); done
+	local program data from packages
+	# shellcheck disable=SC2207
+	packages=($(main_packages))
 	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
 	mv "$scratch/packages.new" "$scratch/packages"
 	mkdir "$scratch/linked"
-	GOGC=400 go build -v -tags "$TAGS" -gcflags=all=-dwarf=false -ldflags "-s -w $LDFLAGS" -o "$scratch/linked/" "${packages[@]}" # all in one, as each linker has one thread
+	GOGC=${GOGC:-400} go build -v -tags "$TAGS" -gcflags=all=-dwarf=false -ldflags "-s -w $LDFLAGS" -o "$scratch/linked/" "${packages[@]}" # all in one, as each linker has one thread
 	for program in $PROGRAMS; do
 		from=$(go list -f '{{.Target}}' "${program#*=}")
 		mv "$scratch/linked/${from##*/}" "$scratch/out/${program%%=*}"

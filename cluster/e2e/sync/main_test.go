@@ -36,7 +36,7 @@ const (
 	exportName = "shop.example.com"
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
 	soon = 2 * time.Minute
-	// patience is how much longer each of many copies may take then, on a machine that does much else.
+	// patience is what awaitCopies allows for each copy beyond soon, on a machine that does much else.
 	patience = 100 * time.Millisecond
 	// workers is how many requests of a test are under way at a time.
 	workers = 20

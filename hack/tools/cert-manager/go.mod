@@ -1,4 +1,4 @@
-// The requirements of cert-manager 1.21.0, of which main.go runs the controllers that issue certificates.
+// What main.go requires, which runs controllers of cert-manager 1.21.0, in the versions that the project has: see ../README.md.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/cert-manager
 
 go 1.26.0

@@ -1,6 +1,7 @@
 // Package main runs what cert-manager issues certificates with, for issuers that are self-signed or an authority of their own. It stands for
-// cert-manager's own program, which is in a module that cannot be had, and brings along the clients of every cloud whose DNS can prove who
-// owns a name.
+// cert-manager's own program, whose module is required by folder and never published (see
+// https://github.com/cert-manager/cert-manager/blob/v1.21.0/cmd/controller/go.mod), and which brings along the clients of every cloud whose DNS
+// can prove who owns a name.
 package main
 
 import (
@@ -30,10 +31,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// These, and the options below, are the defaults of cert-manager's own program.
 const (
-	// workers of each controller, and the pauses between requests that fail, are as in cert-manager's own program.
-	workers      = 5
-	minimumPause = time.Hour
+	workers      = 5 // of each controller
+	qps          = 20
+	burst        = 50
+	minimumPause = time.Hour // between requests that fail
 	maximumPause = 32 * time.Hour
 )
 
@@ -51,10 +54,13 @@ func main() {
 // run runs all controllers that are imported above until the context is done, or one of them fails.
 func run(ctx context.Context, kubeconfig string) error {
 	factory, err := controller.NewContextFactory(ctx, controller.ContextOptions{
-		Kubeconfig:    kubeconfig,
-		IssuerOptions: controller.IssuerOptions{ClusterResourceNamespace: "cert-manager"},
+		Kubeconfig:         kubeconfig,
+		KubernetesAPIQPS:   qps,
+		KubernetesAPIBurst: burst,
+		IssuerOptions:      controller.IssuerOptions{ClusterResourceNamespace: "kube-system"},
 		CertificateOptions: controller.CertificateOptions{
-			EnableOwnerRef:                           true, // Secrets go with their Certificates.
+			EnableOwnerRef:                           true, // No default: Secrets go with their Certificates.
+			CopiedAnnotationPrefixes:                 []string{"*", "-kubectl.kubernetes.io/", "-fluxcd.io/", "-argocd.argoproj.io/"},
 			CertificateRequestMinimumBackoffDuration: minimumPause,
 			CertificateRequestMaximumBackoffDuration: maximumPause,
 		},
@@ -70,7 +76,7 @@ func run(ctx context.Context, kubeconfig string) error {
 	for name, construct := range controller.Known() {
 		c, err := construct(factory)
 		if err != nil {
-			return fmt.Errorf("cannot start controller %s: %w", name, err)
+			return fmt.Errorf("cannot make controller %s: %w", name, err)
 		}
 		group.Go(func() error { return c.Run(workers, ctx) })
 	}

@@ -1,4 +1,4 @@
-// The requirements of Crossplane 1.20.0, the last that composes by itself, without a function.
+// What Crossplane 1.20.0 requires, in the versions that the project has: see ../README.md. It is the last that composes by itself, without a function.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/crossplane-v1
 
 go 1.25.0

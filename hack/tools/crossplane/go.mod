@@ -1,4 +1,5 @@
-// The requirements of Crossplane 2.4.0, with the released module of its API types.
+// What Crossplane 2.4.0 requires, in the versions that the project has: see ../README.md.
+module of its API types.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/crossplane
 
 go 1.26.0

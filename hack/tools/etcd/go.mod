@@ -1,7 +1,9 @@
-// The requirements of etcd 3.6.8, without the replacements by folders of its repository.
+// What etcd 3.6.8 requires, in the versions that the project has: see ../README.md.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/etcd
 
 go 1.25.0
+
+godebug default=go1.24
 
 require (
 	github.com/coreos/go-semver v0.3.1

@@ -1,4 +1,4 @@
-// The requirements of function-auto-ready 0.6.0, which is released under another path than its own.
+// What function-auto-ready 0.6.0 requires, in the versions that the project has: see ../README.md. It is released under another path than its own.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/function-auto-ready
 
 go 1.25.0

@@ -1,5 +1,5 @@
-// The requirements of kcp 0.31.2. Its staging modules are the published ones. Six modules of its Kubernetes fork cannot
-// be had; they are the originals, 0.35.1.
+// What kcp 0.31.2 requires, in the versions that the project has, but for k8s.io and sigs.k8s.io: see ../README.md. Its staging modules are
+// the published ones. Six modules of its Kubernetes fork cannot be had; they are the originals, 0.35.1.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/kcp
 
 go 1.25.0

@@ -1,4 +1,4 @@
-// The requirements of Kubernetes 1.36.3, with the staging modules that are published for it.
+// What Kubernetes 1.36.3 requires, in the versions that the project has: see ../README.md. Its staging modules are the published ones.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/kubernetes
 
 go 1.26.0

@@ -1,4 +1,4 @@
-// The requirements of KWOK 0.8.0.
+// What KWOK 0.8.0 requires, in the versions that the project has: see ../README.md.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/kwok
 
 go 1.26.0

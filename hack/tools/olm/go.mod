@@ -1,4 +1,4 @@
-// The requirements of Operator Lifecycle Manager 0.42.0. They include its operator-registry, from which opm is built.
+// What Operator Lifecycle Manager 0.42.0 requires, in the versions that the project has: see ../README.md. Its operator-registry, from which opm is built, is among it.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/olm
 
 go 1.26.0

@@ -1,5 +1,5 @@
-// The requirements of provider-kubernetes 1.3.1, but for gosdk 0.2.29: 0.2.28 cannot be had. The checksum database does not know
-// it; its sum is in go.sum.
+// What provider-kubernetes 1.3.1 requires, in the versions that the project has: see ../README.md. gosdk is 0.2.29, as 0.2.28 cannot be had;
+// the checksum database does not know it, its sum is in go.sum.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/provider-kubernetes
 
 go 1.26.7
