@@ -36,8 +36,6 @@ const (
 	exportName = "shop.example.com"
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
 	soon = 2 * time.Minute
-	// patience is what awaitCopies allows for each copy beyond soon, on a machine that does much else.
-	patience = 100 * time.Millisecond
 	// workers is how many requests of a test are under way at a time.
 	workers = 20
 )
@@ -175,7 +173,7 @@ func (s *shop) copies(t *testing.T, in consumer) []unstructured.Unstructured {
 func (s *shop) awaitCopies(t *testing.T, in consumer, n int) []unstructured.Unstructured {
 	t.Helper()
 	var all []unstructured.Unstructured
-	kube.Eventually(t, soon+time.Duration(n)*patience, fmt.Sprintf("%d copies", n), func() (bool, string) {
+	kube.Eventually(t, soon, fmt.Sprintf("%d copies", n), func() (bool, string) {
 		all = s.copies(t, in)
 		return len(all) == n, strconv.Itoa(len(all))
 	})

@@ -1,5 +1,4 @@
-// What Crossplane 2.2.1 requires, in the versions that the project has: see ../README.md. It is the last whose module holds the command line tool.
-module holds the command line tool.
+// What Crossplane 2.2.1 requires, in the versions that the project has: see ../README.md. It is the last that holds the command line tool.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/crossplane-cli
 
 go 1.26.0

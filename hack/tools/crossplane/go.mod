@@ -1,5 +1,4 @@
 // What Crossplane 2.4.0 requires, in the versions that the project has: see ../README.md.
-module of its API types.
 module github.com/crossplane-contrib/provider-kcp/hack/tools/crossplane
 
 go 1.26.0

@@ -3,6 +3,8 @@ module github.com/crossplane-contrib/provider-kcp/hack/tools/kubernetes
 
 go 1.26.0
 
+godebug default=go1.26
+
 require (
 	bitbucket.org/bertimus9/systemstat v0.5.0
 	github.com/JeffAshton/win_pdh v0.0.0-20161109143554-76bb4ee9f0ab

@@ -28,7 +28,7 @@ func TestInTurn(t *testing.T) {
 		},
 		"Each": {
 			reason: "No worker begins another number once one has failed.", count: 1000, most: writers, want: errBoom,
-			fail: func(i int) error { return map[bool]error{true: errBoom, false: errOther}[i == 0] },
+			fail: func(int) error { return errBoom },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
