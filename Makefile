@@ -37,8 +37,8 @@ demo: build tools.demo ## Run the provider on real clusters and a real kcp, and 
 # Tests of the built program, beside those under cluster/e2e: it is killed, cut off and given thousands of objects.
 HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed publishedresource/outage publishedresource/takeover collection/thousands)
 # Tests mostly wait: packages run by threes, and in them the tests that say they may run beside others. What is promised in seconds is measured
-# again if a neighbour took them. make lint vets.
-GOTEST   := go test -count=1 -vet=off -parallel=4 -timeout=40m
+# again if a neighbour took them. make lint vets. Without the symbols that only debuggers read a test is linked in less time.
+GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=40m
 
 # What is promised in a few seconds is measured first, with nothing beside it.
 MEASURED := ^(TestBundle|TestEvolve)$$

@@ -107,10 +107,14 @@ func TestScheduleWaits(t *testing.T) {
 			tc.before(t, w)
 			app := w.application("web", w.settings("web"))
 			create(t, w.c, app)
-			awaitState(t, w.c, app, workloadv1alpha1.StatePending)
-			c := app.GetCondition(xpv2.TypeSynced)
-			if c.Reason != workloadv1alpha1.ReasonUnschedulable || !strings.Contains(c.Message, tc.says) || app.Status.DesiredResources != 1 {
-				t.Errorf("%s\nwant a message that contains %q, got %s", tc.reason, tc.says, said(app))
+			// Until a ProviderConfig is known here, it is said that there is none.
+			kube.Eventually(t, soon, "an application that says: "+tc.says, func() (bool, string) {
+				awaitState(t, w.c, app, workloadv1alpha1.StatePending)
+				c := app.GetCondition(xpv2.TypeSynced)
+				return c.Reason == workloadv1alpha1.ReasonUnschedulable && strings.Contains(c.Message, tc.says), tc.reason + "\n" + said(app)
+			})
+			if app.Status.DesiredResources != 1 {
+				t.Errorf("%s\nwant 1 resource, got %s", tc.reason, said(app))
 			}
 			if app.Spec.ClusterRef != nil {
 				t.Errorf("%s\nit must not be scheduled yet: %v", tc.reason, *app.Spec.ClusterRef)
