@@ -51,14 +51,16 @@ test: build tools ## Run all tests but those of e2e, on real servers.
 	$(GOTEST) -p=1 -run='$(MEASURED)' $(addprefix $(MODULE)/internal/controller/,application publishedresource)
 	$(GOTEST) -p=3 -skip='$(MEASURED)' $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
 
-# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more.
-STACKS := TestStacks
+# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more. What
+# follows them makes both lanes end at about the same time.
+STACKS   := TestStacks
+FOLLOW   := $(addprefix $(MODULE)/internal/controller/,publishedresource/takeover collection/thousands)
 
 .PHONY: e2e
 e2e: build tools.e2e xpkg ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
 	@failed=0; set -x; \
-	$(GOTEST) -run=$(STACKS) $(MODULE)/cluster/e2e/olm & \
-	$(GOTEST) -p=2 -skip=$(STACKS) ./cluster/e2e/... $(HARSH) || failed=1; \
+	{ $(GOTEST) -run=$(STACKS) $(MODULE)/cluster/e2e/olm; stacks=$$?; $(GOTEST) -p=1 $(FOLLOW) && exit $$stacks; } & \
+	$(GOTEST) -p=2 -skip=$(STACKS) $(MODULE)/cluster/e2e $(MODULE)/cluster/e2e/sync ./cluster/e2e/... $(filter-out $(FOLLOW),$(HARSH)) || failed=1; \
 	wait $$! || failed=1; \
 	exit $$failed
 

@@ -17,8 +17,7 @@ var (
 // workOnElastic does what the containers of Elastic's operator would, while its own Deployment is available: it runs each Elasticsearch and
 // each Kibana, and says how they are. What it runs belongs to them, so that they need nobody when they go.
 func (o operator) workOnElastic(ctx context.Context) {
-	d, err := o.cs.AppsV1().Deployments(operatorsNamespace).Get(ctx, "elastic-operator", metav1.GetOptions{})
-	if err != nil || d.DeletionTimestamp != nil || d.Status.AvailableReplicas == 0 {
+	if runs, _ := o.available(ctx, operatorsNamespace, "elastic-operator"); !runs {
 		return
 	}
 	o.elastic(ctx, elasticsearches, func(*unstructured.Unstructured) map[string]any {
@@ -43,7 +42,7 @@ func (o operator) elastic(ctx context.Context, gvr schema.GroupVersionResource, 
 		r := &list.Items[i]
 		deployments := o.cs.AppsV1().Deployments(r.GetNamespace())
 		name := gvr.Resource + "-" + r.GetName()
-		runs, err := deployments.Get(ctx, name, metav1.GetOptions{})
+		runs, err := o.available(ctx, r.GetNamespace(), name)
 		if apierrors.IsNotFound(err) && r.GetDeletionTimestamp() == nil {
 			d := proxyOf(r)
 			d.SetName(name)
@@ -51,7 +50,7 @@ func (o operator) elastic(ctx context.Context, gvr schema.GroupVersionResource, 
 			_, _ = deployments.Create(ctx, d, metav1.CreateOptions{})
 			continue
 		}
-		if err != nil || runs.Status.AvailableReplicas == 0 || r.Object["status"] != nil {
+		if !runs || r.Object["status"] != nil {
 			continue
 		}
 		r.Object["status"] = status(r)

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
@@ -33,13 +36,15 @@ var kongs = schema.GroupVersionResource{Group: "charts.helm.k8s.io", Version: "v
 type operator struct {
 	cs  kubernetes.Interface
 	dyn dynamic.Interface
+	// known has the Deployments without asking for them, which would keep the server busy all the time.
+	known client.Reader
 }
 
 // runOperator runs the operator until the test ends.
 func runOperator(t *testing.T) {
 	t.Helper()
 	cfg := target.User(t, "kong-operator", admins)
-	o := operator{cs: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg)}
+	o := operator{cs: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg), known: follow(t, cfg, cache.Options{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -57,9 +62,34 @@ func runOperator(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
+// follow returns a cache of what there is on a server, until the test ends.
+func follow(t *testing.T, cfg *rest.Config, opts cache.Options) cache.Cache {
+	t.Helper()
+	known, err := cache.New(cfg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- known.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return known
+}
+
+// available says whether a Deployment is to stay and has pods that run. It is an error if there is none.
+func (o operator) available(ctx context.Context, namespace, name string) (bool, error) {
+	d := &appsv1.Deployment{}
+	err := o.known.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, d)
+	return err == nil && d.DeletionTimestamp == nil && d.Status.AvailableReplicas > 0, err
+}
+
 func (o operator) work(ctx context.Context) {
-	d, err := o.cs.AppsV1().Deployments(operatorsNamespace).Get(ctx, "kong-operator", metav1.GetOptions{})
-	if err != nil || d.DeletionTimestamp != nil || d.Status.AvailableReplicas == 0 {
+	if runs, _ := o.available(ctx, operatorsNamespace, "kong-operator"); !runs {
 		return
 	}
 	list, err := o.dyn.Resource(kongs).Namespace(kongsNamespace).List(ctx, metav1.ListOptions{})
@@ -82,12 +112,12 @@ func (o operator) install(ctx context.Context, k *unstructured.Unstructured) {
 		_, _ = c.Update(ctx, k, metav1.UpdateOptions{})
 		return
 	}
-	proxy, err := o.cs.AppsV1().Deployments(k.GetNamespace()).Get(ctx, k.GetName(), metav1.GetOptions{})
+	runs, err := o.available(ctx, k.GetNamespace(), k.GetName())
 	if apierrors.IsNotFound(err) {
 		_, _ = o.cs.AppsV1().Deployments(k.GetNamespace()).Create(ctx, proxyOf(k), metav1.CreateOptions{})
 		return
 	}
-	if err != nil || proxy.Status.AvailableReplicas == 0 || deployed(k) {
+	if !runs || deployed(k) {
 		return
 	}
 	k.Object["status"] = map[string]any{

@@ -8,8 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -71,21 +75,22 @@ func (l link) has(e happening) bool { return strings.Contains(e.object.GetName()
 // runScheduler puts pods that name no node on the only one, until the test ends.
 func runScheduler(t *testing.T) {
 	t.Helper()
-	cs := kubernetes.NewForConfigOrDie(target.User(t, "scheduler", admins))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ; ctx.Err() == nil; time.Sleep(beat) {
-			pods, err := cs.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
-			if err != nil {
-				continue // It ends, or the next beat will see.
-			}
-			for _, p := range pods.Items {
-				b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName}}
-				_ = cs.CoreV1().Pods(p.Namespace).Bind(ctx, b, metav1.CreateOptions{}) // One that has gone needs no node.
-			}
-		}
-	}()
-	t.Cleanup(func() { cancel(); <-done })
+	cfg := target.User(t, "scheduler", admins)
+	cs := kubernetes.NewForConfigOrDie(cfg)
+	// What could not be bound is tried again.
+	without := cache.ByObject{Field: fields.OneTermEqualSelector("spec.nodeName", ""), SyncPeriod: new(time.Second)}
+	known := follow(t, cfg, cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: without}})
+	pods, err := known.GetInformer(t.Context(), &corev1.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bind := func(o any) {
+		p := o.(*corev1.Pod)
+		b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName}}
+		_ = cs.CoreV1().Pods(p.Namespace).Bind(context.Background(), b, metav1.CreateOptions{}) // One that has gone needs no node.
+	}
+	again := func(_, o any) { bind(o) }
+	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: bind, UpdateFunc: again}); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -53,6 +53,7 @@ type stage struct {
 	group string
 	path  string // of the workspace of the APIExport
 	o     *v1alpha1.PublishedResource
+	was   string // the schema that is published before the change
 }
 
 // newStage makes a workspace, a CustomResourceDefinition and a PublishedResource that may create its APIExport.
@@ -111,7 +112,7 @@ func (s *stage) connect(t *testing.T, cfg *rest.Config) {
 	}
 }
 
-// published says whether the API is published and everything says so.
+// published says whether the API is published, by another schema than before, and everything says so.
 func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
 	if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.o), s.o); err != nil {
 		return false, err.Error()
@@ -135,7 +136,7 @@ func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
 		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}},
 	}, e.Spec.PermissionClaims)
 	ready := s.o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && s.o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionTrue
-	return diff == "" && ready && len(names) == schemas && slices.Contains(names, s.o.Status.ResourceSchemaName),
+	return diff == "" && ready && len(names) == schemas && s.o.Status.ResourceSchemaName != s.was && slices.Contains(names, s.o.Status.ResourceSchemaName),
 		fmt.Sprintf("%s, schemas %v, status %+v", diff, names, s.o.Status)
 }
 
@@ -171,6 +172,7 @@ func TestKilled(t *testing.T) {
 			name: "Change",
 			prepare: func(t *testing.T, s *stage) {
 				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
+				s.was = s.o.Status.ResourceSchemaName
 				d := build.Definition(s.group, "hats")
 				if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
 					t.Fatal(err)
