@@ -52,7 +52,7 @@ test: build tools ## Run all tests but those of e2e, on real servers.
 	$(GOTEST) -p=3 -skip='$(MEASURED)' $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
 
 # Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more. What
-# follows them makes both lanes end at about the same time.
+# follows them makes both lanes end at about the same time, and beside them, too, what takes longest begins first.
 STACKS   := TestStacks
 FOLLOW   := $(addprefix $(MODULE)/internal/controller/,publishedresource/takeover collection/thousands)
 

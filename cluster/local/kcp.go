@@ -133,8 +133,8 @@ func (k *KCP) ready(ctx context.Context) error {
 		return err
 	}
 	k.admin = admin
-	const tenancy = "/clusters/root/apis/tenancy.kcp.io/v1alpha1"
-	check, err := answers(k.admin, "/readyz", tenancy+"/workspaces", tenancy+"/workspacetypes/universal")
+	const tenancy = "/apis/tenancy.kcp.io/v1alpha1"
+	check, err := answers(k.Config("root"), "/readyz", tenancy+"/workspaces", tenancy+"/workspacetypes/universal")
 	if err != nil {
 		return err
 	}
