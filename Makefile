@@ -57,7 +57,7 @@ STACKS   := TestStacks
 FOLLOW   := $(addprefix $(MODULE)/internal/controller/,publishedresource/takeover collection/thousands)
 
 .PHONY: e2e
-e2e: build tools.e2e xpkg ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
+e2e: build tools.e2e ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
 	@failed=0; set -x; \
 	{ $(GOTEST) -run=$(STACKS) $(MODULE)/cluster/e2e/olm; stacks=$$?; $(GOTEST) -p=1 $(FOLLOW) && exit $$stacks; } & \
 	$(GOTEST) -p=2 -skip=$(STACKS) $(MODULE)/cluster/e2e $(MODULE)/cluster/e2e/sync ./cluster/e2e/... $(filter-out $(FOLLOW),$(HARSH)) || failed=1; \
