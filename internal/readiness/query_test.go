@@ -44,7 +44,7 @@ func TestQuery(t *testing.T) {
 		query  string
 		want   want
 	}{
-		// Defect 2a.10 of provider-kubernetes.
+		// In provider-kubernetes a plain field of type bool never counts, and what is no bool is not reported.
 		"DynamicBool":      {"A field is not known to be a bool before it is read; it counts if it is.", "object.status.ready", want{answer: true}},
 		"DynamicNoBool":    {"What is no bool is reported.", "object.status.phase", want{err: ErrNotBool, message: "CEL query does not give a bool: it gives a value of type string"}},
 		"StaticNoBool":     {"What can be no bool is reported.", "'yes'", want{err: expression.ErrInvalid, message: "CEL query is invalid: it gives a value of type string and not of type bool"}},

@@ -68,7 +68,7 @@ func TestKubeconfigProxy(t *testing.T) {
 	}
 }
 
-// Defect 2a.14 of provider-kubernetes: it ignores the files that a kubeconfig names.
+// A defect of provider-kubernetes: it ignores the files that a kubeconfig names.
 func TestKubeconfigFiles(t *testing.T) {
 	dir := t.TempDir()
 	absolute := filepath.Join(t.TempDir(), "token")

@@ -44,7 +44,7 @@ func TestRESTConfig(t *testing.T) {
 		"NotYAML":   {reason: "Garbage is refused and not repeated.", kubeconfig: []byte("{{{ hunter2"), err: "cannot parse kubeconfig"},
 		"OtherKind": {reason: "Any other object is refused.", kubeconfig: []byte("apiVersion: v1\nkind: Pod\n"), err: "cannot parse kubeconfig"},
 		"NoContext": {reason: "The current context must be named.", kubeconfig: []byte("apiVersion: v1\nkind: Config\n"), err: "no current-context"},
-		// Defect 2a.14 of provider-kubernetes: it dereferences nil.
+		// A defect of provider-kubernetes: it dereferences nil.
 		"WrongContext": {reason: "The current context must exist.", kubeconfig: []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\n"), err: `no context "x"`},
 		"NoServer":     {reason: "The cluster needs a server.", kubeconfig: kubeconfigOf(``, `token: t`), err: `no cluster "c" with a server`},
 		"Exec": {

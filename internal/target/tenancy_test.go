@@ -25,7 +25,7 @@ func identityFrom(p commonv1.ProviderCredentials) *commonv1.Identity {
 	return &commonv1.Identity{Type: commonv1.IdentityGoogle, ProviderCredentials: p}
 }
 
-// Defects 2c of provider-kubernetes: a tenant's ProviderConfig lends the provider's ServiceAccount, files, environment and the Secrets of
+// A defect of provider-kubernetes: a tenant's ProviderConfig lends the provider's ServiceAccount, files, environment and the Secrets of
 // others.
 func TestAdmit(t *testing.T) {
 	const tenant = "team"

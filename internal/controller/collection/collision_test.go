@@ -27,7 +27,7 @@ func colliding(t *testing.T, namespace string) (before, after string) {
 	return "", ""
 }
 
-// Defect 2a.15 of provider-kubernetes: two resources whose hashes begin alike took turns on one member.
+// A defect of provider-kubernetes: two resources whose hashes begin alike took turns on one member.
 func TestCollidingNames(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		before, after := colliding(t, w.tns)

@@ -28,7 +28,7 @@ func (w world) deleteMember(ctx context.Context, of client.Object, name string, 
 
 // TestMemberThatHasGone shows that a member which somebody else has deleted just before is no failure, and that its successor of the same
 // name is not deleted in its place.
-// Defect 2a.15 of provider-kubernetes: that it is not found is an error, with which the collection is not synced.
+// A defect of provider-kubernetes: that it is not found is an error, with which the collection is not synced.
 func TestMemberThatHasGone(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		oc := w.collect()
@@ -51,7 +51,7 @@ func TestMemberThatHasGone(t *testing.T) {
 }
 
 // TestStatusBesideOthers shows that the status of a collection is written while somebody else writes its metadata all the time.
-// Defect 2a.15 of provider-kubernetes: it updates the whole, which fails whenever somebody else has written meanwhile.
+// A defect of provider-kubernetes: it updates the whole, which fails whenever somebody else has written meanwhile.
 func TestStatusBesideOthers(t *testing.T) {
 	const writes = 30
 	forScopes(t, func(t *testing.T, w world) {

@@ -52,7 +52,7 @@ func TestTargetDown(t *testing.T) {
 
 // TestMissingProviderConfig shows that a ProviderConfig or Secret that does not exist is said in the status, that members stay meanwhile,
 // and that it is noticed when it appears.
-// Defect 2a.15 of provider-kubernetes: it did not put errors about the ProviderConfig in the status.
+// A defect of provider-kubernetes: it did not put errors about the ProviderConfig in the status.
 func TestMissingProviderConfig(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))

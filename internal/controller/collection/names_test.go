@@ -84,7 +84,7 @@ func TestCollectionOf(t *testing.T) {
 	}
 }
 
-// Defect 2a.15 of provider-kubernetes: two resources whose hashes begin alike had one member.
+// A defect of provider-kubernetes: two resources whose hashes begin alike had one member.
 func TestAssign(t *testing.T) {
 	a, b := colliding(t)
 	short, longA, longB := a.names("c")[0], a.names("c")[1], b.names("c")[1]

@@ -54,7 +54,7 @@ func (w world) awaitMetadata(t *testing.T, labels, annotations map[string]string
 }
 
 // TestTemplate shows that members have what the template gives them, lose what it gives no more, and keep what others gave them.
-// Defect 2a.15 of provider-kubernetes: the template could overwrite the label of membership.
+// A defect of provider-kubernetes: the template could overwrite the label of membership.
 func TestTemplate(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))

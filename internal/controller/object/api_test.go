@@ -27,7 +27,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 
 // TestVersionsKeepEveryField shows that an Object written in one version reads the same in the other, and still does when it is then
 // written in that one.
-// Defect 2a.9 of provider-kubernetes.
+// provider-kubernetes drops watch, celQuery, deletionPropagationPolicy and providerRef in between.
 func TestVersionsKeepEveryField(t *testing.T) {
 	c := provide(t)
 	const spec = `{

@@ -307,7 +307,7 @@ func TestRejected(t *testing.T) {
 }
 
 // TestCredentialsRotate shows that a new user in the Secret is used at once, by the watch too, and the old connection closed.
-// Defect 2a.13 of provider-kubernetes: its watch keeps the credentials it has begun with.
+// A defect of provider-kubernetes: its watch keeps the credentials it has begun with.
 func TestCredentialsRotate(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -73,7 +73,7 @@ func TestQueryWithoutAnswer(t *testing.T) {
 		query  string
 		want   string
 	}{
-		// Defect 2a.10 of provider-kubernetes: it is not ready, and does not say why.
+		// A defect of provider-kubernetes: it is not ready, and does not say why.
 		"NoBool":    {"What is no bool is reported.", "object.data.color", "CEL query does not give a bool: it gives a value of type string"},
 		"NoSuchKey": {"What is not there is reported.", "object.data.shape == 'round'", "CEL query fails: at 1:12: no such key: shape"},
 		"NoCEL":     {"What is not CEL is reported.", "color == 'blue'", "CEL query is invalid: 1:1: undeclared reference to 'color'"},

@@ -40,7 +40,7 @@ func namesakes(t *testing.T, c client.Client, scopes [2]build.Scope, tns string)
 }
 
 // TestNamesakesShareAResource shows that Objects of one name, in two namespaces or two scopes, keep each its fields of one resource.
-// Defect 2a.8 of provider-kubernetes.
+// In provider-kubernetes they have one field manager, and take each other's fields off.
 func TestNamesakesShareAResource(t *testing.T) {
 	t.Parallel()
 	c, tc := provide(t), target.Client(t)

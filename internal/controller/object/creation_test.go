@@ -119,7 +119,7 @@ func release(t *testing.T, c client.Client, o build.Object) {
 }
 
 // TestLongName shows that an Object whose name is longer than a field manager may be is applied, found again and deleted.
-// Defect 2a.8 of provider-kubernetes: it can never apply one whose name is longer than 108 characters.
+// A defect of provider-kubernetes: it can never apply one whose name is longer than 108 characters.
 func TestLongName(t *testing.T) {
 	const nameMax, managerMax = 200, 128
 	c, tc := provide(t), target.Client(t)

@@ -110,7 +110,7 @@ func TestConnectionDetails(t *testing.T) {
 			fromSecret("database", "data.password", "password"),
 			fromSecret("database", "data[tls.crt]", "tls.crt"),
 			from("v1", "ConfigMap", "settings", "data.color", "color"), // the Object's own
-			// Defect 2a.16 of provider-kubernetes.
+			// provider-kubernetes gives lists and maps as Go prints them, and cannot give all data of a Secret.
 			fromSecret("database", "data", "all"),
 			from("v1", "Service", "web", "spec.ports", "ports"),
 			from("v1", "Service", "web", "spec.ports[0].port", "port"),
@@ -137,7 +137,7 @@ func TestConnectionDetails(t *testing.T) {
 
 // TestConnectionSecretFollows shows that a settled Object asks neither server for its connection details, that a change of a source
 // arrives within a second, and that a connection secret that was changed or deleted by somebody is mended.
-// Defect 2a.16 of provider-kubernetes: it asks for them at each look, and patches the secret with each update.
+// A defect of provider-kubernetes: it asks for them at each look, and patches the secret with each update.
 func TestConnectionSecretFollows(t *testing.T) {
 	const reconciles, limit = 5, time.Second
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -196,7 +196,7 @@ func TestConnectionSecretFollows(t *testing.T) {
 // that the key keeps its value when its source goes, until it goes from the spec.
 func TestAbsentSource(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		// Defect 2a.16 of provider-kubernetes.
+		// In provider-kubernetes an absent source fails the whole Object.
 		details := []commonv1.ConnectionDetail{
 			from("v1", "ConfigMap", "settings", "data.color", "color"),
 			fromSecret("database", "data.password", "password"),

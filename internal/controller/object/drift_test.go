@@ -18,7 +18,7 @@ import (
 )
 
 // TestDriftIsReverted shows that what somebody else does to our fields is undone, by watch.
-// Defect 2a.17 of provider-kubernetes: in its client-side mode, which is accepted and ignored here, it does not see drift.
+// A defect of provider-kubernetes: in its client-side mode, which is accepted and ignored here, it does not see drift.
 func TestDriftIsReverted(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for name, drift := range map[string]struct {

@@ -41,7 +41,7 @@ func TestDeletedAtOnce(t *testing.T) {
 // TestDeletionOfGarbage shows that deletion does not depend on a manifest which can be applied: one whose edit the target refuses, and one
 // that is of no kind any more.
 //
-// Defect 2a.3 of provider-kubernetes.
+// provider-kubernetes tries an apply first even then, and so never comes to delete.
 func TestDeletionOfGarbage(t *testing.T) {
 	c := provide(t)
 	job := func(w world, image string) build.Manifest {
@@ -122,7 +122,7 @@ func TestAdopted(t *testing.T) {
 
 // TestRemadeByOthers shows that a resource survives which others have made in place of the one an Object had made.
 //
-// Defect 2a.5 of provider-kubernetes.
+// provider-kubernetes deletes whatever bears the name (its #287).
 func TestRemadeByOthers(t *testing.T) {
 	c := provide(t)
 	for name, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
@@ -156,7 +156,7 @@ func TestRemadeByOthers(t *testing.T) {
 
 // TestKindIsGone shows that an Object goes whose kind the target does not serve any more, as no resource of it can be left.
 //
-// Defect 2a.4 of provider-kubernetes.
+// provider-kubernetes fails on a kind it does not find, for ever.
 func TestKindIsGone(t *testing.T) {
 	t.Parallel()
 	c := provide(t)
@@ -214,7 +214,7 @@ func TestOthersHoldPartial(t *testing.T) {
 // TestWritesAreExact shows that the requests of Objects which may only create, or only change, cannot do the other, whatever happens
 // between a look and a write.
 //
-// Defect 2a.18 of provider-kubernetes.
+// provider-kubernetes creates what is missing though it may only change.
 func TestWritesAreExact(t *testing.T) {
 	tc := target.Client(t)
 	d, err := dynamic.NewForConfig(target.Config())

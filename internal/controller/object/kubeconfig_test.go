@@ -14,7 +14,7 @@ import (
 )
 
 // TestFilesystemKubeconfig shows that a kubeconfig of the provider's file system may name files, by paths below its own folder.
-// Defect 2a.14 of provider-kubernetes: it ignores them.
+// A defect of provider-kubernetes: it ignores them.
 func TestFilesystemKubeconfig(t *testing.T) {
 	c := provide(t)
 	s, tns, ns, dir := build.Cluster(), target.Namespace(t), local.Namespace(t), t.TempDir()
@@ -50,7 +50,7 @@ func TestFilesystemKubeconfig(t *testing.T) {
 }
 
 // TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of the provider to a
-// server of its author's choice. Defects 2c of provider-kubernetes.
+// server of its author's choice. provider-kubernetes does both for whoever writes a namespaced ProviderConfig.
 func TestKubeconfigsInSecretsReadNoFiles(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct{ reason, cluster, user, want string }{

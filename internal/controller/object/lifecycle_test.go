@@ -96,7 +96,7 @@ func annotate(t *testing.T, c client.Client, o build.Object, paused string) {
 
 // TestLifecycle shows that a resource is made, shown in the status, changed and deleted with its Object, and that what leaves the manifest
 // leaves the resource.
-// Defect 2a.17 of provider-kubernetes: in its client-side mode, which is accepted and ignored here, removed keys stay.
+// A defect of provider-kubernetes: in its client-side mode, which is accepted and ignored here, removed keys stay.
 func TestLifecycle(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -129,7 +129,7 @@ func (w world) meetsMissing(t *testing.T, p policyCase) {
 	p.create(t, w.c, o)
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(key.Namespace, key.Name)}
 	if !p.want.creates {
-		// Defect 2a.18 of provider-kubernetes.
+		// provider-kubernetes creates what is missing though it may only change, and calls a missing resource synced.
 		awaitCondition(t, w.c, o, missing)
 		awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse, Reason: xpv2.ReasonUnavailable})
 		w.exists(t, cm, false)
@@ -168,7 +168,7 @@ func (w world) meetsExisting(t *testing.T, p policyCase) {
 	w.exists(t, cm, !p.want.deletes)
 	switch {
 	case p.want.withdraws:
-		// Defect 2a.17 of provider-kubernetes: fields of a partial Object stay behind.
+		// A defect of provider-kubernetes: fields of a partial Object stay behind.
 		before.ResourceVersion = cm.ResourceVersion
 		if diff := cmp.Diff(before, cm); diff != "" {
 			t.Errorf("the resource must be as it was before the Object: -want, +got:\n%s", diff)

@@ -217,7 +217,7 @@ func viewerRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 }
 
 // TestPreviewNeedsNoRights shows that credentials which may only look are enough: without a dry run the fields of the manifest are
-// compared here. Defect 2a.3 of provider-kubernetes.
+// compared here. provider-kubernetes asked for the right to patch (its #502).
 func TestPreviewNeedsNoRights(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

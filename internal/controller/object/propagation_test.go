@@ -21,7 +21,7 @@ func TestDeletionPropagation(t *testing.T) {
 		policy string // in JSON
 		want   string // finalizer on the resource while it is being deleted, if any
 	}{
-		// Defect 2a.9 of provider-kubernetes.
+		// provider-kubernetes stores the empty policy, with which servers refuse to delete.
 		"Empty":      {"Empty means the default.", `""`, ""},
 		"Background": {"Dependents follow.", `"Background"`, ""},
 		"Foreground": {"Dependents go first.", `"Foreground"`, metav1.FinalizerDeleteDependents},

@@ -103,7 +103,7 @@ func TestCutConnectionIsNoOutage(t *testing.T) {
 }
 
 // TestKnownKindEndsDiscovery shows that a target is not asked for a kind any more once the manifest names another.
-// Defect 2a.14 of provider-kubernetes: it dereferences nil where the version of a kind is known, and the kind is not.
+// A defect of provider-kubernetes: it dereferences nil where the version of a kind is known, and the kind is not.
 func TestKnownKindEndsDiscovery(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {

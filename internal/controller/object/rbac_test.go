@@ -31,7 +31,7 @@ func namespaceRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) 
 
 // TestRightsInOneNamespace shows that a user who may watch one namespace only is enough, and costs no more than one who may watch all:
 // settled Objects make no requests, and drift is reverted by watch.
-// Defects 2c of provider-kubernetes: its documents ask for all rights.
+// A defect of provider-kubernetes: its documents ask for all rights.
 func TestRightsInOneNamespace(t *testing.T) {
 	const reconciles = 10
 	c, tc := provide(t), target.Client(t)

@@ -12,7 +12,7 @@ import (
 
 // TestCrowdedReference shows that many Objects which refer to one resource, made and deleted together, do not get in each other's way:
 // each writes that resource twice in its life, and none of them fails.
-// Defect 2a.1 of provider-kubernetes: a finalizer that meets a conflict is missing for good.
+// A defect of provider-kubernetes: a finalizer that meets a conflict is missing for good.
 func TestCrowdedReference(t *testing.T) {
 	const crowd = 60
 	c := provide(t)

@@ -17,7 +17,8 @@ import (
 )
 
 // TestReferencesArePinnedAndReleased shows that a reference added later pins what it names, that a finalizer somebody takes off comes
-// back, and that what is no longer referred to is let go. Defects 2a.1 and 2a.2 of provider-kubernetes.
+// back, and that what is no longer referred to is let go.
+// provider-kubernetes pins only what it refers to at first, and releases only what it refers to at last (its #371 and #28).
 func TestReferencesArePinnedAndReleased(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -92,7 +93,7 @@ func unpin(t *testing.T, c client.Client, x client.Object) {
 }
 
 // TestPinningIsConflictSafe shows that pins come and go while somebody else writes the same resource all the time, and that nothing that
-// they write is lost. Defect 2a.1 of provider-kubernetes.
+// they write is lost. provider-kubernetes writes the whole resource, and after a conflict never again (its #371).
 func TestPinningIsConflictSafe(t *testing.T) {
 	const rounds = 10
 	c := provide(t)

@@ -170,7 +170,7 @@ func TestCycle(t *testing.T) {
 }
 
 // TestStrandedFinalizersGo shows that what an earlier provider has left on Objects does not keep them: finalizers of Objects that are
-// gone, or that refer to something else. Those in a cycle do not wait for each other. Defect 2a.2 of provider-kubernetes.
+// gone, or that refer to something else. Those in a cycle do not wait for each other. provider-kubernetes leaves them (its #28).
 func TestStrandedFinalizersGo(t *testing.T) {
 	// There is no sign when the last has gone for good: it is looked for each half minute. Those in a cycle must not wait for that.
 	const patience, atOnce = 3 * time.Minute, 20 * time.Second

@@ -58,7 +58,7 @@ func about(requests kube.Requests, w world) kube.Requests {
 }
 
 // TestReferencesStayInNamespace shows that an Object of a namespace neither reads nor pins what lies outside of it: not in another
-// namespace, not cluster-scoped, not through labels. Defect 2c of provider-kubernetes.
+// namespace, not cluster-scoped, not through labels. provider-kubernetes reads and pins with its own rights, in any namespace.
 func TestReferencesStayInNamespace(t *testing.T) {
 	c := provide(t)
 	foreign := local.Namespace(t)

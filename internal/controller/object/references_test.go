@@ -19,7 +19,8 @@ import (
 )
 
 // TestDependencyIsAwaited shows that nothing is made before what it depends on exists, that the Object says so once, and that it goes on
-// when that appears. At the poll interval of these tests it would take five seconds. Defect 2a.11 of provider-kubernetes.
+// when that appears. At the poll interval of these tests it would take five seconds.
+// provider-kubernetes follows no dependency before all are there.
 func TestDependencyIsAwaited(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -74,7 +75,8 @@ func TestWaitForReady(t *testing.T) {
 }
 
 // TestPatchedValues shows that values are read from any kind, transformed and put into the manifest that is applied, that a change of
-// them is applied at once, that the stored spec never holds them, and that they go with the references. Defect 2a.11 of provider-kubernetes.
+// them is applied at once, that the stored spec never holds them, and that they go with the references.
+// provider-kubernetes stores what it has read from others in the spec (its #223).
 func TestPatchedValues(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -114,7 +114,7 @@ func TestWatchedResourceThatIsMissing(t *testing.T) {
 
 // TestOneStreamForAllNamespaces shows that Objects of several namespaces and of both scopes which use one connection share one stream of
 // their kind, and that it ends with the last of them, whether they say watch: true or not.
-// Defect 2a.12 of provider-kubernetes: it has a stream for each namespace and one for the cluster scope, and Objects that do not watch
+// A defect of provider-kubernetes: it has a stream for each namespace and one for the cluster scope, and Objects that do not watch
 // keep them open.
 func TestOneStreamForAllNamespaces(t *testing.T) {
 	c := provide(t)

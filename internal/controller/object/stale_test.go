@@ -62,7 +62,7 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 
 // TestDefaultOfAKeyChanges shows that an Object settles again whose list the target comes to store under other keys than before: what it holds
 // is compared with the answer to the last apply, and not with what the same manifest has led to earlier.
-// Defect 2a.6 of provider-kubernetes: it applies at each look until it is started anew.
+// A defect of provider-kubernetes: it applies at each look until it is started anew.
 func TestDefaultOfAKeyChanges(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -58,7 +58,7 @@ func heritages() map[string]heritage {
 		return []writing{{manager: manager, data: map[string]string{"color": "blue", "stale": "yes"}, annotation: "{}"}}
 	}
 	return map[string]heritage{
-		// Defect 2a.7 of provider-kubernetes: the status below shows no managed fields. Defect 2a.17: a removed key stays.
+		// A defect of provider-kubernetes: the status below shows no managed fields. Another: a removed key stays.
 		"Image": {reason: "What the program of the image has applied becomes ours.", wrote: signed(image), want: clean, patches: 2},
 		"ByHand": {
 			reason: "So does what a program built by hand has applied.",
@@ -74,7 +74,7 @@ func heritages() map[string]heritage {
 			wrote:  []writing{{manager: byHand, data: map[string]string{"color": "blue", "theirs": "yes"}}},
 			want:   map[string]string{"color": "blue", "theirs": "yes"}, owners: []string{byHand}, patches: 1,
 		},
-		// Defect 2a.17 of provider-kubernetes: it overwrites the annotation of kubectl.
+		// A defect of provider-kubernetes: it overwrites the annotation of kubectl.
 		"AnnotationOfKubectl": {
 			reason: "The annotation of kubectl stays.",
 			wrote: []writing{

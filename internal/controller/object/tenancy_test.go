@@ -20,7 +20,7 @@ import (
 )
 
 // TestTenantsReachOnlyWhatIsTheirs shows what a namespaced ProviderConfig may not name, and that one which is changed to name it loses its
-// connection at once. Defects 2c of provider-kubernetes: it may name all of it.
+// connection at once. A defect of provider-kubernetes: it may name all of it.
 func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 	c := provide(t)
 	s := build.Namespaced()

@@ -113,7 +113,7 @@ func credentials(namespace, name, value string) build.Manifest {
 // nor its events, nor the log at its highest verbosity, nor the change logs; in the whole life of an Object that adopts a Secret made by
 // kubectl.
 //
-// Defects 2c of provider-kubernetes: the annotation of kubectl stays in the status, and whole Objects are logged.
+// A defect of provider-kubernetes: the annotation of kubectl stays in the status, and whole Objects are logged.
 func TestNothingIsTold(t *testing.T) {
 	d := provide(t)
 	c, changes, log := d.Client, d.changes, d.log

@@ -96,7 +96,7 @@ func (p pair) checkFollows(t *testing.T) {
 // TestReferenceToWithheldValues shows that an Object takes a value from the Secret of another, whose status does not show it, and follows
 // its changes at once, although neither tells anybody; and that it costs no request at rest.
 //
-// Defect 2c of provider-kubernetes: --sanitize-secrets breaks patches read from status.
+// A defect of provider-kubernetes: --sanitize-secrets breaks patches read from status.
 func TestReferenceToWithheldValues(t *testing.T) {
 	d := provide(t)
 	c := d.Client

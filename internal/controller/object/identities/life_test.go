@@ -23,7 +23,7 @@ import (
 const hunter2 = "hunter2"
 
 // TestTokensAreShared shows that all Objects of a connection use one token, however often they are reconciled.
-// Defects 2a.13 and 2b of provider-kubernetes: it mints tokens for each reconcile.
+// A defect of provider-kubernetes: it mints tokens for each reconcile.
 func TestTokensAreShared(t *testing.T) {
 	const objects, changes = 10, 5
 	forScopes(t, func(w world) {
@@ -50,7 +50,7 @@ func TestTokensAreShared(t *testing.T) {
 }
 
 // TestTokensAreRenewed shows that a connection outlives its tokens: the target does not know one that has ended, and the connection is
-// used for several lives of one. Defect 2a.13 of provider-kubernetes: its source of tokens dies with the first reconcile.
+// used for several lives of one. A defect of provider-kubernetes: its source of tokens dies with the first reconcile.
 func TestTokensAreRenewed(t *testing.T) {
 	const life, lives = 5 * time.Second, 3
 	forScopes(t, func(w world) {

@@ -116,7 +116,7 @@ func (tn tenant) checkGone(t *testing.T) {
 // TestNamespaceDeleted shows that a namespace with a Secret, a ProviderConfig and Objects goes at once, and that its resources on the
 // target go with it, in whichever order the namespace controller takes its content.
 //
-// Defect 2a.4 of provider-kubernetes.
+// Objects of provider-kubernetes keep their namespace for good, as nothing can connect in it any more (its #440).
 func TestNamespaceDeleted(t *testing.T) {
 	c := provide(t)
 	tn := settle(t, c, build.Namespaced())
