@@ -11,9 +11,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
 
-// isToSync says whether a spec has objects of consumers synced: that is to write on both sides, which policies that only allow to look forbid.
+// isToSync says whether a PublishedResource has objects of consumers synced: that is to write on both sides, which policies that only allow to look
+// forbid, and nothing is done for one that is paused, be it by its policies or by its annotation.
 func isToSync(o *v1alpha1.PublishedResource) bool {
-	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies())
+	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies()) && !meta.IsPaused(o)
 }
 
 // isHalted says whether no objects of consumers are to be synced.

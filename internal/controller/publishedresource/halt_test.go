@@ -9,10 +9,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
+
+// TestSyncPaused shows that a PublishedResource that is paused by its annotation has no objects synced until it goes on.
+func TestSyncPaused(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	create(t, in, s.cert("first"))
+	s.copyOf(t, in)
+	patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+	await(t, s.c, o, isNot(xpv2.TypeSynced, xpv2.ReasonReconcilePaused))
+	create(t, in, s.cert("second"))
+	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
+		all := s.copies(t, in)
+		return len(all) == 1, describeAll(all)
+	})
+	patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 2 })
+}
 
 // TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the APIExport is out of reach,
 // while those of consumers are not.
