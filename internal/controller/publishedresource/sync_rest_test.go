@@ -62,10 +62,10 @@ func (a *account) awaitRest(t *testing.T, quiet time.Duration) {
 }
 
 // TestSyncRequests shows what a new object costs: two writes in kcp and two on the service cluster, and no reads; that its change costs one
-// write and one for what is remembered; and that objects at rest cost nothing.
+// write and one for what is remembered; and that objects at rest cost nothing, not even a look at them.
 func TestSyncRequests(t *testing.T) {
 	s := openShop(t)
-	s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
 	in := s.tenant(t)
 	create(t, in, s.cert("first")) // For which the namespace is made.
 	s.copyOf(t, in)
@@ -101,9 +101,12 @@ func TestSyncRequests(t *testing.T) {
 	})
 	a.awaitRestKeeping(t, map[string]int{"patch certs." + s.group: 1, "patch secrets": 1})
 	a.awaitRest(t, time.Second)
-	kube.Throughout(t, atRest, "nothing is asked", func() (bool, string) {
+	syncs := func() float64 { return metricsOf(t, o.GetName())["publishedresource_sync_duration_seconds"] }
+	before := syncs()
+	kube.Throughout(t, atRest, "nothing is asked, and no object looked at", func() (bool, string) {
 		below, inKCP := a.requests()
-		return len(below)+len(inKCP) == 0, below.String() + inKCP.String()
+		more := syncs() - before
+		return len(below)+len(inKCP) == 0 && more == 0, fmt.Sprintf("%v syncs, %s%s", more, below, inKCP)
 	})
 }
 
@@ -182,7 +185,7 @@ func valueOf(m *dto.Metric) float64 {
 }
 
 // TestSyncStreams shows that further tenants open no further streams in kcp, and on the service cluster none of Secrets but those of namespaces
-// with copies.
+// with copies, and none of namespaces.
 func TestSyncStreams(t *testing.T) {
 	s := openShop(t)
 	a := s.account(t)
@@ -202,9 +205,12 @@ func TestSyncStreams(t *testing.T) {
 		t.Errorf("want no streams for further tenants, got\n%s", more)
 	}
 	streams := map[string]bool{}
-	for _, w := range a.below.Watches(a.local).By(user) {
-		if w.Resource == "secrets" {
+	for _, w := range a.below.Watches(0).By(user) { // What all tests have needed so far: streams are shared.
+		switch w.Resource {
+		case "secrets":
 			streams[w.Namespace] = true
+		case "namespaces":
+			t.Errorf("there is a stream of namespaces: %s", w.URI)
 		}
 	}
 	for _, in := range tenants {

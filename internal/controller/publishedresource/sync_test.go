@@ -1,8 +1,10 @@
 package publishedresource_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -70,6 +72,41 @@ func TestSync(t *testing.T) {
 	if err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace)); err != nil || len(states.Items) != 0 {
 		t.Errorf("states left: %d, %v", len(states.Items), err)
 	}
+}
+
+// TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for a look by the clock.
+func TestSyncPromptly(t *testing.T) {
+	const atOnce = 3 * time.Second
+	s := openShop(t)
+	s.publishCerts(t)
+	in := s.tenant(t)
+	create(t, in, s.cert("first")) // For which the namespace is made.
+	s.copyOf(t, in)
+	n := 0
+	kube.Within(t, atOnce, "from a new object to its copy, and back to its status", func() time.Duration {
+		n++
+		web, begin := s.cert(fmt.Sprintf("web-%d", n)), time.Now()
+		create(t, in, web)
+		s.issue(t, s.copyNamed(t, in, web.GetName()), "a")
+		awaitIssued(t, in, web, "a")
+		return time.Since(begin)
+	})
+}
+
+// copyNamed waits for the copy of one of several Certs of a tenant.
+func (s *shop) copyNamed(t *testing.T, in tenant, name string) *unstructured.Unstructured {
+	t.Helper()
+	var copied *unstructured.Unstructured
+	kube.Eventually(t, synced, "the copy of "+name, func() (bool, string) {
+		all := s.copies(t, in)
+		for i := range all {
+			if all[i].GetAnnotations()[objectsync.AnnotationName] == name {
+				copied = &all[i]
+			}
+		}
+		return copied != nil, describeAll(all)
+	})
+	return copied
 }
 
 // TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there, that an object outside the filter is let go,
