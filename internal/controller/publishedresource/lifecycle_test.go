@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestPublish follows an API from its publication over the first consumer to the acceptance of its claims, with no rights in kcp but the
-// least. See https://github.com/kcp-dev/api-syncagent/issues/112.
+// TestPublish follows an API from its publication over the first consumer to the acceptance of its claims, of which its conditions and events
+// tell, with no rights in kcp but the least. See https://github.com/kcp-dev/api-syncagent/issues/112.
 func TestPublish(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -42,6 +42,9 @@ func TestPublish(t *testing.T) {
 		t.Errorf("agent of APIExport: want hatter, got %q", got)
 	}
 
+	s.awaitReported(t, o, "CreatedSchema", name)
+	s.awaitReported(t, o, "UpdatedAPIExport", name)
+
 	// The first consumer accepts one claim, the second both.
 	first, one := workspaces.Workspace(t)
 	_, two := workspaces.Workspace(t)
@@ -49,6 +52,7 @@ func TestPublish(t *testing.T) {
 	kcp.AwaitBound(t, two, kcp.Bind(t, two, s.path, exportName, wantClaims...))
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), first+" has not accepted logicalclusters.core.kcp.io")
+	s.awaitReported(t, o, "ClaimsAcceptedPending", first+" has not accepted logicalclusters.core.kcp.io")
 	kube.Eventually(t, soon, "two workspaces and three claims", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
@@ -74,6 +78,7 @@ func TestPublish(t *testing.T) {
 		return err == nil, "refused"
 	})
 	await(t, s.c, o, is(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonAccepted))
+	s.awaitReported(t, o, string(v1alpha1.TypeClaimsAccepted), "have accepted its permission claims")
 
 	// Who unbinds is not counted any more.
 	if err := kcp.Client(t, one).Delete(t.Context(), b); err != nil {
