@@ -8,12 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -45,6 +48,29 @@ func TestSeveralEndpoints(t *testing.T) {
 	s.setEndpoints(t, first...)
 	s.awaitEndpoints(t, o, first...)
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
+}
+
+// TestEndpointSliceComes shows that nothing fails for long because an APIExportEndpointSlice is not there yet: an API is published without, which
+// is reported, and one that names its APIExport by the slice alone is published as soon as there is one.
+func TestEndpointSliceComes(t *testing.T) {
+	t.Parallel()
+	const late = "late.example.com"
+	s := openShop(t)
+	setSecret(t, s.c, s.config, kube.Kubeconfig(t, s.admin)) // The least rights do not reach a second slice.
+	define(t, s.c, definition(s.group, "hats"))
+	define(t, s.c, definition(s.group, "coats"))
+	without, by := s.published("hats", "Hat"), s.published("coats", "Coat")
+	without.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: late}
+	by.Spec.APIExport = &commonv1.APIExport{EndpointSlice: late}
+	create(t, s.c, without, by)
+	await(t, s.c, without, is(v1alpha1.TypeExportUpdated, v1alpha1.ReasonUpdated), isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonEndpointSliceMissing))
+	awaitMessage(t, s.c, by, isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing), late)
+
+	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: late}}
+	slice.Spec.APIExport = apisv1alpha1.ExportBindingReference{Path: s.path, Name: exportName}
+	s.create(t, slice)
+	awaitPublished(t, s.c, without)
+	awaitPublished(t, s.c, by)
 }
 
 // TestSyncBesideFailures shows that objects are synced although the first of the endpoints does not answer, as the workspaces of one shard do not
