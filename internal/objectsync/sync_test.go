@@ -18,7 +18,9 @@ import (
 // TestNewObject shows the whole way of an object, and what it costs: two writes in the workspace, two on the service cluster, no reads.
 func TestNewObject(t *testing.T) {
 	w := newWorld(t)
-	s := w.syncer(&v1alpha1.PublishedResourceSpec{CreatedNamespaces: &v1alpha1.CreatedNamespaces{Labels: map[string]string{"tenant": "{{ .ClusterName }}"}}})
+	s := w.syncer(&v1alpha1.PublishedResourceSpec{CreatedNamespaces: &v1alpha1.CreatedNamespaces{
+		Labels: map[string]string{"tenant": "{{ .ClusterName }}"}, Annotations: map[string]string{"of": "{{ .ClusterPath }}"},
+	}})
 	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
 		u.SetLabels(map[string]string{"app": "web", "syncagent.kcp.io/agent-name": "stolen"})
 		u.SetAnnotations(map[string]string{"note": "<1>", "crossplane.io/paused": "true", "kcp.io/cluster": "x"})
@@ -49,8 +51,8 @@ func TestNewObject(t *testing.T) {
 		t.Errorf("spec: -source, +copy:\n%s", diff)
 	}
 	ns := &corev1.Namespace{}
-	if err := w.below.Get(t.Context(), types.NamespacedName{Name: w.cluster}, ns); err != nil || ns.Labels["tenant"] != w.cluster {
-		t.Errorf("namespace: %v %v", ns.Labels, err)
+	if err := w.below.Get(t.Context(), types.NamespacedName{Name: w.cluster}, ns); err != nil || ns.Labels["tenant"] != w.cluster || ns.Annotations["of"] != "root:org" {
+		t.Errorf("namespace: %v %v %v", ns.Labels, ns.Annotations, err)
 	}
 
 	w.patchStatus(w.below, c, `{"status":{"phase":"Ready","count":1,"conditions":[{"type":"Ready"}]}}`)
