@@ -1,0 +1,94 @@
+package publishedresource_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestDefinitionsAreNotKept shows that a service cluster is asked for the names of all its CustomResourceDefinitions, and for the content of none but
+// those of the group of what is published: a cluster may have megabytes of them.
+func TestDefinitionsAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	other := local.Namespace(t) + ".example.org"
+	define(t, service.Client(t), definition(s.group, "hats"))
+	define(t, service.Client(t), definition(other, "boats"))
+	asked := &definitionsAsked{}
+	elsewhere := local.Namespace(t)
+	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, asked.of(t, service.User(t, user, "system:masters")))),
+		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	o := s.published("hats", "Hat")
+	o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+
+	names, contents := asked.all()
+	if len(names) == 0 {
+		t.Error("want the names of all definitions asked for, this test sees nothing")
+	}
+	for _, of := range contents {
+		if !strings.Contains(of, "hats."+s.group) {
+			t.Errorf("want the content asked for of hats alone, got %s", of)
+		}
+	}
+}
+
+// definitionsAsked are the requests for CustomResourceDefinitions that a server in front of another one has seen. Only there it can be told
+// whether names or contents are asked for.
+type definitionsAsked struct {
+	mu              sync.Mutex
+	names, contents []string // URIs
+}
+
+// of returns a server in front of another one.
+func (d *definitionsAsked) of(t *testing.T, cfg *rest.Config) *rest.Config {
+	t.Helper()
+	to, err := neturl.Parse(cfg.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(to)
+			d.note(r.In)
+		},
+		Transport: transport, FlushInterval: -1,
+	})
+	t.Cleanup(front.Close)
+	t.Cleanup(front.CloseClientConnections) // Streams stay open.
+	return &rest.Config{Host: front.URL}
+}
+
+func (d *definitionsAsked) note(r *http.Request) {
+	if !strings.Contains(r.URL.Path, "/customresourcedefinitions") {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
+		d.names = append(d.names, r.URL.RequestURI())
+		return
+	}
+	d.contents = append(d.contents, r.URL.RequestURI())
+}
+
+func (d *definitionsAsked) all() (names, contents []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names, d.contents
+}
