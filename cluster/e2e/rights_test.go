@@ -73,6 +73,18 @@ func TestDocumentedRights(t *testing.T) {
 	}
 	checkAllowed(t, local.Audit(t), m.local, modest)
 	checkAllowed(t, target.Audit(t), m.target, modest)
+	checkSecrets(t, local.Audit(t), m.local, modest)
+}
+
+// checkSecrets checks that each stream of Secrets that a user has opened since a mark is of one that it names, although more is allowed: one of
+// all takes the memory of all.
+func checkSecrets(t *testing.T, a kube.Audit, since kube.Mark, who string) {
+	t.Helper()
+	for _, e := range a.Watches(since).By(who) {
+		if e.Resource == "secrets" && e.Name == "" {
+			t.Errorf("there is a stream of many Secrets: %s", e.URI)
+		}
+	}
 }
 
 // checkAllowed checks that no request of a user since a mark was denied.
