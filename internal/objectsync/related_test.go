@@ -213,6 +213,15 @@ func TestRelatedIsolation(t *testing.T) {
 		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != w.cluster {
 			t.Errorf("overwritten: %q", got)
 		}
+		// A copy that somebody has deleted leaves its name to its owner.
+		if err := w.below.Delete(t.Context(), newSecret(w.state+"-shared", "tls", "")); err != nil {
+			t.Fatal(err)
+		}
+		w.refused(s, other, objectsync.ErrForeign)
+		w.mustSync(s, w.input)
+		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != w.cluster {
+			t.Errorf("taken: %q", got)
+		}
 	})
 	t.Run("ReadOperators", func(t *testing.T) {
 		w := newWorld(t)
