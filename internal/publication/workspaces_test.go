@@ -55,15 +55,26 @@ func (c *counted) Add(p objectsync.Primary) {
 type server struct {
 	objects []any
 	events  chan any
+	late    chan struct{} // Nothing is told of resource lates before it is closed.
 	streams atomic.Int64
+	open    atomic.Int64 // streams by now
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/lates") {
+		select {
+		case <-s.late:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	w.Header().Set("Content-Type", "application/json")
 	answer, things := map[string]any{"major": "1"}, strings.HasSuffix(r.URL.Path, target.AllClusters+"/apis/ws.example.com/v1/things")
 	switch {
 	case r.URL.Query().Get("watch") != "":
 		s.streams.Add(1)
+		s.open.Add(1)
+		defer s.open.Add(-1)
 		s.stream(w, r, things)
 		return
 	case things:

@@ -1,0 +1,135 @@
+package publication
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// late is the revision of a Config whose copies nobody tells of for a while, so that it cannot take over.
+const late = "late"
+
+// A supervised is a Supervisor, and servers that have nothing.
+type supervised struct {
+	*testing.T
+	*Supervisor
+	*server
+
+	config Config
+}
+
+func newSupervised(t *testing.T) *supervised {
+	t.Helper()
+	s := &supervised{T: t, Supervisor: NewSupervisor(func(string) {}), server: &server{late: make(chan struct{})}}
+	url, connect := s.start(t)
+	s.config = Config{Service: connect(url), Sync: thingsWithSecrets()}
+	s.config.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
+	return s
+}
+
+// serve serves a revision.
+func (s *supervised) serve(revision string) {
+	s.Helper()
+	c := s.config
+	c.Revision = revision
+	if revision == late {
+		c.Sync.Primary.Service.Resource = "lates"
+	}
+	if err := s.Serve("things", c); err != nil {
+		s.Error(err)
+	}
+}
+
+// runs waits until nothing but a revision is served.
+func (s *supervised) runs(revision string) {
+	s.Helper()
+	kube.Eventually(s, time.Minute, "revision "+revision, func() (bool, string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		of := s.of["things"]
+		return of != nil && of.next == nil && of.current != nil && of.current.config.Revision == revision, fmt.Sprintf("%+v", of)
+	})
+}
+
+// TestNothingGoesOn shows that of what has been served for a PublishedResource nothing goes on when it is stopped: neither what was served before,
+// nor what was to be served next.
+func TestNothingGoesOn(t *testing.T) {
+	for name, serve := range map[string]func(s *supervised){
+		"Served":       func(s *supervised) { s.serve("1"); s.runs("1") },
+		"Replaced":     func(s *supervised) { s.serve("1"); s.runs("1"); s.serve("2"); s.runs("2") },
+		"AboutTo":      func(s *supervised) { s.serve(late) },
+		"NextAboutTo":  func(s *supervised) { s.serve("1"); s.runs("1"); s.serve(late) },
+		"NextReplaced": func(s *supervised) { s.serve("1"); s.runs("1"); s.serve(late); s.serve("2"); s.runs("2") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSupervised(t)
+			serve(s)
+			s.Stop("things")
+			close(s.late)
+			s.awaitEnd()
+		})
+	}
+}
+
+// awaitEnd waits until no publication is left, and no stream open.
+func (s *supervised) awaitEnd() {
+	s.Helper()
+	kube.Eventually(s, 20*time.Second, "all publications to end", func() (bool, string) {
+		left, open := 0, s.open.Load()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, l := range s.ledgers {
+			l.mu.Lock()
+			left += len(l.all)
+			l.mu.Unlock()
+		}
+		return left == 0 && open == 0, fmt.Sprintf("%d publications with %d streams are left", left, open)
+	})
+}
+
+// TestServedAtOnce shows that several PublishedResources are served, followed and stopped at a time, and that nothing goes on of what is stopped.
+func TestServedAtOnce(t *testing.T) {
+	s := newSupervised(t)
+	close(s.late)
+	names := []string{"a", "b", "c"}
+	done := make(chan struct{})
+	var serving, others sync.WaitGroup
+	for i := range 4 {
+		serving.Go(func() {
+			for round := range 200 {
+				c := s.config
+				c.Revision = fmt.Sprint(i, round)
+				if err := s.Serve(names[round%len(names)], c); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for _, do := range []func(name string){
+		s.Stop, s.Stop, func(name string) { s.Follow(name, s.config.Consumers) }, func(name string) { s.Status(name) },
+	} {
+		others.Go(func() {
+			for {
+				for _, name := range names {
+					do(name)
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	serving.Wait()
+	close(done)
+	others.Wait()
+	for _, name := range names {
+		s.Stop(name)
+	}
+	s.awaitEnd()
+}
