@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -65,4 +66,31 @@ func TestSyncRelatedKind(t *testing.T) {
 	}
 	awaitDeleted(t, s.c, hat)
 	awaitDeleted(t, s.c, copied)
+}
+
+// TestSyncRelatedVersionLater shows that objects are synced as soon as they can be, if their synchronization could not begin: for a version of a
+// related resource that comes later.
+func TestSyncRelatedVersionLater(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	define(t, s.c, definition(s.group, "hats"))
+	hats := s.published("hats", "Hat")
+	hats.Spec.Synchronization = &v1alpha1.Synchronization{}
+	create(t, s.c, hats)
+	awaitPublished(t, s.c, hats)
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = []v1alpha1.RelatedResource{{
+			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v2", Resource: "hats", Object: byField("metadata.name"),
+		}}
+	})
+	in := s.tenant(t)
+	create(t, in, s.cert("web"))
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, ""), `cannot sync related resource "hat"`)
+	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
+		v := *d.Spec.Versions[0].DeepCopy()
+		v.Name, v.Storage = "v2", false
+		d.Spec.Versions = append(d.Spec.Versions, v)
+	})
+	s.copyOf(t, in)
+	await(t, s.c, o, is(xpv2.TypeSynced, ""))
 }

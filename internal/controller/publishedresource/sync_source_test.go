@@ -1,13 +1,16 @@
 package publishedresource_test
 
 import (
+	"fmt"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -51,4 +54,35 @@ func (s *shop) awaitExtra(t *testing.T, of string, get func() *unstructured.Unst
 		got, _, _ := unstructured.NestedString(get().Object, part, "extra")
 		return got == "new", got
 	})
+}
+
+// TestSyncSourceBecomesAnother shows that a change of the CRD by which objects are synced otherwise, as their status becomes a subresource, takes
+// effect on those that are there, and that nothing of how they were synced before goes on, as is seen when the synchronization is turned off.
+func TestSyncSourceBecomesAnother(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	d := definition(s.group, "certs")
+	status := d.Spec.Versions[0].Subresources
+	d.Spec.Versions[0].Subresources = nil
+	define(t, s.c, d)
+	o := s.published("certs", "Cert")
+	o.Spec.StateNamespace = local.Namespace(t)
+	create(t, s.c, o)
+	awaitPublished(t, s.c, o)
+	in := s.tenant(t)
+	web := s.cert("web")
+	create(t, in, web)
+	copied := s.copyOf(t, in)
+	redefine(t, s.c, "certs."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
+	kube.Eventually(t, synced, "the status above", func() (bool, string) {
+		issued := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`))
+		if err := s.c.Status().Patch(t.Context(), copied, issued); err != nil {
+			return false, err.Error() // It is not served yet.
+		}
+		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
+		phase, _, _ := unstructured.NestedString(web.Object, "status", "phase")
+		return err == nil && phase == "Issued", fmt.Sprint(err, phase)
+	})
+	update(t, s.c, o, func() { o.Spec.Synchronization = &v1alpha1.Synchronization{} })
+	s.wantHalted(t, o, in, s.cert("late"))
 }
