@@ -36,8 +36,12 @@ func TestMake(t *testing.T) {
 		base   *unstructured.Unstructured
 		change kcp.Change
 	}
+	claims := func(identity string) []kcp.Claim {
+		return []kcp.Claim{{GroupResource: boats, IdentityHash: identity, Verbs: []string{"*"}}}
+	}
 	type want struct {
 		changed bool
+		claims  []kcp.Claim
 		err     error
 	}
 	cases := map[string]struct {
@@ -70,21 +74,22 @@ func TestMake(t *testing.T) {
 		"IdentityOfStranger": {
 			reason: "An APIExport claims a resource with one identity, and a stranger's is not changed.",
 			args:   args{base: exportOf("", claimed), change: claim(false)},
-			want:   want{err: cmpopts.AnyError},
+			want:   want{claims: claims("old"), err: cmpopts.AnyError},
 		},
 		"IdentityKept": {
 			reason: "Nor is one that another of us needs.",
 			args:   args{base: exportOf(boats.String(), claimed), change: claim(true)},
-			want:   want{err: cmpopts.AnyError},
+			want:   want{claims: claims("old"), err: cmpopts.AnyError},
 		},
 		"IdentityOurs": {
-			reason: "A claim that was added here follows the identity.",
+			reason: "A claim that was added here follows the identity, and stays the only one to its resource.",
 			args:   args{base: exportOf(boats.String(), claimed), change: claim(false)},
-			want:   want{changed: true},
+			want:   want{changed: true, claims: claims("new")},
 		},
 		"ForeignClaim": {
 			reason: "A claim of a stranger is not taken back.",
 			args:   args{base: exportOf("", claimed), change: func(d *kcp.Draft) error { return d.RemoveClaim(boats) }},
+			want:   want{claims: claims("old")},
 		},
 		"Policy": {
 			reason: "A policy that is there is left.",
@@ -103,6 +108,9 @@ func TestMake(t *testing.T) {
 			}
 			if got := d.Changed(); got != tc.want.changed {
 				t.Errorf("%s\nChanged: want %t, got %t", tc.reason, tc.want.changed, got)
+			}
+			if diff := cmp.Diff(tc.want.claims, d.Claims()); diff != "" {
+				t.Errorf("%s\nClaims: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -188,8 +188,8 @@ func TestNarrowClaims(t *testing.T) {
 	}
 }
 
-// TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one, and that the consumers
-// who must accept it are named with it.
+// TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one, and that it follows the
+// identity: an APIExport has one claim to a resource, which is the same to clients of both versions.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	s, other := openShop(t), openShop(t)
@@ -213,12 +213,33 @@ func TestIdentity(t *testing.T) {
 	kube.Eventually(t, soon, "the identity of the other APIExport", func() (bool, string) {
 		return other.export(t).Status.IdentityHash != "", "none"
 	})
-	hash := other.export(t).Status.IdentityHash
-	update(t, s.c, o, func() { o.Spec.Related[0].IdentityHash = hash })
-	awaitPublished(t, s.c, o)
-	claims := s.export(t).Spec.PermissionClaims
-	i := slices.IndexFunc(claims, func(c apisv1alpha2.PermissionClaim) bool { return c.Resource == "boats" })
-	if i < 0 || claims[i].IdentityHash != hash {
-		t.Errorf("claims: want one to boats with identity %s, got %v", hash, claims)
+	for _, hash := range []string{other.export(t).Status.IdentityHash, "of-yet-another"} {
+		update(t, s.c, o, func() { o.Spec.Related[0].IdentityHash = hash })
+		s.awaitClaim(t, "boats", hash)
+		awaitPublished(t, s.c, o)
 	}
+}
+
+// awaitClaim waits until the APIExport has one claim to a resource, of an identity, for clients of either version.
+func (s *shop) awaitClaim(t *testing.T, resource, identity string) {
+	t.Helper()
+	in := kcp.Client(t, s.admin)
+	kube.Eventually(t, soon, "one claim to "+resource+" of identity "+identity, func() (bool, string) {
+		var got []string
+		for _, c := range s.export(t).Spec.PermissionClaims {
+			if c.Resource == resource {
+				got = append(got, "v1alpha2 "+c.IdentityHash)
+			}
+		}
+		old := &apisv1alpha1.APIExport{}
+		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, old); err != nil {
+			return false, err.Error()
+		}
+		for _, c := range old.Spec.PermissionClaims {
+			if c.Resource == resource && c.All {
+				got = append(got, "v1alpha1 "+c.IdentityHash)
+			}
+		}
+		return slices.Equal(got, []string{"v1alpha2 " + identity, "v1alpha1 " + identity}), strings.Join(got, ", ")
+	})
 }
