@@ -164,19 +164,23 @@ func TestTwoOfOnePlace(t *testing.T) {
 	awaitPublished(t, s.c, second)
 }
 
-// TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, and that it is published once it can be.
+// TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, that it is published once it can be,
+// and that what is selected and still cannot be published is named.
 func TestInvalidSource(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
-	o.Spec.Resource.Versions = []string{"v7"}
+	o.Spec.Resource.Versions = []string{"v7", "v8"}
 	create(t, s.c, o)
 	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, "NotServed"), isNot(xpv2.TypeSynced, "NotServed"))
 	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
-		v := d.Spec.Versions[0]
-		v.Name, v.Storage = "v7", false
-		d.Spec.Versions = append(d.Spec.Versions, v)
+		for _, name := range []string{"v7", "v8"} {
+			v := *d.Spec.Versions[0].DeepCopy()
+			v.Name, v.Storage, v.Served = name, false, name == "v7"
+			d.Spec.Versions = append(d.Spec.Versions, v)
+		}
 	})
 	awaitPublished(t, s.c, o)
+	awaitMessage(t, s.c, o, is(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished), "version v8 is not served")
 }
