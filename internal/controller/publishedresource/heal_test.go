@@ -6,6 +6,7 @@ import (
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
@@ -89,6 +90,33 @@ func TestSchemaIsDeleted(t *testing.T) {
 		return err == nil && is.GetUID() != was.GetUID(), "it is not"
 	})
 	awaitPublished(t, s.c, o)
+}
+
+// TestSchemaOfAnother shows that a schema which another agent has made is used as it is: the least rights do not allow to change it.
+func TestSchemaOfAnother(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	first := s.publishHats(t)
+	if err := s.c.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, s.c, first)
+	ars := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: schemaOf(s.export(t), "hats")}}
+	in := kcp.Client(t, s.admin)
+	if err := in.Get(t.Context(), client.ObjectKeyFromObject(ars), ars); err != nil {
+		t.Fatal(err)
+	}
+	second := s.published("more", "Hat")
+	second.Spec.AgentName = "another"
+	create(t, s.c, second)
+	awaitPublished(t, s.c, second)
+	before := ars.DeepCopy()
+	if err := in.Get(t.Context(), client.ObjectKeyFromObject(ars), ars); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, ars); diff != "" || second.Status.ResourceSchemaName != ars.Name {
+		t.Errorf("want schema %s used, got %s, and left as it is: -before, +after:\n%s", ars.Name, second.Status.ResourceSchemaName, diff)
+	}
 }
 
 // TestExportGoes shows that an APIExport which is missing is reported and waited for, and made by who may: with its identity left to kcp, and
