@@ -55,7 +55,7 @@ func TestSyncUnbound(t *testing.T) {
 	kube.Eventually(t, synced, "the workspace to be gone", gone)
 	s.wantLeft(t, goes, last)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
-		return c.Synced == 1 && cmp.Equal(c.Orphans, oneEach(leaves, goes))
+		return c.Synced == 1 && c.Failed == 0 && cmp.Equal(c.Orphans, oneEach(leaves, goes))
 	})
 	s.awaitReported(t, o, "OrphanedCopies", leaves.path)
 	key := secretIn(metav1.NamespaceDefault, "key", "")
@@ -160,7 +160,7 @@ func TestSyncUnboundDelete(t *testing.T) {
 			t.Errorf("copies of a workspace that has left: %s", describeAll(all))
 		}
 	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Orphaned == 0 })
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 && c.Orphaned == 0 })
 	s.awaitVacated(t, first)
 	s.awaitVacated(t, goes)
 	ns := &corev1.Namespace{}
