@@ -10,6 +10,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -71,6 +72,25 @@ func TestEndpointSliceComes(t *testing.T) {
 	s.create(t, slice)
 	awaitPublished(t, s.c, without)
 	awaitPublished(t, s.c, by)
+}
+
+// TestEndpointWithoutAPI shows that an endpoint which answers, and shows the bindings it has, but does not serve the API is named. It is that of a
+// second APIExport, which offers nothing.
+func TestEndpointWithoutAPI(t *testing.T) {
+	t.Parallel()
+	const second = "second.example.com"
+	s := shop{c: provide(t)}
+	s.path, s.admin = workspaces.Workspace(t)
+	for _, name := range []string{exportName, second} {
+		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", slices.Concat(kcp.AgentRules(exportName), kcp.AgentRules(second))...))
+	o := s.publishHats(t)
+	_, consumer := workspaces.Workspace(t)
+	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, second))
+	update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: second} })
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotServing), s.endpointOf(t, second))
+	await(t, s.c, o, isNot(xpv2.TypeReady, ""))
 }
 
 // TestSyncBesideFailures shows that objects are synced although the first of the endpoints does not answer, as the workspaces of one shard do not
