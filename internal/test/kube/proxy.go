@@ -17,6 +17,7 @@ type Proxy struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // of both sides
 	spoil int                   // how many connections to come are ended at once
+	ended bool                  // so that none is passed on any more
 }
 
 // NewProxy starts a Proxy in front of the server of a configuration, and returns it and a configuration that goes through it.
@@ -43,7 +44,7 @@ func NewProxy(tb testing.TB, cfg *rest.Config) (*Proxy, *rest.Config) {
 	})
 	tb.Cleanup(func() {
 		_ = l.Close()
-		p.Cut(0)
+		p.end()
 		serving.Wait()
 	})
 	cfg = rest.CopyConfig(cfg)
@@ -57,6 +58,19 @@ func (p *Proxy) Cut(next int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.spoil = next
+	p.reset()
+}
+
+// end ends all connections, and those that have been accepted and are not passed on yet.
+func (p *Proxy) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.reset()
+}
+
+// reset ends all connections there are. It needs the lock.
+func (p *Proxy) reset() {
 	for c := range p.conns {
 		reset(c)
 	}
@@ -111,5 +125,8 @@ func (p *Proxy) note(conns ...net.Conn) {
 	defer p.mu.Unlock()
 	for _, c := range conns {
 		p.conns[c] = struct{}{}
+	}
+	if p.ended {
+		p.reset()
 	}
 }
