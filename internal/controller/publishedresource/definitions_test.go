@@ -17,7 +17,7 @@ import (
 )
 
 // TestDefinitionsAreNotKept shows that a service cluster is asked for the names of all its CustomResourceDefinitions, and for the content of none but
-// those of the group of what is published: a cluster may have megabytes of them.
+// that of what is published: a cluster may have megabytes of them.
 func TestDefinitionsAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -32,6 +32,10 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
 	create(t, s.c, o)
 	awaitPublished(t, s.c, o)
+	if err := s.c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, s.c, o) // Nobody needs the server in front any more.
 
 	names, contents := asked.all()
 	if len(names) == 0 {
@@ -44,7 +48,7 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	}
 }
 
-// definitionsAsked are the requests for CustomResourceDefinitions that a server in front of another one has seen. Only there it can be told
+// definitionsAsked are the requests for CustomResourceDefinitions that a server in front of another one has seen. Only there can it be told
 // whether names or contents are asked for.
 type definitionsAsked struct {
 	mu              sync.Mutex
@@ -69,8 +73,7 @@ func (d *definitionsAsked) of(t *testing.T, cfg *rest.Config) *rest.Config {
 		},
 		Transport: transport, FlushInterval: -1,
 	})
-	t.Cleanup(front.Close)
-	t.Cleanup(front.CloseClientConnections) // Streams stay open.
+	t.Cleanup(func() { kube.EndServer(front) })
 	return &rest.Config{Host: front.URL}
 }
 

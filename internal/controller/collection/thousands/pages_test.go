@@ -57,10 +57,7 @@ func newOldServer(t *testing.T, cfg *rest.Config) (*oldServer, *rest.Config) {
 		}
 		proxy.ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-	})
+	t.Cleanup(func() { kube.EndServer(s) })
 	return o, &rest.Config{Host: s.URL, QPS: -1}
 }
 

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // A moment is when a provider is killed: before or after one of its writes is done.
@@ -83,10 +85,7 @@ func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 		rw.WriteHeader(answer.Code)
 		_, _ = rw.Write(answer.Body.Bytes())
 	}))
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
+	t.Cleanup(func() { kube.EndServer(server) })
 	self = server.URL
 	out := rest.CopyConfig(cfg)
 	out.Host = self + to.Path
