@@ -68,7 +68,8 @@ func TestKubeconfigProxy(t *testing.T) {
 	}
 }
 
-// A defect of provider-kubernetes: it ignores the files that a kubeconfig names.
+// TestKubeconfigFiles shows that the files which a kubeconfig names are used, by paths below its own folder.
+// A defect of provider-kubernetes: it ignores those of certificates and keys.
 func TestKubeconfigFiles(t *testing.T) {
 	dir := t.TempDir()
 	absolute := filepath.Join(t.TempDir(), "token")

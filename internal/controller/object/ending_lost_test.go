@@ -78,7 +78,7 @@ func losses() map[string]loss {
 // TestUnreachableTarget shows for each way to lose a target that a deleted Object waits for it, says so and how it can be let go, and
 // goes at once when it is.
 //
-// Objects of provider-kubernetes stay then for good, and nothing lets go of them (its #440).
+// Objects of provider-kubernetes stay for as long as the target cannot be reached (its #38 and #20).
 func TestUnreachableTarget(t *testing.T) {
 	t.Parallel()
 	c := provide(t)

@@ -122,7 +122,7 @@ func TestAdopted(t *testing.T) {
 
 // TestRemadeByOthers shows that a resource survives which others have made in place of the one an Object had made.
 //
-// provider-kubernetes deletes whatever bears the name (its #287).
+// provider-kubernetes deletes whatever bears the name.
 func TestRemadeByOthers(t *testing.T) {
 	c := provide(t)
 	for name, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {

@@ -55,7 +55,7 @@ func edit(t *testing.T, c client.Client, o build.Object, change func()) {
 // TestReplacedIsDeletedFirst shows that the resource which the manifest named before is deleted, and gone, before the one it names now
 // is made.
 //
-// provider-kubernetes forgets the old resource.
+// provider-kubernetes forgets the old resource (its #287).
 func TestReplacedIsDeletedFirst(t *testing.T) {
 	c := provide(t)
 	for name, change := range map[string]func(w world, other string) build.Manifest{

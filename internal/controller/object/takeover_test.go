@@ -58,7 +58,7 @@ func heritages() map[string]heritage {
 		return []writing{{manager: manager, data: map[string]string{"color": "blue", "stale": "yes"}, annotation: "{}"}}
 	}
 	return map[string]heritage{
-		// A defect of provider-kubernetes: the status below shows no managed fields. Another: a removed key stays.
+		// provider-kubernetes never ends a takeover if managed fields are left out of the status, and client-side it leaves a removed key.
 		"Image": {reason: "What the program of the image has applied becomes ours.", wrote: signed(image), want: clean, patches: 2},
 		"ByHand": {
 			reason: "So does what a program built by hand has applied.",

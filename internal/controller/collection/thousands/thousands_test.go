@@ -20,7 +20,7 @@ const promptly = time.Second
 
 // TestLargeCollection shows that a collection of 2,000 members is made by one apply for each, costs no request at rest, follows a change
 // within a second, and is found as it is by a provider that starts.
-// Last items of 2b of provider-kubernetes: one collection at a time, whose members were applied one by one at each poll.
+// provider-kubernetes takes one collection at a time, and applies its members one by one at each poll.
 func TestLargeCollection(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for _, s := range build.CollectionScopes() {

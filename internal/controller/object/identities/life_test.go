@@ -50,7 +50,7 @@ func TestTokensAreShared(t *testing.T) {
 }
 
 // TestTokensAreRenewed shows that a connection outlives its tokens: the target does not know one that has ended, and the connection is
-// used for several lives of one. A defect of provider-kubernetes: its source of tokens dies with the first reconcile.
+// used for several lives of one. In provider-kubernetes the source of tokens for AWS dies with the first reconcile.
 func TestTokensAreRenewed(t *testing.T) {
 	const life, lives = 5 * time.Second, 3
 	forScopes(t, func(w world) {
