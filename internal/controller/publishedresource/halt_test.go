@@ -15,7 +15,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncPaused shows that a PublishedResource that is paused by its annotation has no objects synced until it goes on.
+// TestSyncPaused shows that a PublishedResource that is paused by its annotation has no objects synced, new or deleted, until it goes on.
 func TestSyncPaused(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -25,13 +25,17 @@ func TestSyncPaused(t *testing.T) {
 	s.copyOf(t, in)
 	patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, xpv2.ReasonReconcilePaused))
-	create(t, in, s.cert("second"))
-	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
-		all := s.copies(t, in)
-		return len(all) == 1, describeAll(all)
-	})
+	first := s.cert("first")
+	if err := in.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	s.wantHalted(t, o, in, s.cert("second"))
+	if all := s.copies(t, in); len(all) != 1 || all[0].GetDeletionTimestamp() != nil {
+		t.Errorf("want the copy of what was deleted meanwhile as it was, got %s", describeAll(all))
+	}
 	patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 2 })
+	awaitDeleted(t, in, first)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 }
 
 // TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the APIExport is out of reach,

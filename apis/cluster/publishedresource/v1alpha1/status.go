@@ -30,7 +30,7 @@ type PublishedResourceStatus struct {
 	// +optional
 	Claims *ClaimCounts `json:"claims,omitempty"`
 
-	// objects counts the objects of consumers, over all workspaces.
+	// objects counts the objects of consumers, over all workspaces. Absent while none are synced.
 	// +optional
 	Objects *ObjectCounts `json:"objects,omitempty"`
 }
