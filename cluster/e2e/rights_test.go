@@ -80,10 +80,18 @@ func TestDocumentedRights(t *testing.T) {
 // all takes the memory of all.
 func checkSecrets(t *testing.T, a kube.Audit, since kube.Mark, who string) {
 	t.Helper()
+	streams := 0
 	for _, e := range a.Watches(since).By(who) {
-		if e.Resource == "secrets" && e.Name == "" {
+		if e.Resource != "secrets" {
+			continue
+		}
+		streams++
+		if e.Name == "" {
 			t.Errorf("there is a stream of many Secrets: %s", e.URI)
 		}
+	}
+	if streams == 0 {
+		t.Error("want streams of Secrets, this test sees none")
 	}
 }
 

@@ -38,8 +38,8 @@ func veil(s objectsync.Side, name string, err error) objectsync.Side {
 	return s
 }
 
-// TestNotKnown shows that what cannot be looked at does not count as absent: a related object whose copy is not known is neither copied nor are
-// copies of one that is not known given up.
+// TestNotKnown shows that what cannot be looked at does not count as absent: a related object whose copy is not known is not copied, and copies of
+// one that is not known are not given up.
 func TestNotKnown(t *testing.T) {
 	above := func(in *objectsync.Input) { in.Workspace.Side = veil(in.Workspace.Side, "tls", errBoom) }
 	below := func(in *objectsync.Input) { in.Service = veil(in.Service, "tls", errBoom) }
@@ -71,9 +71,9 @@ func TestNotKnown(t *testing.T) {
 			}
 			w.mustSync(s, w.input)
 			w.patch(from, origin, `{"data":{"k":"dHdv"}}`)
-			above, below := w.writes(func() { w.refused(s, in, errBoom) })
-			if len(above)+len(below) != 0 {
-				t.Errorf("want nothing asked while one side is not known, got %v and %v", above, below)
+			inKCP, ofService := w.writes(func() { w.refused(s, in, errBoom) })
+			if len(inKCP)+len(ofService) != 0 {
+				t.Errorf("want nothing asked while one side is not known, got %v and %v", inKCP, ofService)
 			}
 			w.mustSync(s, w.input)
 			if a, b := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"], w.secretOf(w.below, w.cluster, "tls")["k"]; a != "two" || b != "two" {

@@ -103,6 +103,9 @@ func TestSyncRequests(t *testing.T) {
 	a.awaitRest(t, time.Second)
 	syncs := func() float64 { return metricsOf(t, o.GetName())["publishedresource_sync_duration_seconds"] }
 	before := syncs()
+	if before == 0 {
+		t.Error("want syncs counted, this test sees none")
+	}
 	kube.Throughout(t, atRest, "nothing is asked, and no object looked at", func() (bool, string) {
 		below, inKCP := a.requests()
 		more := syncs() - before
@@ -205,7 +208,7 @@ func TestSyncStreams(t *testing.T) {
 		t.Errorf("want no streams for further tenants, got\n%s", more)
 	}
 	streams := map[string]bool{}
-	for _, w := range a.below.Watches(0).By(user) { // What all tests have needed so far: streams are shared.
+	for _, w := range a.below.Watches(0).By(user) { // Streams are shared, so no test before this one may publish Secrets or select namespaces.
 		switch w.Resource {
 		case "secrets":
 			streams[w.Namespace] = true

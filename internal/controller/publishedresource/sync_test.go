@@ -74,9 +74,9 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for a look by the clock.
+// TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for some seconds to be tried again.
 func TestSyncPromptly(t *testing.T) {
-	const atOnce = 3 * time.Second
+	const atOnce = time.Second
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)
