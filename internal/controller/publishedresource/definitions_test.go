@@ -2,9 +2,6 @@ package publishedresource_test
 
 import (
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	neturl "net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -58,23 +55,12 @@ type definitionsAsked struct {
 // of returns a server in front of another one.
 func (d *definitionsAsked) of(t *testing.T, cfg *rest.Config) *rest.Config {
 	t.Helper()
-	to, err := neturl.Parse(cfg.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(to)
-			d.note(r.In)
-		},
-		Transport: transport, FlushInterval: -1,
+	return kube.Front(t, cfg, func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			d.note(r)
+			server.ServeHTTP(w, r)
+		})
 	})
-	t.Cleanup(func() { kube.EndServer(front) })
-	return &rest.Config{Host: front.URL}
 }
 
 func (d *definitionsAsked) note(r *http.Request) {

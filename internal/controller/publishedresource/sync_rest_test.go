@@ -14,7 +14,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	clusterlocal "github.com/crossplane-contrib/provider-kcp/cluster/local"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -74,12 +73,7 @@ func TestSyncRequests(t *testing.T) {
 
 	web := s.cert("web")
 	create(t, in, web)
-	kube.Eventually(t, synced, "the second copy", func() (bool, string) { return len(s.copies(t, in)) == 2, "there is one" })
-	for _, u := range s.copies(t, in) {
-		if u.GetAnnotations()[objectsync.AnnotationName] == "web" {
-			patchStatus(t, s.c, &u, "Issued")
-		}
-	}
+	patchStatus(t, s.c, s.copyNamed(t, in, "web"), "Issued")
 	kube.Eventually(t, synced, "the status", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && web.Object["status"] != nil, fmt.Sprint(err)

@@ -2,8 +2,6 @@ package thousands_test
 
 import (
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,29 +34,19 @@ func (o *oldServer) requests() []*http.Request {
 // newOldServer starts an oldServer before the server of a configuration, and returns it and a configuration that goes through it.
 func newOldServer(t *testing.T, cfg *rest.Config) (*oldServer, *rest.Config) {
 	t.Helper()
-	to, err := url.Parse(cfg.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := &oldServer{}
-	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.Transport, proxy.FlushInterval = transport, -1
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		o.mu.Lock()
-		o.seen = append(o.seen, r.Clone(t.Context()))
-		o.mu.Unlock()
-		if r.URL.Query().Get("sendInitialEvents") != "" {
-			http.Error(w, "sendInitialEvents is forbidden", http.StatusUnprocessableEntity)
-			return
-		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() { kube.EndServer(s) })
-	return o, &rest.Config{Host: s.URL, QPS: -1}
+	return o, kube.Front(t, cfg, func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			o.mu.Lock()
+			o.seen = append(o.seen, r.Clone(t.Context()))
+			o.mu.Unlock()
+			if r.URL.Query().Get("sendInitialEvents") != "" {
+				http.Error(w, "sendInitialEvents is forbidden", http.StatusUnprocessableEntity)
+				return
+			}
+			server.ServeHTTP(w, r)
+		})
+	})
 }
 
 // TestPages shows that a server which does not stream lists is asked for metadata only, in pages, and for a state that is no older than
