@@ -1,6 +1,7 @@
 package kcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -40,7 +41,9 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	claims := d.list(fieldClaims)
 	i := indexOf(claims, "resource", c.GroupResource)
 	if i < 0 {
-		if err := d.setList(fieldClaims, append(claims, claimEntry(c))); err != nil {
+		claims = append(claims, claimEntry(c))
+		sortClaims(claims)
+		if err := d.setList(fieldClaims, claims); err != nil {
 			return err
 		}
 		d.noteAdded(c.GroupResource)
@@ -61,6 +64,20 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 		return err
 	}
 	return d.showV1Alpha1(c)
+}
+
+// sortClaims sorts claims by group and resource, as api-syncagent does, so that two APIExports with the same claims compare equal. Only a
+// new claim sorts them: an order that somebody else chose is not worth a write.
+func sortClaims(claims []any) {
+	slices.SortStableFunc(claims, func(a, b any) int {
+		x, _ := a.(map[string]any)
+		y, _ := b.(map[string]any)
+		return compareResources(claimOf(x).GroupResource, claimOf(y).GroupResource)
+	})
+}
+
+func compareResources(a, b schema.GroupResource) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
 // RemoveClaim takes back a claim that was added here. One of somebody else stays.
@@ -187,6 +204,9 @@ func (d *Draft) showV1Alpha1(c Claim) error {
 	if i < 0 {
 		shown = append(shown, apisv1alpha1.PermissionClaim{
 			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true, IdentityHash: c.IdentityHash,
+		})
+		slices.SortStableFunc(shown, func(a, b apisv1alpha1.PermissionClaim) int {
+			return compareResources(schema.GroupResource(a.GroupResource), schema.GroupResource(b.GroupResource))
 		})
 		return d.show(shown)
 	}

@@ -28,6 +28,7 @@ import (
 const (
 	controllerSource   = "/source"   // of the service cluster
 	controllerEndpoint = "/endpoint" // of an endpoint, whose URL follows the name
+	controllerExport   = "/export"   // of the workspace of the APIExport, if the endpoint slice is in another one
 )
 
 // A connector connects PublishedResources to the workspaces of their APIExports, and keeps what they share.
@@ -138,6 +139,7 @@ func (c *connector) forget(n types.NamespacedName) {
 	c.keepEndpoints(n.Name, nil)
 	c.registry.Forget(c.owner(n.Name, ""))
 	c.registry.Forget(c.owner(n.Name, controllerSource))
+	c.registry.Forget(c.owner(n.Name, controllerExport))
 	c.projections.forget(n.Name)
 	c.keptSchemas.forget(n.Name)
 	c.apis.forget(n.Name)

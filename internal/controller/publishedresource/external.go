@@ -122,7 +122,7 @@ func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 	}
 	export, err := e.writer.Write(ctx, e.exportPlace(), e.state.export, e.change(ctx, o), e.writing)
 	if err != nil {
-		return err
+		return explainClaims(err, o)
 	}
 	was := e.state.schemaOf(e.wanted.resource)
 	e.state.export = export
@@ -131,6 +131,17 @@ func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 		e.events.Event(o, event.Normal(reasonExportUpdated, "APIExport "+e.plan.export+" offers "+e.wanted.resource.String()+" by schema "+e.wanted.schema))
 	}
 	return e.observeConsumers(ctx, o)
+}
+
+// explainClaims adds to a refusal by kcp what may be wrong with the claims to related resources.
+func explainClaims(err error, o *v1alpha1.PublishedResource) error {
+	if !apierrors.IsInvalid(err) {
+		return err
+	}
+	for i := range o.Spec.Related {
+		err = explain(err, &o.Spec.Related[i])
+	}
+	return err
 }
 
 // createSchema makes the schema, unless somebody else just has.

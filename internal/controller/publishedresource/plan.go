@@ -85,24 +85,9 @@ func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) (
 		if r.Origin == v1alpha1.OriginKCP {
 			needed = verbsFollow
 		}
-		c.add(relatedInKCP(r), r.IdentityHash, needed)
+		c.add(relatedAt(v1alpha1.OriginKCP, r).GroupResource(), r.IdentityHash, needed)
 	}
 	return c.all, c.err
-}
-
-// relatedInKCP returns what related objects are in the workspaces of consumers.
-func relatedInKCP(r *v1alpha1.RelatedResource) schema.GroupResource {
-	gr := schema.GroupResource{Group: r.Group, Resource: r.Resource}
-	switch r.Kind {
-	case "ConfigMap":
-		gr.Resource = "configmaps"
-	case "Secret":
-		gr.Resource = "secrets"
-	}
-	if p := r.Projection; p != nil {
-		gr.Group, gr.Resource = cmp.Or(p.Group, gr.Group), cmp.Or(p.Resource, gr.Resource)
-	}
-	return gr
 }
 
 // claims are claims that are being gathered.

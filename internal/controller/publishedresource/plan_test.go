@@ -72,6 +72,63 @@ func TestPlanOf(t *testing.T) {
 	}
 }
 
+// TestRelatedAt shows that a related resource says what it is at its origin, and its projection what it becomes on the other side.
+func TestRelatedAt(t *testing.T) {
+	plain := v1alpha1.RelatedResource{Group: "a.b", Version: "v1", Resource: "as"}
+	projected := plain
+	projected.Projection = &v1alpha1.RelatedResourceProjection{Group: "c.d", Version: "v2", Resource: "cs"}
+	partly := plain
+	partly.Projection = &v1alpha1.RelatedResourceProjection{Resource: "cs"}
+	as := schema.GroupVersionResource{Group: "a.b", Version: "v1", Resource: "as"}
+	cs := schema.GroupVersionResource{Group: "c.d", Version: "v2", Resource: "cs"}
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	type want struct {
+		atOrigin, elsewhere schema.GroupVersionResource
+	}
+	cases := map[string]struct {
+		reason  string
+		related v1alpha1.RelatedResource
+		want    want
+	}{
+		"NoProjection": {
+			reason:  "Without a projection both sides are the same.",
+			related: plain,
+			want:    want{atOrigin: as, elsewhere: as},
+		},
+		"Projection": {
+			reason:  "A projection is what the resource is away from its origin.",
+			related: projected,
+			want:    want{atOrigin: as, elsewhere: cs},
+		},
+		"Partly": {
+			reason:  "What a projection leaves out stays as it is.",
+			related: partly,
+			want:    want{atOrigin: as, elsewhere: schema.GroupVersionResource{Group: "a.b", Version: "v1", Resource: "cs"}},
+		},
+		"Kind": {
+			reason:  "The deprecated kind means a resource of the core group.",
+			related: v1alpha1.RelatedResource{Kind: "Secret"},
+			want:    want{atOrigin: secrets, elsewhere: secrets},
+		},
+	}
+	for name, tc := range cases {
+		for origin, other := range map[v1alpha1.Origin]v1alpha1.Origin{
+			v1alpha1.OriginKCP: v1alpha1.OriginService, v1alpha1.OriginService: v1alpha1.OriginKCP,
+		} {
+			t.Run(name+"/"+string(origin), func(t *testing.T) {
+				r := tc.related
+				r.Origin = origin
+				if diff := cmp.Diff(tc.want.atOrigin, relatedAt(origin, &r)); diff != "" {
+					t.Errorf("%s\nrelatedAt the origin: -want, +got:\n%s", tc.reason, diff)
+				}
+				if diff := cmp.Diff(tc.want.elsewhere, relatedAt(other, &r)); diff != "" {
+					t.Errorf("%s\nrelatedAt the other side: -want, +got:\n%s", tc.reason, diff)
+				}
+			})
+		}
+	}
+}
+
 func TestClaimsOf(t *testing.T) {
 	claim := func(group, resource string, verbs ...string) kcp.Claim {
 		return kcp.Claim{GroupResource: schema.GroupResource{Group: group, Resource: resource}, Verbs: verbs}
@@ -121,7 +178,7 @@ func TestClaimsOf(t *testing.T) {
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{secret, settings, thing}},
 			want: want{claims: []kcp.Claim{
 				claim("", "events", "*"), claim("", "namespaces", "*"), claim("", "secrets", "*"),
-				{GroupResource: schema.GroupResource{Group: "c.d", Resource: "cs"}, IdentityHash: "abc", Verbs: []string{"*"}},
+				{GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc", Verbs: []string{"*"}},
 			}},
 		},
 		"Needed": {
@@ -138,7 +195,7 @@ func TestClaimsOf(t *testing.T) {
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{thing, other}},
 			want: want{err: errInvalidSpec, claims: []kcp.Claim{
 				claim("", "events", "*"), claim("", "namespaces", "*"),
-				{GroupResource: schema.GroupResource{Group: "c.d", Resource: "cs"}, IdentityHash: "abc", Verbs: []string{"*"}},
+				{GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc", Verbs: []string{"*"}},
 			}},
 		},
 	}

@@ -32,36 +32,48 @@ func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResourc
 	related := o.Spec.Related
 	service := make([]schema.GroupVersionResource, len(related))
 	for i := range related {
-		service[i] = relatedBelow(&related[i])
+		service[i] = relatedAt(v1alpha1.OriginService, &related[i])
 	}
 	e.trackDefinitions(c.Service, service)
 	of := func(r schema.GroupVersionResource) wantedAPI { return wantedAPI{r, e.name, o.GetGeneration()} }
 	out := map[string]objectsync.Pair{}
 	for i := range related {
 		r := &related[i]
-		in := relatedInKCP(r).WithVersion(service[i].Version)
-		if r.Projection != nil {
-			in.Version = cmp.Or(r.Projection.Version, in.Version)
-		}
+		in := relatedAt(v1alpha1.OriginKCP, r)
 		var pair objectsync.Pair
 		var err error
 		if pair.Service, err = e.findBelow(ctx, c.Service, of(service[i])); err != nil {
-			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
+			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
 		}
 		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints, of(in)); err != nil {
-			return nil, errors.Wrapf(err, "cannot sync related resource %q", r.Name())
+			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
 		}
 		out[r.Name()] = pair
 	}
 	return out, nil
 }
 
-// relatedBelow returns what related objects are on the service cluster.
-func relatedBelow(r *v1alpha1.RelatedResource) schema.GroupVersionResource {
+// relatedAt returns what related objects are on one side. The spec says what they are at their origin, whichever side that is, and its
+// projection what they become on the other.
+func relatedAt(side v1alpha1.Origin, r *v1alpha1.RelatedResource) schema.GroupVersionResource {
+	gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
 	if r.Kind != "" {
-		return schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(r.Kind) + "s"}
+		gvr = schema.GroupVersionResource{Version: "v1", Resource: strings.ToLower(r.Kind) + "s"}
 	}
-	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+	if p := r.Projection; p != nil && side != r.Origin {
+		gvr = schema.GroupVersionResource{
+			Group: cmp.Or(p.Group, gvr.Group), Version: cmp.Or(p.Version, gvr.Version), Resource: cmp.Or(p.Resource, gvr.Resource),
+		}
+	}
+	return gvr
+}
+
+// explain adds to an error about a related resource what its sides are, if they may have been taken for each other.
+func explain(err error, r *v1alpha1.RelatedResource) error {
+	if r.Origin != v1alpha1.OriginKCP || r.Projection == nil {
+		return err
+	}
+	return errors.Wrapf(err, "related resource %q has the origin kcp, so its projection is what it is on the service cluster, and all beside is what it is in kcp", r.Name())
 }
 
 // definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.

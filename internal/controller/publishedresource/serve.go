@@ -102,7 +102,7 @@ func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) 
 func (e *external) schemas(o *v1alpha1.PublishedResource) []string {
 	synced := map[schema.GroupResource]bool{e.wanted.pair.Workspace.GroupResource(): true}
 	for i := range o.Spec.Related {
-		synced[relatedInKCP(&o.Spec.Related[i])] = true
+		synced[relatedAt(v1alpha1.OriginKCP, &o.Spec.Related[i]).GroupResource()] = true
 	}
 	var names []string
 	for name := range kcp.SchemasBound(e.seen.bindings) {

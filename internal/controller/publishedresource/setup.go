@@ -71,6 +71,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Watches(&v1alpha1.PublishedResource{}, lasting.Handler()).
 		WatchesRawSource(wake.Targets(o.Registry, name, gather)).
 		WatchesRawSource(wake.Targets(o.Registry, name+controllerSource, gather)).
+		WatchesRawSource(wake.Targets(o.Registry, name+controllerExport, gather)).
 		WatchesRawSource(wake.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner))
 	for _, config := range c.publisher.Configs {
 		b = b.Watches(config.New(), wake.Users(o.Registry, config))

@@ -13,8 +13,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// purposeWorkspace is what the workspace of an APIExport holds of it.
-const purposeWorkspace watch.Purpose = "workspace"
+const (
+	// purposeSlice is the APIExportEndpointSlice, which may be in another workspace than the APIExport.
+	purposeSlice watch.Purpose = "slice"
+	// purposeWorkspace is what the workspace of an APIExport holds of it.
+	purposeWorkspace watch.Purpose = "workspace"
+)
 
 // A workspace is what the workspace of an APIExport holds of it. All of it is shared with the watch.
 type workspace struct {
@@ -40,38 +44,43 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 
 // look looks at the workspace. Schemas never change, so that only their names are watched.
 func (e *external) look(ctx context.Context) error {
-	slice := watch.Interest{Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice}, Scope: watch.ScopeName}
-	schemas := watch.Interest{Resource: kcp.Schemas, Scope: watch.ScopeSelection}
 	e.state = &workspace{}
-	var err error
-	if e.plan.export == "" {
-		e.cluster.Watches().Track(e.owner, purposeWorkspace, slice, schemas)
-		if e.state.slice, err = e.cluster.See(ctx, e.owner, slice); err != nil {
-			return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
-		}
-		if e.plan.export = exportOf(e.state.slice); e.plan.export == "" {
-			return errors.Wrapf(kcp.ErrNoExport, "APIExportEndpointSlice %q names none", e.plan.slice)
-		}
+	slice := watch.Interest{Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice}, Scope: watch.ScopeName}
+	e.cluster.Watches().Track(e.owner, purposeSlice, slice)
+	named := e.plan.export != ""
+	if named {
+		e.registry.Forget(e.connector.owner(e.name, controllerExport))
+		e.trackExport()
 	}
-	export := watch.Interest{Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Scope: watch.ScopeName}
-	e.cluster.Watches().Track(e.owner, purposeWorkspace, slice, schemas, export)
+	var err error
 	if e.state.slice, err = e.cluster.See(ctx, e.owner, slice); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
-	if e.state.export, err = e.cluster.See(ctx, e.owner, export); err != nil {
+	if !named {
+		if err := e.followSlice(ctx); err != nil {
+			return err
+		}
+	}
+	if e.state.export, err = e.cluster.See(ctx, e.owner, e.trackExport()); err != nil {
 		return errors.Wrap(err, "cannot look at APIExport")
 	}
-	e.state.schemas, err = e.cluster.Watches().Names(ctx, e.owner, schemas)
+	if named {
+		if err := contradicts(e.plan, e.cluster.Server(), e.state.slice, e.state.export); err != nil {
+			return err
+		}
+	}
+	e.state.schemas, err = e.cluster.Watches().Names(ctx, e.owner, allSchemas)
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
 }
 
-// exportOf returns the name of the APIExport of an APIExportEndpointSlice, empty if there is none.
-func exportOf(slice *unstructured.Unstructured) string {
-	if slice == nil {
-		return ""
-	}
-	name, _, _ := unstructured.NestedString(slice.Object, "spec", "export", "name")
-	return name
+// allSchemas are the APIResourceSchemas of a workspace.
+var allSchemas = watch.Interest{Resource: kcp.Schemas, Scope: watch.ScopeSelection}
+
+// trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the interest in the APIExport.
+func (e *external) trackExport() watch.Interest {
+	export := watch.Interest{Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Scope: watch.ScopeName}
+	e.cluster.Watches().Track(e.owner, purposeWorkspace, allSchemas, export)
+	return export
 }
 
 // exportPlace returns how the APIExport is written.

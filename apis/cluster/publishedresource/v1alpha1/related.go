@@ -36,17 +36,17 @@ type RelatedResource struct {
 	// origin is the side on which the objects are made: service, the service cluster, or kcp, the workspace.
 	Origin Origin `json:"origin"`
 
-	// group is the API group of the objects on the service cluster. The core group is the empty string.
+	// group is the API group of the objects at their origin. The core group is the empty string.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 
-	// version is the API version of the objects on the service cluster.
+	// version is the API version of the objects at their origin.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version,omitempty"`
 
-	// resource is the plural name of the objects on the service cluster, for example secrets.
+	// resource is the plural name of the objects at their origin, for example secrets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Resource string `json:"resource,omitempty"`
@@ -66,7 +66,8 @@ type RelatedResource struct {
 	// +optional
 	Cleanup bool `json:"cleanup,omitempty"`
 
-	// projection says what the objects are in kcp, if that differs from what they are on the service cluster.
+	// projection says what the copies are on the other side, if that differs from what the objects are at their origin: in kcp if the origin is
+	// service, and on the service cluster if it is kcp.
 	// +optional
 	Projection *RelatedResourceProjection `json:"projection,omitempty"`
 
@@ -93,17 +94,17 @@ type RelatedResource struct {
 
 // RelatedResourceProjection says what related objects are in kcp.
 type RelatedResourceProjection struct {
-	// group is the API group in kcp. The default is that of the related resource.
+	// group is the API group of the copies. The default is that of the related resource.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 
-	// version is the API version in kcp. The default is that of the related resource.
+	// version is the API version of the copies. The default is that of the related resource.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version,omitempty"`
 
-	// resource is the plural name in kcp. The default is that of the related resource.
+	// resource is the plural name of the copies. The default is that of the related resource.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Resource string `json:"resource,omitempty"`

@@ -235,6 +235,19 @@ func (s *scene) rules() map[string]rule {
 				s.awaitObject(t, s.in, object("pieces.example.com/v1beta1", "Piece", namespace, "p"))
 			},
 		},
+		"RelatedProjectionOfConsumer": {
+			reason: "Related objects of consumers are named as they are in kcp, and projected to what they are on the service cluster.",
+			spec: gadgets + `related: [{identifier: slice, origin: kcp, group: slices.example.com, version: v1beta1, resource: slices,
+				projection: {group: rules.example.org, version: v1, resource: parts}, object: {reference: {path: spec.part}}}]`,
+			copied: s.cluster + "/",
+			others: []string{"resource: {apiGroup: rules.example.org, kind: Part}\nsynchronization: {enabled: false}\n" +
+				"projection: {group: slices.example.com, kind: Slice, plural: slices, versions: {v1: v1beta1}}"},
+			aside: []*unstructured.Unstructured{object("slices.example.com/v1beta1", "Slice", namespace, "p")},
+			after: func(t *testing.T) {
+				t.Helper()
+				s.awaitObject(t, s.c, object("rules.example.org/v1", "Part", s.cluster, "p"))
+			},
+		},
 	}
 }
 
