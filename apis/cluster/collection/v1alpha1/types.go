@@ -44,13 +44,15 @@ type ObservedObjectCollectionSpec struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kubernetes}
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kubernetes},shortName=ckooc
 // +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.observeObjects.kind"
 // +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.observeObjects.apiVersion",priority=1
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name"
 // +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.status=='False')].reason",priority=1
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.status=='False')].message",priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) < 64",message="metadata.name max length is 63"
 type ObservedObjectCollection struct {
 	metav1.TypeMeta   `json:",inline"`

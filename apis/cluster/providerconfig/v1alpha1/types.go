@@ -37,7 +37,7 @@ func AddToScheme(s *runtime.Scheme) error {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes}
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=ckpc
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="SECRET-NAME",type="string",JSONPath=".spec.credentials.secretRef.name",priority=1
 // +kubebuilder:printcolumn:name="WORKSPACE",type="string",JSONPath=".spec.kcp.workspacePath",priority=1
@@ -62,7 +62,7 @@ type ProviderConfigList struct {
 // A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot go away.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes}
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=ckpcu
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="CONFIG-NAME",type="string",JSONPath=".providerConfigRef.name"
 // +kubebuilder:printcolumn:name="RESOURCE-KIND",type="string",JSONPath=".resourceRef.kind"

@@ -146,7 +146,7 @@ type Synchronization struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kcp}
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kcp},shortName=pubres
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.resourceSchemaName) || (self.spec.resource.apiGroup == oldSelf.spec.resource.apiGroup && self.spec.resource.kind == oldSelf.spec.resource.kind)",message="the group and kind of spec.resource cannot change once the API is published: make another PublishedResource"
 // +kubebuilder:validation:XValidation:rule=`!has(oldSelf.status) || !has(oldSelf.status.workspaces) || oldSelf.status.workspaces.bound == 0 || ((has(self.spec.projection) && has(self.spec.projection.group) ? self.spec.projection.group : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.group) ? oldSelf.spec.projection.group : "") && (has(self.spec.projection) && has(self.spec.projection.kind) ? self.spec.projection.kind : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.kind) ? oldSelf.spec.projection.kind : "") && (has(self.spec.projection) && has(self.spec.projection.plural) ? self.spec.projection.plural : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.plural) ? oldSelf.spec.projection.plural : "") && (has(self.spec.projection) && has(self.spec.projection.scope) ? self.spec.projection.scope : "") == (has(oldSelf.spec.projection) && has(oldSelf.spec.projection.scope) ? oldSelf.spec.projection.scope : ""))`,message="group, kind, plural and scope of spec.projection cannot change while workspaces have bound the API: make another PublishedResource"
 // +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.resource.kind"
@@ -160,6 +160,8 @@ type Synchronization struct {
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name",priority=1
 // +kubebuilder:printcolumn:name="EXPORT",type="string",JSONPath=".status.apiExport",priority=1
 // +kubebuilder:printcolumn:name="SCHEMA",type="string",JSONPath=".status.resourceSchemaName",priority=1
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.status=='False')].reason",priority=1
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.status=='False')].message",priority=1
 type PublishedResource struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

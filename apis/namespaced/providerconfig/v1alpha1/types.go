@@ -39,7 +39,7 @@ func AddToScheme(s *runtime.Scheme) error {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,kubernetes}
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,kubernetes},shortName=kpc
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="SECRET-NAME",type="string",JSONPath=".spec.credentials.secretRef.name",priority=1
 // +kubebuilder:printcolumn:name="WORKSPACE",type="string",JSONPath=".spec.kcp.workspacePath",priority=1
@@ -65,7 +65,7 @@ type ProviderConfigList struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes}
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=kcpc
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="SECRET-NAME",type="string",JSONPath=".spec.credentials.secretRef.name",priority=1
 // +kubebuilder:printcolumn:name="WORKSPACE",type="string",JSONPath=".spec.kcp.workspacePath",priority=1
@@ -90,7 +90,7 @@ type ClusterProviderConfigList struct {
 // A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot go away.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,kubernetes}
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,kubernetes},shortName=kpcu
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="CONFIG-NAME",type="string",JSONPath=".providerConfigRef.name"
 // +kubebuilder:printcolumn:name="RESOURCE-KIND",type="string",JSONPath=".resourceRef.kind"
