@@ -1,14 +1,17 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
 // envPrefix is the prefix of the environment variable of each flag that has no name of its own. It is that of provider-kubernetes,
 // whose DeploymentRuntimeConfigs keep working.
-const envPrefix = "crossplane-kubernetes-provider"
+const envPrefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
 
 // flags are the settings of the provider. Names, short names and environment variables are those of provider-kubernetes.
 type flags struct {
@@ -23,24 +26,24 @@ type flags struct {
 	sanitizeSecrets      bool
 	removeManagedFields  bool
 	allowExec            bool
-	webhookPort          int
 	metricsAddress       string
 	healthAddress        string
 	managementPolicies   bool
-	watches              bool
-	serverSideApply      bool
 	changeLogs           bool
 	changeLogsSocket     string
 	legacyFieldManagers  []string
 	tenancy              tenancy
+	logFormat            string
+	changed              map[string]string // values of flags that differ from their defaults, by name
+	ignored              map[string]*bool  // whether a flag without a meaning is set, by its name
 }
 
 func newFlags(app *kingpin.Application) *flags {
-	f := &flags{}
-	app.Name = envPrefix
-	app.DefaultEnvars()
+	f := &flags{ignored: map[string]*bool{}}
+	app.Version(version.Version)
 	app.Flag("kubeconfig", "Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").StringVar(&f.kubeconfig)
 	app.Flag("debug", "Log what the provider does.").Short('d').BoolVar(&f.debug)
+	app.Flag("log-format", "Format of the log: json or console.").Default(logJSON).EnumVar(&f.logFormat, logJSON, logConsole)
 	app.Flag("leader-election", "Elect a leader, so that several replicas may run.").Short('l').Envar("LEADER_ELECTION").BoolVar(&f.leaderElection)
 	app.Flag("max-reconcile-rate", "How many resources of each kind are reconciled at a time.").Default("100").IntVar(&f.maxReconcileRate)
 	f.addIntervals(app)
@@ -48,7 +51,47 @@ func newFlags(app *kingpin.Application) *flags {
 	f.addFeatures(app)
 	f.addChangeLogs(app)
 	f.tenancy.addTo(app)
+	f.addIgnored(app)
+	for _, flag := range app.Model().Flags {
+		if flag.Envar == "" && flag.Name != "help" && flag.Name != "version" {
+			app.GetFlag(flag.Name).Envar(envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_")))
+		}
+	}
 	return f
+}
+
+// addIgnored adds flags of provider-kubernetes that mean nothing here. Each is accepted, as a DeploymentRuntimeConfig that sets it must not keep
+// the provider from starting, and is warned about.
+func (f *flags) addIgnored(app *kingpin.Application) {
+	ignore := func(name, why string) *kingpin.FlagClause {
+		set := new(bool)
+		f.ignored[name] = set
+		return app.Flag(name, "Accepted for compatibility: "+why+".").IsSetByUser(set)
+	}
+	ignore("webhook-port", "there is no webhook").Default("9443").Envar("WEBHOOK_PORT").Int()
+	ignore("enable-watches", "targets are always watched").Envar("ENABLE_WATCHES").Bool()
+	ignore("enable-server-side-apply", "manifests are always applied by the server").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").Bool()
+	ignore("enable-secret-cache", "Secrets of credentials are watched one by one").Default("true").Envar("ENABLE_SECRET_CACHE").Bool()
+}
+
+// changed returns the values of the flags that differ from their defaults, by name.
+func changed(app *kingpin.Application) map[string]string {
+	fresh := kingpin.New("", "")
+	newFlags(fresh)
+	defaults := map[string]string{}
+	for _, flag := range fresh.Model().Flags {
+		for _, d := range flag.Default {
+			_ = flag.Value.Set(d) // Each default is valid: TestFlags parses them all.
+		}
+		defaults[flag.Name] = flag.Value.String()
+	}
+	out := map[string]string{}
+	for _, flag := range app.Model().Flags {
+		if got := flag.Value.String(); got != defaults[flag.Name] {
+			out[flag.Name] = got
+		}
+	}
+	return out
 }
 
 func (f *flags) addIntervals(app *kingpin.Application) {
@@ -61,7 +104,6 @@ func (f *flags) addIntervals(app *kingpin.Application) {
 func (f *flags) addAddresses(app *kingpin.Application) {
 	app.Flag("metrics-bind-address", "Address that serves metrics; 0 for none.").Default(":8080").Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
 	app.Flag("health-probe-bind-addr", "Address that serves /healthz and /readyz; 0 for none.").Default(":8081").Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
-	app.Flag("webhook-port", "Accepted for compatibility: there is no webhook.").Default("9443").Envar("WEBHOOK_PORT").IntVar(&f.webhookPort)
 }
 
 func (f *flags) addFeatures(app *kingpin.Application) {
@@ -69,8 +111,6 @@ func (f *flags) addFeatures(app *kingpin.Application) {
 	app.Flag("remove-managed-fields", "Keep managed fields out of status.atProvider.manifest.").Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
 	app.Flag("allow-kubeconfig-exec", "Let kubeconfigs from Secrets run credential plugins in the provider.").Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
 	app.Flag("enable-management-policies", "Honour spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
-	app.Flag("enable-watches", "Accepted for compatibility: targets are always watched.").Envar("ENABLE_WATCHES").BoolVar(&f.watches)
-	app.Flag("enable-server-side-apply", "Accepted for compatibility: manifests are always applied by the server.").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").BoolVar(&f.serverSideApply)
 	app.Flag("legacy-csa-field-managers", "A field manager, beside those of provider-kubernetes, whose client-side applied fields are taken over. Repeatable.").StringsVar(&f.legacyFieldManagers)
 }
 

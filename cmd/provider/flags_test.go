@@ -17,7 +17,7 @@ import (
 func defaults() flags {
 	return flags{
 		sync: time.Hour, poll: 10 * time.Minute, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10, maxReconcileRate: 100,
-		webhookPort: 9443, metricsAddress: ":8080", healthAddress: ":8081", managementPolicies: true, serverSideApply: true,
+		metricsAddress: ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
 	}
 }
@@ -30,6 +30,7 @@ func parse(t *testing.T, args ...string) flags {
 	if _, err := app.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+	f.changed = changed(app)
 	return *f
 }
 
@@ -42,41 +43,37 @@ func TestFlags(t *testing.T) {
 		value string // of the variable
 		want  func(*flags)
 	}{
-		"Defaults":          {args: []string{}, want: func(*flags) {}},
-		"Kubeconfig":        {[]string{"--kubeconfig=k"}, prefix + "KUBECONFIG", "k", func(f *flags) { f.kubeconfig = "k" }},
-		"Debug":             {[]string{"--debug", "-d"}, prefix + "DEBUG", "true", func(f *flags) { f.debug = true }},
-		"Sync":              {[]string{"--sync=2h", "-s2h"}, prefix + "SYNC", "2h", func(f *flags) { f.sync = 2 * time.Hour }},
-		"Poll":              {[]string{"--poll=1m"}, prefix + "POLL", "1m", func(f *flags) { f.poll = time.Minute }},
-		"PollStateMetric":   {[]string{"--poll-state-metric=1m"}, prefix + "POLL_STATE_METRIC", "1m", func(f *flags) { f.pollStateMetric = time.Minute }},
-		"PollJitter":        {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
-		"LeaderElection":    {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.leaderElection = true }},
-		"MaxReconcileRate":  {[]string{"--max-reconcile-rate=7"}, prefix + "MAX_RECONCILE_RATE", "7", func(f *flags) { f.maxReconcileRate = 7 }},
-		"SanitizeSecrets":   {[]string{"--sanitize-secrets"}, "SANITIZE_SECRETS", "true", func(f *flags) { f.sanitizeSecrets = true }},
-		"WebhookPort":       {[]string{"--webhook-port=1"}, "WEBHOOK_PORT", "1", func(f *flags) { f.webhookPort = 1 }},
-		"MetricsAddress":    {[]string{"--metrics-bind-address=:1"}, "METRICS_BIND_ADDRESS", ":1", func(f *flags) { f.metricsAddress = ":1" }},
-		"HealthAddress":     {[]string{"--health-probe-bind-addr=:1"}, "HEALTH_PROBE_BIND_ADDRESS", ":1", func(f *flags) { f.healthAddress = ":1" }},
-		"ChangeLogsSocket":  {[]string{"--changelogs-socket-path=/s"}, "CHANGELOGS_SOCKET_PATH", "/s", func(f *flags) { f.changeLogsSocket = "/s" }},
-		"ChangeLogs":        {[]string{"--enable-changelogs"}, "ENABLE_CHANGE_LOGS", "true", func(f *flags) { f.changeLogs = true }},
-		"Policies":          {[]string{"--no-enable-management-policies"}, "ENABLE_MANAGEMENT_POLICIES", "false", func(f *flags) { f.managementPolicies = false }},
-		"PoliciesOn":        {[]string{"--enable-management-policies"}, "ENABLE_MANAGEMENT_POLICIES", "true", func(*flags) {}},
-		"Watches":           {[]string{"--enable-watches"}, "ENABLE_WATCHES", "true", func(f *flags) { f.watches = true }},
-		"NoWatches":         {[]string{"--no-enable-watches"}, "ENABLE_WATCHES", "false", func(*flags) {}},
-		"ServerSideApply":   {[]string{"--enable-server-side-apply"}, "ENABLE_SERVER_SIDE_APPLY", "true", func(*flags) {}},
-		"NoServerSideApply": {[]string{"--no-enable-server-side-apply"}, "ENABLE_SERVER_SIDE_APPLY", "false", func(f *flags) { f.serverSideApply = false }},
-		"ManagedFields":     {[]string{"--remove-managed-fields"}, "REMOVE_MANAGED_FIELDS", "true", func(f *flags) { f.removeManagedFields = true }},
-		"AllowExec":         {[]string{"--allow-kubeconfig-exec"}, "ALLOW_KUBECONFIG_EXEC", "true", func(f *flags) { f.allowExec = true }},
-		"CrossNamespace":    {[]string{"--allow-cross-namespace-references"}, "ALLOW_CROSS_NAMESPACE_REFERENCES", "true", func(f *flags) { f.tenancy.crossNamespace = true }},
-		"ProviderIdentity":  {[]string{"--allow-namespaced-provider-credentials"}, "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS", "true", func(f *flags) { f.tenancy.providerCredentials = true }},
-		"LegacyManager":     {[]string{"--legacy-csa-field-managers=a"}, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a", func(f *flags) { f.legacyFieldManagers = []string{"a"} }},
-		"LegacyManagers":    {nil, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a\nb", func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} }},
-		"OldCertificates":   {nil, "WEBHOOK_TLS_CERT_DIR", "/tls", func(*flags) {}},
-		"Certificates":      {nil, "TLS_SERVER_CERTS_DIR", "/tls", func(*flags) {}},
+		"Defaults":         {args: []string{}, want: func(*flags) {}},
+		"Kubeconfig":       {[]string{"--kubeconfig=k"}, prefix + "KUBECONFIG", "k", func(f *flags) { f.kubeconfig = "k" }},
+		"LogFormat":        {[]string{"--log-format=console"}, prefix + "LOG_FORMAT", "console", func(f *flags) { f.logFormat = "console" }},
+		"Debug":            {[]string{"--debug", "-d"}, prefix + "DEBUG", "true", func(f *flags) { f.debug = true }},
+		"Sync":             {[]string{"--sync=2h", "-s2h"}, prefix + "SYNC", "2h", func(f *flags) { f.sync = 2 * time.Hour }},
+		"Poll":             {[]string{"--poll=1m"}, prefix + "POLL", "1m", func(f *flags) { f.poll = time.Minute }},
+		"PollStateMetric":  {[]string{"--poll-state-metric=1m"}, prefix + "POLL_STATE_METRIC", "1m", func(f *flags) { f.pollStateMetric = time.Minute }},
+		"PollJitter":       {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
+		"LeaderElection":   {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.leaderElection = true }},
+		"MaxReconcileRate": {[]string{"--max-reconcile-rate=7"}, prefix + "MAX_RECONCILE_RATE", "7", func(f *flags) { f.maxReconcileRate = 7 }},
+		"SanitizeSecrets":  {[]string{"--sanitize-secrets"}, "SANITIZE_SECRETS", "true", func(f *flags) { f.sanitizeSecrets = true }},
+		"MetricsAddress":   {[]string{"--metrics-bind-address=:1"}, "METRICS_BIND_ADDRESS", ":1", func(f *flags) { f.metricsAddress = ":1" }},
+		"HealthAddress":    {[]string{"--health-probe-bind-addr=:1"}, "HEALTH_PROBE_BIND_ADDRESS", ":1", func(f *flags) { f.healthAddress = ":1" }},
+		"ChangeLogsSocket": {[]string{"--changelogs-socket-path=/s"}, "CHANGELOGS_SOCKET_PATH", "/s", func(f *flags) { f.changeLogsSocket = "/s" }},
+		"ChangeLogs":       {[]string{"--enable-changelogs"}, "ENABLE_CHANGE_LOGS", "true", func(f *flags) { f.changeLogs = true }},
+		"Policies":         {[]string{"--no-enable-management-policies"}, "ENABLE_MANAGEMENT_POLICIES", "false", func(f *flags) { f.managementPolicies = false }},
+		"PoliciesOn":       {[]string{"--enable-management-policies"}, "ENABLE_MANAGEMENT_POLICIES", "true", func(*flags) {}},
+		"ManagedFields":    {[]string{"--remove-managed-fields"}, "REMOVE_MANAGED_FIELDS", "true", func(f *flags) { f.removeManagedFields = true }},
+		"AllowExec":        {[]string{"--allow-kubeconfig-exec"}, "ALLOW_KUBECONFIG_EXEC", "true", func(f *flags) { f.allowExec = true }},
+		"CrossNamespace":   {[]string{"--allow-cross-namespace-references"}, "ALLOW_CROSS_NAMESPACE_REFERENCES", "true", func(f *flags) { f.tenancy.crossNamespace = true }},
+		"ProviderIdentity": {[]string{"--allow-namespaced-provider-credentials"}, "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS", "true", func(f *flags) { f.tenancy.providerCredentials = true }},
+		"LegacyManager":    {[]string{"--legacy-csa-field-managers=a"}, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a", func(f *flags) { f.legacyFieldManagers = []string{"a"} }},
+		"LegacyManagers":   {nil, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a\nb", func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} }},
+		"OldCertificates":  {nil, "WEBHOOK_TLS_CERT_DIR", "/tls", func(*flags) {}},
+		"Certificates":     {nil, "TLS_SERVER_CERTS_DIR", "/tls", func(*flags) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := defaults()
 			tc.want(&want)
 			for _, arg := range tc.args {
-				if diff := cmp.Diff(want, parse(t, arg), cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(want, parse(t, arg), compareFlags...); diff != "" {
 					t.Errorf("%s: -want, +got:\n%s", arg, diff)
 				}
 			}
@@ -84,7 +81,7 @@ func TestFlags(t *testing.T) {
 				return
 			}
 			t.Setenv(tc.env, tc.value)
-			if diff := cmp.Diff(want, parse(t), cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, parse(t), compareFlags...); diff != "" {
 				t.Errorf("%s=%q: -want, +got:\n%s", tc.env, tc.value, diff)
 			}
 		})
@@ -98,23 +95,72 @@ func TestRepeatedFlag(t *testing.T) {
 	}
 }
 
-// TestWarn shows that a flag whose meaning is lost is told of, and no other.
+// compareFlags compares settings, without how they are logged.
+var compareFlags = cmp.Options{cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed")}
+
+// TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that each that is set is warned
+// about in one line.
 func TestWarn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
-		want bool
+		env  string
+		want []string // flags
 	}{
-		"NoServerSideApply": {args: []string{"--no-enable-server-side-apply"}, want: true},
-		"ServerSideApply":   {args: []string{"--enable-server-side-apply"}, want: false},
-		"NoFlags":           {args: nil, want: false},
+		"NoFlags":           {},
+		"NotIgnored":        {args: []string{"--debug"}},
+		"WebhookPort":       {args: []string{"--webhook-port=1"}, want: []string{"webhook-port"}},
+		"Watches":           {args: []string{"--enable-watches"}, want: []string{"enable-watches"}},
+		"NoServerSideApply": {args: []string{"--no-enable-server-side-apply"}, want: []string{"enable-server-side-apply"}},
+		"SecretCache":       {args: []string{"--enable-secret-cache"}, want: []string{"enable-secret-cache"}},
+		"NoSecretCache":     {args: []string{"--no-enable-secret-cache"}, want: []string{"enable-secret-cache"}},
+		"Several": {
+			args: []string{"--webhook-port=1", "--no-enable-secret-cache"},
+			want: []string{"enable-secret-cache", "webhook-port"},
+		},
+		"Variable": {env: "ENABLE_SECRET_CACHE", want: []string{"enable-secret-cache"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.env != "" {
+				t.Setenv(tc.env, "false")
+			}
 			var lines []string
 			f := parse(t, tc.args...)
 			f.warn(logging.NewLogrLogger(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})))
-			warned := len(lines) == 1 && strings.Contains(lines[0], "--no-enable-server-side-apply has no effect")
-			if warned != tc.want || (!tc.want && len(lines) > 0) {
-				t.Errorf("warned: want %t, got %v", tc.want, lines)
+			if len(lines) != len(tc.want) {
+				t.Fatalf("want a line for each of %v, got %q", tc.want, lines)
+			}
+			for i, flag := range tc.want {
+				if !strings.Contains(lines[i], `"Flag has no effect" "flag"="`+flag+`"`) {
+					t.Errorf("want a line about %s, got %s", flag, lines[i])
+				}
+			}
+		})
+	}
+}
+
+// TestChanged shows that the line at the start names the flags that differ from their defaults, and no other.
+func TestChanged(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want map[string]string
+	}{
+		"Defaults": {want: map[string]string{}},
+		"Same":     {args: []string{"--poll=10m", "--enable-management-policies"}, want: map[string]string{}},
+		"Changed": {
+			args: []string{"--poll=1m", "--no-enable-management-policies", "--leader-election", "--legacy-csa-field-managers=a"},
+			want: map[string]string{
+				"poll": "1m0s", "enable-management-policies": "false", "leader-election": "true", "legacy-csa-field-managers": "a",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			app := kingpin.New("provider", "")
+			newFlags(app)
+			if _, err := app.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, changed(app)); diff != "" {
+				t.Errorf("changed flags: -want, +got:\n%s", diff)
 			}
 		})
 	}

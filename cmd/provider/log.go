@@ -8,6 +8,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
+// Formats of the log.
+const (
+	logJSON    = "json"
+	logConsole = "console"
+)
+
+// newLogger returns a logger that writes to standard error, in the format of the flags whatever the level.
+func newLogger(f *flags) logr.Logger {
+	level, encoder := zapcore.InfoLevel, zap.JSONEncoder()
+	if f.debug {
+		level = zapcore.DebugLevel
+	}
+	if f.logFormat == logConsole {
+		encoder = zap.ConsoleEncoder()
+	}
+	return zap.New(zap.Level(level), encoder)
+}
+
 // quietUnless lets only errors of controller-runtime through, which logs each start of a watch, unless debug is set.
 func quietUnless(debug bool, l logr.Logger) logr.Logger {
 	if debug {

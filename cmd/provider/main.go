@@ -14,5 +14,6 @@ func main() {
 	app := kingpin.New(filepath.Base(os.Args[0]), "Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
 	f := newFlags(app)
 	kingpin.MustParse(app.Parse(os.Args[1:]))
+	f.changed = changed(app)
 	app.FatalIfError(run(ctrl.SetupSignalHandler(), f), "cannot run provider")
 }

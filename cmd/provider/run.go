@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -24,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -53,7 +54,7 @@ func run(ctx context.Context, f *flags) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	zl := zap.New(zap.UseDevMode(f.debug))
+	zl := newLogger(f)
 	ctrl.SetLogger(quietUnless(f.debug, zl))
 	klog.SetLogger(zl.WithName("klog"))
 	log := logging.NewLogrLogger(zl.WithName("provider-kcp"))
@@ -62,6 +63,8 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
+	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host, "namespace", namespace)
+	metrics.Registry.MustRegister(version.NewBuildInfo())
 	mgr, err := newManager(cfg, namespace, f)
 	if err != nil {
 		return err
@@ -89,10 +92,12 @@ func run(ctx context.Context, f *flags) error {
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")
 }
 
-// warn tells an operator of flags that have no effect.
+// warn logs a line for each flag that is set and has no effect.
 func (f *flags) warn(log logging.Logger) {
-	if !f.serverSideApply {
-		log.Info("Flag --no-enable-server-side-apply has no effect: manifests are always applied by the server")
+	for _, name := range slices.Sorted(maps.Keys(f.ignored)) {
+		if _, differs := f.changed[name]; differs || *f.ignored[name] {
+			log.Info("Flag has no effect", "flag", name)
+		}
 	}
 }
 
