@@ -24,18 +24,38 @@ const (
 // An Exchange is one attempt to get a token over HTTP, by whatever library. It remembers how its last request failed, as libraries say so
 // in words that hold whole answers.
 type Exchange struct {
+	transport http.RoundTripper
+
 	mu     sync.Mutex
 	err    error  // of the transport
 	status int    // of a refusal
 	code   string // of OAuth, in the refusal
 }
 
-// Client returns a client whose requests belong to the exchange.
-func (e *Exchange) Client() *http.Client { return &http.Client{Transport: e, Timeout: Timeout} }
+// transportKey is the key of a context's transport.
+type transportKey struct{}
+
+// WithTransport returns a context whose exchanges use a transport. Without it they use that of package http.
+func WithTransport(ctx context.Context, t http.RoundTripper) context.Context {
+	return context.WithValue(ctx, transportKey{}, t)
+}
+
+// NewExchange returns an Exchange that uses the transport of a context.
+func NewExchange(ctx context.Context) *Exchange {
+	if t, ok := ctx.Value(transportKey{}).(http.RoundTripper); ok {
+		return &Exchange{transport: t}
+	}
+	return &Exchange{transport: http.DefaultTransport}
+}
+
+// Client returns a client whose requests belong to the exchange. It follows no redirect, which could lead to an address of nobody's choice.
+func (e *Exchange) Client() *http.Client {
+	return &http.Client{Transport: e, Timeout: Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
 
 // RoundTrip sends a request.
 func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := e.transport.RoundTrip(req)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.err, e.status, e.code = err, 0, ""
@@ -43,7 +63,7 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.Wrap(err, "cannot ask token endpoint")
 	}
 	answer := io.LimitReader(res.Body, maxAnswer)
-	if res.StatusCode < http.StatusBadRequest {
+	if res.StatusCode < http.StatusMultipleChoices {
 		res.Body = body{Reader: answer, Closer: res.Body}
 		return res, nil
 	}

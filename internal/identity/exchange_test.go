@@ -28,7 +28,7 @@ func TestExchange(t *testing.T) {
 				_, _ = w.Write([]byte(tc.answer))
 			}))
 			defer server.Close()
-			var e Exchange
+			e := NewExchange(t.Context())
 			res, err := e.Client().Get(server.URL)
 			if err != nil {
 				t.Fatal(err)
@@ -54,7 +54,7 @@ func TestExchangeIsBounded(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	var e Exchange
+	e := NewExchange(t.Context())
 	res, err := e.Client().Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestExchangeIsBounded(t *testing.T) {
 func TestExchangeWithoutServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	var e Exchange
+	e := NewExchange(t.Context())
 	if res, err := e.Client().Get(server.URL); err == nil {
 		_ = res.Body.Close()
 		t.Fatal("there must be no answer")

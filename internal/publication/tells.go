@@ -17,6 +17,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -102,7 +103,7 @@ func (s *sink) write(e *corev1.Event, do func(ctx context.Context, c dynamic.Res
 	ctx, cancel := context.WithTimeout(context.Background(), tellMax)
 	defer cancel()
 	err = do(ctx, client.Resource(events).Namespace(e.Namespace), u)
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || target.IsUnserved(err) {
 		return e, nil
 	}
 	return e, err

@@ -153,7 +153,11 @@ func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured)
 
 // isEmpty says whether a namespace holds nothing of any kind. What cannot be told is not empty.
 func (p *publication) isEmpty(ctx context.Context, namespace string) (bool, error) {
-	all, err := discovery.ServerPreferredNamespacedResources(p.config.Service.Discovery())
+	d, err := p.config.Service.Discovery(ctx)
+	if err != nil {
+		return false, err
+	}
+	all, err := discovery.ServerPreferredNamespacedResources(d)
 	if err != nil {
 		return false, errors.Wrap(err, "cannot discover what a namespace may hold")
 	}

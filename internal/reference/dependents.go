@@ -155,7 +155,7 @@ func (r *Resolver) refers(ctx context.Context, d dependent, to want) (bool, erro
 
 // free takes finalizers off an Object. Its error is never nil.
 func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) error {
-	m, _, err := r.serve(f.Owner, f.GVK)
+	m, _, err := r.serve(ctx, f.Owner, f.GVK)
 	if err != nil {
 		return refused(errors.Wrap(err, "cannot find kind of Object"))
 	}

@@ -75,7 +75,7 @@ func recorded(pins []commonv1.PinnedReference, ref *Reference) bool {
 
 // releaseUnrecorded lets go of what a reference names, if it is there at all. Only what may pass by itself is an error.
 func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Reference) error {
-	m, served, err := r.serve(f.Owner, ref.GVK)
+	m, served, err := r.serve(ctx, f.Owner, ref.GVK)
 	if err != nil || !served || m.Namespaced && ref.Namespace == "" {
 		return nil //nolint:nilerr // What cannot be found has not been pinned by us.
 	}
@@ -92,7 +92,7 @@ func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Refer
 
 // release lets go of one resource.
 func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
-	m, served, err := r.serve(f.Owner, kindOf(p))
+	m, served, err := r.serve(ctx, f.Owner, kindOf(p))
 	if err == nil && served {
 		_, err = r.edit(ctx, resource{mapping: m, pin: p}, without(f.finalizer()))
 	}
@@ -100,10 +100,10 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 }
 
 // serve finds how the control plane serves a kind, in another version if need be, and says whether it does.
-func (r *Resolver) serve(o watch.Owner, gvk schema.GroupVersionKind) (target.Mapping, bool, error) {
-	m, err := r.cluster.Mapping(o, gvk)
+func (r *Resolver) serve(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (target.Mapping, bool, error) {
+	m, err := r.cluster.Mapping(ctx, o, gvk)
 	if target.IsNoKind(err) {
-		return r.cluster.FindKind(gvk.GroupKind())
+		return r.cluster.FindKind(ctx, gvk.GroupKind())
 	}
 	return m, err == nil, err
 }

@@ -99,7 +99,7 @@ func (r *Resolver) Forget(o watch.Owner) {
 // lead to. An error for which IsAwaited is true ends with a change of which the owner is told; a conflict means that it is too early to
 // tell. Nothing is requested from the control plane as long as its watches work.
 func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error) {
-	refs := r.locate(f)
+	refs := r.locate(ctx, f)
 	r.track(f.Owner, refs, nil)
 	circles, err := r.circles(ctx, f, refs)
 	if err != nil {
@@ -120,14 +120,14 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 
 // locate finds how the control plane serves the kinds of references. Behind the first kind it does not serve none is looked for, as an
 // owner waits for one kind at a time.
-func (r *Resolver) locate(f Referrer) []located {
+func (r *Resolver) locate(ctx context.Context, f Referrer) []located {
 	refs := Normalise(f.Desired(), Rules{GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: r.crossNamespace})
 	out := make([]located, 0, len(refs))
 	missing := false
 	for _, ref := range refs {
 		l := located{Reference: ref}
 		if l.Err == nil && !missing {
-			r.locateOne(f, &l)
+			r.locateOne(ctx, f, &l)
 			missing = !l.known
 		}
 		if l.Err == nil && !l.known {
@@ -138,11 +138,11 @@ func (r *Resolver) locate(f Referrer) []located {
 	return out
 }
 
-func (r *Resolver) locateOne(f Referrer, l *located) {
+func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *located) {
 	if k, ok := r.objects.kinds[l.GVK.GroupKind()]; ok {
 		l.GVK = k.GVK // Every version of an Object shows the same.
 	}
-	m, err := r.cluster.Mapping(f.Owner, l.GVK)
+	m, err := r.cluster.Mapping(ctx, f.Owner, l.GVK)
 	switch {
 	case target.IsNoKind(err):
 		return

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -72,11 +73,12 @@ func (r *Resolver) ask(ctx context.Context, ref *located) ([]*unstructured.Unstr
 
 // doubt returns no error if a resource is not found, and forgets its kind if the control plane answers as if it did not serve that.
 func (r *Resolver) doubt(ref *located, err error) error {
-	if !apierrors.IsNotFound(err) {
-		return refused(errors.Wrapf(err, "cannot read %s", &ref.Reference))
-	}
-	if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+	unserved := target.IsUnserved(err)
+	if unserved {
 		r.cluster.InvalidateMapping(ref.GVK)
 	}
-	return nil
+	if apierrors.IsNotFound(err) && !unserved {
+		return nil
+	}
+	return refused(errors.Wrapf(err, "cannot read %s", &ref.Reference))
 }

@@ -88,7 +88,7 @@ func (r Resource) Find(ctx context.Context, scopes ...watch.Scope) (*unstructure
 // Ask reads the resource from the target. It is nil if it does not exist.
 func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.Client().Get(ctx, r.Manifest.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && !r.Distrust(err) {
+	if unserved := r.Distrust(err); apierrors.IsNotFound(err) && !unserved {
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.
 	}
 	return u, errors.Wrapf(err, "cannot get %s %q", r.Manifest.GetKind(), r.Manifest.GetName())
@@ -128,7 +128,7 @@ func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p
 // Distrust forgets how the target serves the kind if the target has answered as if it did not, and says whether it has. A resource or
 // a namespace that does not exist is not found either, but by a handler that exists.
 func (r Resource) Distrust(err error) bool {
-	unserved := apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+	unserved := target.IsUnserved(err)
 	if unserved {
 		r.Cluster.InvalidateMapping(r.Manifest.GroupVersionKind())
 	}
@@ -136,12 +136,12 @@ func (r Resource) Distrust(err error) bool {
 }
 
 // Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and whether it does.
-func Locate(c *target.Cluster, o watch.Owner, u *unstructured.Unstructured) (target.Mapping, bool, error) {
+func Locate(ctx context.Context, c *target.Cluster, o watch.Owner, u *unstructured.Unstructured) (target.Mapping, bool, error) {
 	gvk := u.GroupVersionKind()
-	m, err := c.Mapping(o, gvk)
+	m, err := c.Mapping(ctx, o, gvk)
 	served := err == nil
 	if target.IsNoKind(err) {
-		m, served, err = c.FindKind(gvk.GroupKind())
+		m, served, err = c.FindKind(ctx, gvk.GroupKind())
 	}
 	return m, served, errors.Wrap(err, "cannot find kind of resource")
 }

@@ -13,12 +13,13 @@ import (
 type access struct {
 	config *rest.Config
 	tokens identity.Source // nil if the configuration is enough
+	route  route
 }
 
 // access returns how the cluster of credentials is reached.
 func (r *Registry) access(c credentials) (access, error) {
 	k := kubeconfig{}
-	a := access{config: rest.CopyConfig(r.options.Injected)}
+	a := access{config: rest.CopyConfig(r.options.Injected), route: r.routes[c.writer]}
 	var err error
 	if c.kubeconfig.source != xpv2.CredentialsSourceInjectedIdentity {
 		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {
@@ -35,8 +36,12 @@ func (r *Registry) access(c credentials) (access, error) {
 		if a.config, err = k.config(trust{exec: !secret || r.options.AllowExec, files: !secret}); err != nil {
 			return access{}, err
 		}
+		if err := r.admitProxied(c, a.config); err != nil {
+			return access{}, err
+		}
 	}
 	a.config.UserAgent = r.options.UserAgent
+	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.
 	if err := impersonate(a.config, c.as); err != nil {
 		return access{}, err
 	}

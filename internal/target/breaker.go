@@ -2,7 +2,6 @@ package target
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -41,6 +40,7 @@ const (
 type breaker struct {
 	next    http.RoundTripper
 	url     string          // what a probe asks for
+	base    string          // what comes before the API in the path of a request
 	lanes   string          // what comes before the lane in the path of a request; empty if all requests are of one
 	up      func()          // called when the target answers again, or for the first time
 	down    func()          // called when the target has stopped answering
@@ -54,13 +54,6 @@ type breaker struct {
 	probing bool  // a suspicion is being looked into
 	flights map[*flight]struct{}
 	slow    map[string]int // how many flights are late, by lane
-}
-
-// A flight is a request that is not answered yet.
-type flight struct {
-	cancel context.CancelCauseFunc
-	lane   string
-	slow   bool
 }
 
 func newBreaker(ctx context.Context, url string, up, down func()) *breaker {
@@ -103,39 +96,33 @@ func (b *breaker) verdict() error {
 	case stateUp:
 		return nil
 	case stateDown:
-		return unreachableError{cause: b.cause}
+		return failure(b.cause)
 	case stateConnecting:
 	}
 	return connectingError{}
 }
 
-// RoundTrip sends a request if the target answers. A transport error makes it suspect.
+// RoundTrip sends a request if the target answers. A transport error, then or while the answer is read, makes it suspect.
 func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
-	f := &flight{cancel: cancel, lane: b.laneOf(req.URL.Path)}
+	f := b.newFlight(req)
 	if err := b.enter(f); err != nil {
-		cancel(nil)
+		f.end()
+		discard(req)
 		return nil, err
 	}
-	slow, late := time.AfterFunc(slowAfter, b.suspect), time.AfterFunc(lateAfter, func() { b.late(f) })
-	res, err := b.next.RoundTrip(req.WithContext(ctx))
-	slow.Stop()
-	late.Stop()
-	b.leave(f)
-	if err == nil {
-		res.Body = &body{ReadCloser: res.Body, done: func() { cancel(nil) }}
-		return res, nil
-	}
-	given := context.Cause(ctx)
-	cancel(nil)
-	switch {
-	case errors.Is(given, ErrUnreachable):
-		return nil, given
-	case req.Context().Err() != nil:
+	f.start()
+	res, err := b.next.RoundTrip(req.WithContext(f.ctx))
+	if err != nil {
+		err = f.explain(err)
+		f.end()
 		return nil, err
 	}
-	go b.suspect()
-	return nil, unreachableError{cause: err}
+	watch := isWatch(req) && res.StatusCode == http.StatusOK
+	if watch {
+		f.land()
+	}
+	res.Body = &body{ReadCloser: res.Body, flight: f, watch: watch}
+	return res, nil
 }
 
 // laneOf returns the lane of a request: of a virtual workspace of kcp, the logical cluster that is asked.
@@ -181,6 +168,9 @@ func (b *breaker) late(f *flight) {
 func (b *breaker) leave(f *flight) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if _, waiting := b.flights[f]; !waiting {
+		return
+	}
 	delete(b.flights, f)
 	if !f.slow {
 		return
@@ -219,7 +209,7 @@ func (b *breaker) trip(cause error) {
 	}
 	b.state, b.cause = stateDown, cause
 	for f := range b.flights {
-		f.cancel(unreachableError{cause: cause})
+		f.cancel(failure(cause))
 	}
 	b.mu.Unlock()
 	b.down()
@@ -277,17 +267,4 @@ func (b *breaker) probe() error {
 		return err
 	}
 	return res.Body.Close()
-}
-
-// body is the body of an answer; closing it ends the request's context.
-type body struct {
-	io.ReadCloser
-
-	done func()
-}
-
-// Close closes the body.
-func (r *body) Close() error {
-	defer r.done()
-	return r.ReadCloser.Close()
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -28,16 +29,15 @@ type Cluster struct {
 
 	credentials *credentials // what it was connected with, which its users share
 
-	config    *rest.Config // only to make further clients of http
-	http      *http.Client
-	dynamic   dynamic.Interface
-	discovery discovery.DiscoveryInterface
-	watches   *watch.Set
-	kinds     *kinds
-	breaker   *breaker
-	tokens    *identity.Keeper // nil if the configuration is enough to authenticate
-	retries   *rate.Limiter
-	cancel    context.CancelFunc
+	config  *rest.Config // only to make further clients of http
+	http    *http.Client
+	dynamic dynamic.Interface
+	watches *watch.Set
+	kinds   *kinds
+	breaker *breaker
+	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
+	retries *rate.Limiter
+	cancel  context.CancelFunc
 }
 
 const (
@@ -59,15 +59,18 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 	}
 	c.server = host.String()
 	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
+	c.breaker.base = host.Path
 	if before, all := strings.CutSuffix(host.Path, "*"); all {
 		c.breaker.lanes = before
 	}
-	cfg.Wrap(c.breaker.wrap)
 	if a.tokens != nil {
-		c.tokens = identity.NewKeeper(ctx, a.tokens, func() { c.watches.Kick(); wakeAll(c) })
-		cfg.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
+		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, func() { c.watches.Kick(); wakeAll(c) })
 	}
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
+	if c.http, err = a.client(c.wrappers(a.route)...); err != nil {
+		cancel()
+		return nil, err
+	}
 	if err := c.dial(ctx, cfg, wake); err != nil {
 		cancel()
 		return nil, err
@@ -76,11 +79,20 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 	return c, nil
 }
 
+// wrappers returns what each request passes, in order, the innermost first.
+func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
+	w := []transport.WrapperFunc{
+		c.breaker.wrap,
+		r.answers(c.breaker), // The breaker counts what is read to check an answer.
+	}
+	if c.tokens != nil {
+		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
+	}
+	return w
+}
+
 func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Owner)) error {
 	var err error
-	if c.http, err = rest.HTTPClientFor(cfg); err != nil {
-		return errors.Wrap(err, "cannot make a client from the kubeconfig")
-	}
 	c.config = cfg
 	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http)
 	if err != nil {
@@ -96,24 +108,27 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	}
 	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.discovery = d
-	c.kinds = newKinds(ctx, d, func(o watch.Owner) { c.watches.Kick(); wake(o) })
+	c.kinds = newKinds(ctx, d.RESTClient(), func(o watch.Owner) { c.watches.Kick(); wake(o) })
 	return nil
 }
 
 // Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
-func (c *Cluster) Mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
-	return c.kinds.mapping(o, gvk)
+func (c *Cluster) Mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+	return c.kinds.mapping(ctx, o, gvk)
 }
 
 // Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are missing from the
 // result; the owner is then woken when it does. They replace those of an earlier call.
-func (c *Cluster) Mappings(o watch.Owner, p watch.Purpose, gvks ...schema.GroupVersionKind) (map[schema.GroupVersionKind]Mapping, error) {
-	return c.kinds.mappings(waiter{Owner: o, purpose: p}, gvks)
+func (c *Cluster) Mappings(
+	ctx context.Context, o watch.Owner, p watch.Purpose, gvks ...schema.GroupVersionKind,
+) (map[schema.GroupVersionKind]Mapping, error) {
+	return c.kinds.mappings(ctx, waiter{Owner: o, purpose: p}, gvks)
 }
 
 // FindKind returns how the cluster serves a kind in any version, and whether it does.
-func (c *Cluster) FindKind(gk schema.GroupKind) (Mapping, bool, error) { return c.kinds.find(gk) }
+func (c *Cluster) FindKind(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
+	return c.kinds.find(ctx, gk)
+}
 
 // InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
 func (c *Cluster) InvalidateMapping(gvk schema.GroupVersionKind) { c.kinds.invalidate(gvk) }
@@ -125,9 +140,6 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 	}
 	return c.dynamic.Resource(r).Namespace(namespace)
 }
-
-// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell.
-func (c *Cluster) Discovery() discovery.DiscoveryInterface { return c.discovery }
 
 // Server returns the URL of the cluster, or of the workspace if it is one.
 func (c *Cluster) Server() string { return c.server }

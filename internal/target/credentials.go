@@ -42,9 +42,8 @@ type credentials struct {
 	identityType commonv1.IdentityType // empty if there is no identity
 	identity     document
 	as           rest.ImpersonationConfig
-	// writer is who has written the identity, if there is one. It is part of what they are: not all that an identity may name is secret,
-	// and a tenant who writes down an operator's identity must not get the operator's connection. A kubeconfig means the same whoever
-	// has written it, so that without an identity both scopes share connections.
+	// writer is who has written them. It is part of what they are: a tenant may not reach every address, and who writes down an
+	// operator's identity or kubeconfig must not get the operator's connection.
 	writer identity.Writer
 }
 
@@ -73,7 +72,7 @@ func (r *Registry) credentials(ctx context.Context, o watch.Owner, c commonv1.Co
 		r.local.watches.Track(o, purposeCredentials)
 		return credentials{}, err
 	}
-	creds := credentials{}
+	creds := credentials{writer: r.options.writer(c)}
 	if c.Spec.KCP != nil {
 		creds.workspace = c.Spec.KCP.WorkspacePath
 	}
@@ -90,7 +89,7 @@ func (r *Registry) credentials(ctx context.Context, o watch.Owner, c commonv1.Co
 	if c.Spec.Identity == nil {
 		return creds, nil
 	}
-	creds.identityType, creds.writer = c.Spec.Identity.Type, r.options.writer(c)
+	creds.identityType = c.Spec.Identity.Type
 	creds.identity, err = r.read(ctx, o, c.Tenant, c.Spec.Identity.ProviderCredentials)
 	return creds, errors.Wrap(err, "cannot get credentials of the identity")
 }

@@ -42,6 +42,15 @@ func stable(err error) string {
 	return err.Error()
 }
 
+// failure returns the error for what a connection died of: an address that is not allowed is a fault of the credentials.
+func failure(cause error) error {
+	var denied addressError
+	if errors.As(cause, &denied) {
+		return invalidConnectionError{errors.Wrap(denied, "cannot connect to the server of the kubeconfig")}
+	}
+	return unreachableError{cause: cause}
+}
+
 // Is makes the error an ErrUnreachable.
 func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }
 

@@ -3,17 +3,12 @@ package target
 import (
 	"context"
 	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/pkg/errors"
 	"golang.org/x/sync/singleflight"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -33,11 +28,11 @@ type Mapping struct {
 
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
-	client discovery.DiscoveryInterface
+	client rest.Interface
 	wake   func(watch.Owner)
 	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
 
-	flight singleflight.Group // one discovery of a group and version at a time
+	flight singleflight.Group // one discovery of each group and version at a time, and one of the groups
 
 	mu        sync.Mutex
 	known     map[schema.GroupVersionKind]Mapping
@@ -52,7 +47,7 @@ type waiter struct {
 	purpose watch.Purpose
 }
 
-func newKinds(ctx context.Context, c discovery.DiscoveryInterface, wake func(watch.Owner)) *kinds {
+func newKinds(ctx context.Context, c rest.Interface, wake func(watch.Owner)) *kinds {
 	return &kinds{
 		client: c, wake: wake, ctx: ctx,
 		known:   map[schema.GroupVersionKind]Mapping{},
@@ -61,7 +56,7 @@ func newKinds(ctx context.Context, c discovery.DiscoveryInterface, wake func(wat
 }
 
 // mapping returns how the target serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
-func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+func (k *kinds) mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	w := waiter{Owner: o}
 	k.mu.Lock()
 	k.unwait(w)
@@ -75,7 +70,7 @@ func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, er
 	if ok {
 		return m, nil
 	}
-	if err := k.discoverOnce(gvk); err != nil {
+	if err := k.discoverOnce(ctx, gvk); err != nil {
 		return Mapping{}, err
 	}
 	k.mu.Lock()
@@ -113,78 +108,6 @@ func (k *kinds) endWaits(over func(waiter) bool) {
 	}
 }
 
-// discoverOnce discovers the group and version of a kind, unless somebody else just has.
-func (k *kinds) discoverOnce(gvk schema.GroupVersionKind) error {
-	gv := gvk.GroupVersion()
-	done := k.flight.DoChan(gv.String(), func() (any, error) {
-		k.mu.Lock()
-		_, ok := k.known[gvk]
-		k.mu.Unlock()
-		if ok {
-			return nil, nil //nolint:nilnil // The error is all that counts.
-		}
-		return nil, k.discover(gv)
-	})
-	select {
-	case res := <-done:
-		return res.Err
-	case <-time.After(slowAfter):
-		return unreachableError{cause: errors.Errorf("no answer to discovery of %s within %s", gv, slowAfter)}
-	}
-}
-
-// find returns how the target serves a kind in any version, and whether it does.
-func (k *kinds) find(gk schema.GroupKind) (Mapping, bool, error) {
-	groups, err := k.client.ServerGroups()
-	if err != nil {
-		return Mapping{}, false, errors.Wrap(err, "cannot discover groups")
-	}
-	for _, g := range groups.Groups {
-		if g.Name != gk.Group {
-			continue
-		}
-		for _, v := range g.Versions {
-			gvk := gk.WithVersion(v.Version)
-			if err := k.discoverOnce(gvk); err != nil {
-				return Mapping{}, false, err
-			}
-			k.mu.Lock()
-			m, ok := k.known[gvk]
-			k.mu.Unlock()
-			if ok {
-				return m, true, nil
-			}
-		}
-	}
-	return Mapping{}, false, nil
-}
-
-// discover asks for the resources of one group and version. A group the target does not serve is no error.
-func (k *kinds) discover(gv schema.GroupVersion) error {
-	list, err := k.client.ServerResourcesForGroupVersion(gv.String())
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return errors.Wrapf(err, "cannot discover %s", gv)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range list.APIResources {
-		if isSubresource(r) {
-			continue
-		}
-		k.known[gv.WithKind(r.Kind)] = Mapping{
-			Resource:   gv.WithResource(r.Name),
-			Namespaced: r.Namespaced,
-			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
-		}
-	}
-	return nil
-}
-
-func isSubresource(r metav1.APIResource) bool { return strings.Contains(r.Name, "/") }
-
 // wait adds to those who wait for a kind, and starts to look for it. The caller holds the lock.
 func (k *kinds) wait(w waiter, gvk schema.GroupVersionKind) {
 	if k.waiting[gvk] == nil {
@@ -210,7 +133,7 @@ func (k *kinds) search() {
 			return
 		}
 		for gv := range missing {
-			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
+			_ = k.discover(k.ctx, gv) // Those who wait are told already that the kind is not there.
 		}
 		for _, o := range k.found() {
 			k.wake(o)

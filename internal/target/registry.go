@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -27,12 +28,15 @@ type Options struct {
 	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its environment, its file
 	// system and its ServiceAccount, and files that identities name.
 	AllowProviderCredentials bool
+	// Addresses limits what namespaced ProviderConfigs may point at, unless AllowProviderCredentials is set.
+	Addresses Addresses
 }
 
 // A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may be called
 // concurrently.
 type Registry struct {
 	options Options
+	routes  map[identity.Writer]route
 	local   *Cluster
 
 	mu       sync.Mutex
@@ -55,6 +59,7 @@ type use struct {
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
 		options:  o,
+		routes:   newRoutes(o.Addresses),
 		sinks:    map[string]func(types.NamespacedName){},
 		clusters: map[string]*Cluster{},
 		users:    map[*Cluster]map[watch.Owner]struct{}{},
@@ -63,7 +68,7 @@ func NewRegistry(o Options) (*Registry, error) {
 	}
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
-	local, err := newCluster(access{config: cfg}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
+	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
 	r.local = local
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }

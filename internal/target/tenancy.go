@@ -3,6 +3,7 @@ package target
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -41,6 +42,18 @@ func (o Options) admitSource(field, tenant string, p commonv1.ProviderCredential
 	case xpv2.CredentialsSourceNone:
 	}
 	return nil
+}
+
+// admitProxied returns an error if a tenant's server is at an address that is denied. Behind a proxy, nobody else checks it.
+func (r *Registry) admitProxied(c credentials, cfg *rest.Config) error {
+	if c.writer != identity.WriterTenant || cfg.Proxy == nil {
+		return nil
+	}
+	server, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return errors.New("cannot parse the server of the kubeconfig")
+	}
+	return r.options.Addresses.checkHost(server.Hostname())
 }
 
 // writer returns whose word a ProviderConfig and the credentials it names are.

@@ -3,6 +3,7 @@ package watch
 import (
 	"time"
 
+	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -16,7 +17,13 @@ const (
 
 // refused says whether an error is the server's decision, which only somebody's change of it can turn.
 func refused(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err)
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || isUnserved(err)
+}
+
+// isUnserved reports whether a server may not serve a kind. Package target makes errors that say so.
+func isUnserved(err error) bool {
+	var e interface{ Unserved() bool }
+	return apierrors.IsNotFound(err) || errors.As(err, &e) && e.Unserved()
 }
 
 func (f *feed) isDenied() bool {

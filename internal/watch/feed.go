@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -170,7 +169,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		switch {
 		case f.listed() > before || err == nil || ctx.Err() != nil:
 			failures = 0
-		case refused(err) && (!f.key.wildcard || !apierrors.IsNotFound(err)):
+		case refused(err) && (!f.key.wildcard || !isUnserved(err)):
 			rest = f.restDenied()
 			f.deny(err)
 		case failures >= patientRounds:

@@ -50,7 +50,7 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 	if err := r.connect(ctx, p); err != nil {
 		return false, err
 	}
-	served, err := r.locate(p)
+	served, err := r.locate(ctx, p)
 	if err != nil {
 		return false, err
 	}
@@ -70,14 +70,14 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 
 // locate finds out where the resource is, and says whether the cluster serves its kind. It goes by what identifies the resource: deletion
 // does not depend on a template that can be submitted.
-func (r *Reconciler) locate(p *pass) (bool, error) {
+func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	t := p.resource.Spec.Template
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion(t.APIVersion)
 	u.SetKind(t.Kind)
 	u.SetNamespace(t.Metadata.Namespace)
 	u.SetName(t.Metadata.Name)
-	m, served, err := remote.Locate(p.cluster, p.owner, u)
+	m, served, err := remote.Locate(ctx, p.cluster, p.owner, u)
 	settle(u, m)
 	p.remote = remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
 	return served, err

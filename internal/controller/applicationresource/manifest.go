@@ -78,12 +78,12 @@ func controls(o *workloadv1alpha1.KubernetesApplicationResource, live *unstructu
 }
 
 // place finds out where on the cluster the resource lives.
-func (r *Reconciler) place(_ context.Context, p *pass) error {
+func (r *Reconciler) place(ctx context.Context, p *pass) error {
 	u, err := desired(p.resource)
 	if err != nil {
 		return err
 	}
-	m, err := p.cluster.Mapping(p.owner, u.GroupVersionKind())
+	m, err := p.cluster.Mapping(ctx, p.owner, u.GroupVersionKind())
 	if err != nil {
 		return errors.Wrap(err, "cannot find kind of template")
 	}

@@ -113,8 +113,8 @@ func sources(p *pass) []watch.Interest {
 }
 
 // copyOf returns the copy of a Secret: without content, which resource on the cluster it is.
-func (p *pass) copyOf(secret string) (remote.Resource, error) {
-	m, err := p.cluster.Mapping(p.owner, secretKind)
+func (p *pass) copyOf(ctx context.Context, secret string) (remote.Resource, error) {
+	m, err := p.cluster.Mapping(ctx, p.owner, secretKind)
 	if err != nil {
 		return remote.Resource{}, errors.Wrap(err, "cannot find kind Secret")
 	}
@@ -127,7 +127,7 @@ func (p *pass) copyOf(secret string) (remote.Resource, error) {
 
 // copy keeps the copy of a Secret.
 func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstructured.Unstructured) error {
-	res, err := p.copyOf(n)
+	res, err := p.copyOf(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res remote.Resource
 
 // removeCopy deletes the copy of a Secret, and says whether it is gone.
 func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) (bool, error) {
-	res, err := p.copyOf(n)
+	res, err := p.copyOf(ctx, n)
 	if err != nil {
 		return false, err
 	}

@@ -72,7 +72,7 @@ func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) 
 
 // namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled in.
 func namesOn(ctx context.Context, c *target.Cluster, o watch.Owner, gvk schema.GroupVersionKind, i watch.Interest) ([]types.NamespacedName, error) {
-	m, err := c.Mapping(o, gvk)
+	m, err := c.Mapping(ctx, o, gvk)
 	if err != nil {
 		c.Watches().Track(o, purposeSelection)
 		return nil, errors.Wrap(err, "cannot find kind of spec.observeObjects")
@@ -86,20 +86,15 @@ func namesOn(ctx context.Context, c *target.Cluster, o watch.Owner, gvk schema.G
 	}
 	c.Watches().Track(o, purposeSelection, i)
 	names, err := c.Watches().Names(ctx, o, i)
-	if !isUnserved(err) {
+	if !target.IsUnserved(err) {
 		return names, errors.Wrapf(err, "cannot select resources of kind %s", gvk.Kind)
 	}
 	// The kind may have gone since it was found. If it has, somebody looks for it from now on.
 	c.InvalidateMapping(gvk)
-	if _, gone := c.Mapping(o, gvk); gone != nil {
+	if _, gone := c.Mapping(ctx, o, gvk); gone != nil {
 		return nil, errors.Wrap(gone, "cannot find kind of spec.observeObjects")
 	}
 	return nil, errors.Wrapf(err, "cannot select resources of kind %s", gvk.Kind)
-}
-
-// isUnserved says whether a target has answered as if it did not serve the kind.
-func isUnserved(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // compare finds out what has to be written.

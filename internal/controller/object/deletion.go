@@ -77,7 +77,7 @@ func (e *external) last(ctx context.Context, o Object) (bool, error) {
 
 // findSeen finds the resource that the manifest identifies, and says whether it is there and the one of the Object.
 func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
-	served, err := e.locate()
+	served, err := e.locate(ctx)
 	if err != nil || !served {
 		return false, err // What the target does not serve is gone.
 	}
@@ -91,8 +91,8 @@ func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 }
 
 // locate finds how the target serves the kind, in another version if need be, and says whether it does.
-func (e *external) locate() (bool, error) {
-	m, served, err := remote.Locate(e.cluster, e.owner, e.manifest)
+func (e *external) locate(ctx context.Context) (bool, error) {
+	m, served, err := remote.Locate(ctx, e.cluster, e.owner, e.manifest)
 	if err != nil || !served {
 		return false, err
 	}

@@ -106,7 +106,7 @@ func (s origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 // origins looks at all resources that details come from, each once.
 func (e *external) origins(ctx context.Context, wanted []commonv1.ConnectionDetail) (map[originID]origin, error) {
 	ids := distinct(wanted)
-	served, err := e.cluster.Mappings(e.owner, purposeDetails, kindsOf(ids)...)
+	served, err := e.cluster.Mappings(ctx, e.owner, purposeDetails, kindsOf(ids)...)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if meta.WasDeleted(o) {
 		return e.observeDeleted(ctx, o)
 	}
-	if err := e.prepare(o); err != nil {
+	if err := e.prepare(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	if dryRun(o) {
@@ -101,13 +101,13 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 }
 
 // prepare computes what is wanted, and where on the target it lives.
-func (e *external) prepare(o Object) error {
+func (e *external) prepare(ctx context.Context, o Object) error {
 	var err error
 	if e.manifest, err = manifest(o, e.pass.references); err != nil {
 		e.pass.woken = reference.IsAwaited(err)
 		return err
 	}
-	e.mapping, err = e.cluster.Mapping(e.owner, e.manifest.GroupVersionKind())
+	e.mapping, err = e.cluster.Mapping(ctx, e.owner, e.manifest.GroupVersionKind())
 	if err != nil {
 		e.pass.woken = target.IsNoKind(err)
 		return errors.Wrap(err, "cannot find kind of manifest")

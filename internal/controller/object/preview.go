@@ -157,9 +157,9 @@ func (e *external) comparison(o Object) (string, error) {
 // over the live resource here.
 func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
 	wanted, err := apply.DryRun(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, e.manager)
-	doubt := ""
+	doubt, unserved := "", e.remote().Distrust(err)
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !e.remote().Distrust(err):
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !unserved:
 		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
 		wanted, err = apply.Overlay(e.live, e.manifest)
 	case refuses(err):

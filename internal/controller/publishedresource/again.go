@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // mayMakeAgain returns an error if what has been published before is gone because its workspace is being deleted: kcp lets it be made again,
@@ -20,7 +21,7 @@ func (e *external) mayMakeAgain(ctx context.Context, o *v1alpha1.PublishedResour
 	}
 	workspace, err := e.cluster.Resource(kcp.LogicalClusters, "").Get(ctx, kcp.LogicalCluster, metav1.GetOptions{})
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), target.IsUnserved(err):
 		return nil // Whoever may not know has to try.
 	case err != nil:
 		return errors.Wrap(err, "cannot find out whether the workspace is being deleted")

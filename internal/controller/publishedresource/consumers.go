@@ -130,7 +130,7 @@ func (e *external) checkServed(ctx context.Context, v *view) {
 		if err != nil {
 			continue // It is noted already.
 		}
-		if _, err := cluster.Mapping(owner, e.wanted.kind); err != nil {
+		if _, err := cluster.Mapping(ctx, owner, e.wanted.kind); err != nil {
 			v.note(url, err)
 			v.listed[url] = false
 		}

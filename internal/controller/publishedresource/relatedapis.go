@@ -95,14 +95,14 @@ func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersion
 // findBelow returns an API of the service cluster, as its CustomResourceDefinition says or, if it has none, discovery.
 func (e *external) findBelow(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
 	if at.Group == "" {
-		return e.apis.find(c, at)
+		return e.apis.find(ctx, c, at)
 	}
 	u, err := c.See(ctx, e.connector.owner(e.name, controllerSource), definitionOf(at.GroupResource()))
 	if err != nil && !apierrors.IsForbidden(err) {
 		return objectsync.Resource{}, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
 	}
 	if err != nil || u == nil {
-		return e.apis.find(c, at)
+		return e.apis.find(ctx, c, at)
 	}
 	d, err := decode(u)
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster, at wantedAP
 func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
 	if name == "" {
-		return e.apis.findAtOne(endpoints, at)
+		return e.apis.findAtOne(ctx, endpoints, at)
 	}
 	return e.apis.remember(apiAt{wantedAPI: wantedAPI{GroupVersionResource: at.GroupVersionResource}, of: name}, func() (objectsync.Resource, error) {
 		u, err := e.cluster.Read(ctx, schemaNamed(name))
@@ -180,13 +180,13 @@ func (w wantedAPI) on(c *target.Cluster) apiAt {
 }
 
 // find returns an API of a server. What has been found once is not asked for again before the PublishedResource is another.
-func (a *apis) find(c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
-	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(c, at.GroupVersionResource) })
+func (a *apis) find(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
+	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(ctx, c, at.GroupVersionResource) })
 }
 
 // findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any, and those that show
 // nothing are asked last. The error is that of the first.
-func (a *apis) findAtOne(endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
+func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
 	for _, one := range endpoints {
 		if found, ok := a.recall(at.on(one.Cluster)); ok {
 			return found, nil
@@ -194,7 +194,7 @@ func (a *apis) findAtOne(endpoints []publication.Endpoint, at wantedAPI) (object
 	}
 	var first error
 	for _, one := range slices.SortedStableFunc(slices.Values(endpoints), silence) {
-		found, err := a.find(one.Cluster, at)
+		found, err := a.find(ctx, one.Cluster, at)
 		if err == nil {
 			return found, nil
 		}
@@ -250,9 +250,13 @@ func (a *apis) forget(name string) {
 }
 
 // discover asks a server for an API.
-func discover(c *target.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
+func discover(ctx context.Context, c *target.Cluster, r schema.GroupVersionResource) (objectsync.Resource, error) {
 	out := objectsync.Resource{GroupVersionResource: r, Scope: v1alpha1.ScopeCluster}
-	list, err := c.Discovery().ServerResourcesForGroupVersion(r.GroupVersion().String())
+	d, err := c.Discovery(ctx)
+	if err != nil {
+		return out, err
+	}
+	list, err := d.ServerResourcesForGroupVersion(r.GroupVersion().String())
 	if err != nil {
 		return out, errors.Wrapf(err, "cannot discover %s", r.GroupVersion())
 	}

@@ -171,7 +171,7 @@ type source struct {
 
 // Token returns a new token.
 func (s source) Token(ctx context.Context) (identity.Token, error) {
-	var e identity.Exchange
+	e := identity.NewExchange(ctx)
 	// The Keeper asks again, with pauses of its own.
 	o := azcore.ClientOptions{Transport: e.Client(), Retry: policy.RetryOptions{MaxRetries: -1}}
 	if s.authority != "" {

@@ -99,7 +99,7 @@ type source func(context.Context) (oauth2.TokenSource, error)
 
 // Token returns a new token. Each has a token source of its own: those of the library keep their tokens and their first context.
 func (s source) Token(ctx context.Context) (identity.Token, error) {
-	var e identity.Exchange
+	e := identity.NewExchange(ctx)
 	tokens, err := s(context.WithValue(ctx, oauth2.HTTPClient, e.Client()))
 	if err != nil {
 		return identity.Token{}, err

@@ -86,7 +86,7 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer "+s.token)
-	var e identity.Exchange
+	e := identity.NewExchange(ctx)
 	answer, err := ask(e.Client(), req)
 	if err != nil {
 		return identity.Token{}, errors.New("cannot use Upbound credentials: " + e.Reason("the token endpoint answers with no token"))

@@ -1,0 +1,149 @@
+package target
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"github.com/pkg/errors"
+)
+
+const (
+	// maxObject is how long an answer with one object may be, or an event of a watch, in bytes after decompression. An API server takes
+	// requests of 3 MiB, and etcd stores 1.5 MiB unless told otherwise.
+	maxObject = 8 << 20
+	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant.
+	maxList       = 512 << 20
+	maxTenantList = 64 << 20
+	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length does not show.
+	bytesPerValue = 8
+	// largeBody is from which length on a body counts as large, and largeBodies how many large ones of a cluster are read at a time.
+	largeBody   = 1 << 20
+	largeBodies = 2
+
+	protobufPrefix = "k8s\x00"
+)
+
+// A form is what an answer must look like.
+type form int
+
+const (
+	formNone      form = iota // no answer of an API server has it
+	formAny                   // a document, which its reader decodes
+	formObject                // JSON with kind and apiVersion
+	formDiscovery             // JSON with a kind
+	formProtobuf
+)
+
+// An answer is the body of a success.
+type answer struct {
+	io.ReadCloser
+
+	ctx   context.Context //nolint:containedctx // The request's, which bounds the wait for a slot.
+	large chan struct{}
+	code  int
+	watch bool
+	form  form
+	max   int64
+
+	read int64
+	scan jsonScan
+	slot bool // it holds a slot of large
+	err  error
+}
+
+// Read reads from the body. It ends with an error instead of io.EOF if the whole is not what it must be.
+func (a *answer) Read(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	n, err := a.ReadCloser.Read(p)
+	if verr := a.look(p[:n]); verr != nil {
+		return 0, a.fail(verr)
+	}
+	if err == io.EOF && !a.complete() {
+		return 0, a.fail(foreignError{code: a.code})
+	}
+	if err != nil {
+		a.leave()
+	}
+	return n, err
+}
+
+// look takes in what is read.
+func (a *answer) look(p []byte) error {
+	prefix := a.read == 0 && len(p) > 0
+	a.read += int64(len(p))
+	size := a.read
+	switch a.form {
+	case formNone:
+		return foreignError{code: a.code}
+	case formProtobuf:
+		if prefix && !a.watch && !bytes.HasPrefix([]byte(protobufPrefix), p[:min(len(p), len(protobufPrefix))]) {
+			return foreignError{code: a.code}
+		}
+		if a.watch {
+			return nil // client-go bounds its frames.
+		}
+	case formObject, formDiscovery:
+		a.scan.scan(p)
+		if a.scan.foreign {
+			return foreignError{code: a.code}
+		}
+		if a.watch {
+			size = a.scan.size
+		}
+	case formAny:
+	}
+	if size > a.max || a.scan.values > a.max/bytesPerValue {
+		return errors.Errorf("server answers with more than %d MiB, or %d values, at once", a.max>>20, a.max/bytesPerValue)
+	}
+	return a.enter()
+}
+
+// enter waits for a slot if the body has become large. Watches need none: they hold one event at a time.
+func (a *answer) enter() error {
+	if a.slot || a.watch || a.read <= largeBody {
+		return nil
+	}
+	select {
+	case a.large <- struct{}{}:
+		a.slot = true
+		return nil
+	case <-a.ctx.Done():
+		return context.Cause(a.ctx)
+	}
+}
+
+func (a *answer) leave() {
+	if a.slot {
+		a.slot = false
+		<-a.large
+	}
+}
+
+// complete reports whether all that is read is one answer.
+func (a *answer) complete() bool {
+	s := &a.scan
+	switch {
+	case a.watch:
+		return true
+	case a.form == formObject:
+		return s.ended && s.hasKind && s.hasAPI
+	case a.form == formDiscovery:
+		return s.ended && s.hasKind
+	}
+	return a.form == formAny || a.form == formProtobuf && a.read > int64(len(protobufPrefix))
+}
+
+func (a *answer) fail(err error) error {
+	a.err = err
+	a.leave()
+	return err
+}
+
+// Close closes the body.
+func (a *answer) Close() error {
+	a.leave()
+	return a.ReadCloser.Close()
+}

@@ -1,0 +1,117 @@
+package target
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/transport"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+)
+
+const (
+	// maxHeader is how long the headers of an answer may be, in bytes.
+	maxHeader = 1 << 20
+	// tlsTimeout is how long a handshake with a token endpoint may take; client-go's own is the same.
+	tlsTimeout = 10 * time.Second
+)
+
+// A route is how connections are made for whoever has written the credentials. Connections of different routes are never shared.
+type route struct {
+	dialer  *transport.DialHolder // part of what client-go shares connections by
+	direct  bool                  // the proxies of the provider's environment are not used
+	maxList int64
+}
+
+// newRoutes returns the routes by writer.
+func newRoutes(a Addresses) map[identity.Writer]route {
+	return map[identity.Writer]route{
+		identity.WriterOperator: {dialer: &transport.DialHolder{Dial: newDialer().DialContext}, maxList: maxList},
+		identity.WriterTenant:   {dialer: a.dialer(), direct: true, maxList: maxTenantList},
+	}
+}
+
+// answers returns a wrapper that checks answers, for the paths that a breaker knows.
+func (r route) answers(b *breaker) transport.WrapperFunc {
+	return func(next http.RoundTripper) http.RoundTripper {
+		a := &answers{next: next, base: b.base, maxList: r.maxList, large: make(chan struct{}, largeBodies)}
+		if b.lanes != "" {
+			a.base, a.wildcard = b.lanes, true
+		}
+		return a
+	}
+}
+
+// forTokens returns a context whose token sources use the route.
+func (r route) forTokens(ctx context.Context) context.Context {
+	t := &http.Transport{
+		DialContext: r.dialer.Dial, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: maxHeader, TLSHandshakeTimeout: tlsTimeout, DisableKeepAlives: true,
+	}
+	if r.direct {
+		t.Proxy = nil
+	}
+	return identity.WithTransport(ctx, t)
+}
+
+// client returns a client whose requests pass wrappers, the innermost first. It follows no redirect.
+func (a access) client(wrappers ...transport.WrapperFunc) (*http.Client, error) {
+	cfg := a.config
+	cfg.Wrap(limitHeaders)
+	for _, w := range wrappers {
+		cfg.Wrap(w)
+	}
+	if cfg.ExecProvider != nil {
+		cfg.Dial = a.route.dialer.Dial // A plugin wraps it.
+	}
+	t, err := cfg.TransportConfig()
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
+	}
+	if cfg.ExecProvider == nil {
+		t.DialHolder = a.route.dialer
+	}
+	if a.route.direct && t.Proxy == nil && proxied() {
+		t.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // It means no proxy.
+	}
+	rt, err := transport.New(t)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
+	}
+	return &http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect }}, nil
+}
+
+// proxied reports whether the provider's environment names a proxy.
+func proxied() bool {
+	return slices.ContainsFunc([]string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}, func(name string) bool {
+		return os.Getenv(name) != ""
+	})
+}
+
+// headers guards the changes of limitHeaders.
+var headers sync.Mutex //nolint:gochecknoglobals // client-go's transports, which it guards, are global too.
+
+// limitHeaders bounds the headers of answers. Clusters may share the transport: it is changed before the first of them uses it.
+func limitHeaders(rt http.RoundTripper) http.RoundTripper {
+	headers.Lock()
+	defer headers.Unlock()
+	inner := rt
+	for {
+		wrapper, ok := inner.(utilnet.RoundTripperWrapper)
+		if !ok {
+			break
+		}
+		inner = wrapper.WrappedRoundTripper()
+	}
+	if t, ok := inner.(*http.Transport); ok && t.MaxResponseHeaderBytes == 0 {
+		t.MaxResponseHeaderBytes = maxHeader
+	}
+	return rt
+}
