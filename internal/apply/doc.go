@@ -20,6 +20,9 @@
 // Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI schema; the
 // untyped one does not, because a path element carries the keys of its list item.
 //
+// Lists are indexed by the names of their items when they are first looked into, so that each look takes time in proportion to the resource.
+// A search of each list for each item was rejected: a target could keep a worker busy for a minute with 8,000 items.
+//
 // Migrate moves the ownership of fields before an apply and not after it: the apply then removes, in the same write, what the manifest no
 // longer gives. It leaves finalizers, owners and annotations of Crossplane, which the same program may keep on resources of its own.
 package apply
