@@ -2,9 +2,7 @@ package apply
 
 import (
 	"fmt"
-	"math"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,10 +69,10 @@ func holdsLegacy(u *unstructured.Unstructured) error {
 	return err
 }
 
-// TestListsAreReadOnce shows that time grows with the items of a list, and not with their square: four times as many would take sixteen
-// times as long.
+// TestListsAreReadOnce shows that work grows with the items of a list, and not with their square: four times as many would take sixteen
+// times the work. Each comparison of two values allocates, so that allocations tell the work whatever else the machine does.
 func TestListsAreReadOnce(t *testing.T) {
-	const few, factor, most = 1000, 4, 8
+	const few, factor, most = 500, 4, 5
 	for name, tc := range map[string]struct {
 		resource func(n int) *unstructured.Unstructured
 		do       func(u *unstructured.Unstructured) error
@@ -86,32 +84,21 @@ func TestListsAreReadOnce(t *testing.T) {
 		"Migrate":           {resource: keyed, do: holdsLegacy},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ratio := func() float64 { return timeOf(t, tc.do, tc.resource(factor*few)) / timeOf(t, tc.do, tc.resource(few)) }
-			got := ratio()
-			for range 2 { // A busy machine slows down one of both.
-				if got > most {
-					got = min(got, ratio())
-				}
-			}
-			if got > most {
-				t.Errorf("%d times the items: want at most %d times the time, it took %.1f times", factor, most, got)
+			if got := workOf(t, tc.do, tc.resource(factor*few)) / workOf(t, tc.do, tc.resource(few)); got > most {
+				t.Errorf("%d times the items: want at most %d times the work, it is %.1f times", factor, most, got)
 			}
 		})
 	}
 }
 
-// timeOf returns how long it takes to do something, in nanoseconds.
-func timeOf(t *testing.T, do func(u *unstructured.Unstructured) error, u *unstructured.Unstructured) float64 {
+// workOf returns how often memory is allocated to do something.
+func workOf(t *testing.T, do func(u *unstructured.Unstructured) error, u *unstructured.Unstructured) float64 {
 	t.Helper()
-	best := math.Inf(1)
-	for range 5 {
-		began := time.Now()
+	return testing.AllocsPerRun(1, func() {
 		if err := do(u); err != nil {
 			t.Fatal(err)
 		}
-		best = min(best, float64(time.Since(began)))
-	}
-	return best
+	})
 }
 
 func BenchmarkHashOwned(b *testing.B) {
