@@ -34,14 +34,14 @@ func patch(
 		return nil, errors.Wrap(err, "cannot encode manifest")
 	}
 	u, err := c.Patch(ctx, manifest.GetName(), types.ApplyPatchType, body, o)
-	return u, clean(err, manifest)
+	return u, privateOf(manifest).clean(err)
 }
 
 // Create creates a resource, and fails if there is one of its name: server-side apply would change that one. Errors repeat no value of a
 // Secret.
 func Create(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	u, err := c.Create(ctx, manifest, metav1.CreateOptions{FieldManager: manager})
-	return u, errors.Wrapf(clean(err, manifest), "cannot create %s %q", manifest.GetKind(), manifest.GetName())
+	return u, errors.Wrapf(privateOf(manifest).clean(err), "cannot create %s %q", manifest.GetKind(), manifest.GetName())
 }
 
 // Update applies a manifest to a resource of a UID. The server answers with an error if there is none of its name, or one of another UID:

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -10,42 +11,103 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 var (
 	// pointer is an address in the memory of the server, which is another in each answer.
 	pointer = regexp.MustCompile(`\(?0x[0-9a-f]{6,}\)?`)
 	// denied is what a server says to whom lacks a right. It names no content.
-	denied = regexp.MustCompile(`^[a-z.]+ "[^"]*" is forbidden: User "[^"]*" cannot [a-z]+ resource "[a-z]+" in API group ""( in the namespace "[^"]*"| at the cluster scope)?$`)
+	denied = regexp.MustCompile(`^[a-z0-9.-]+ "[^"]*" is forbidden: User "[^"]*" cannot [a-z]+ resource "[a-z0-9/.-]+" in API group "[a-z0-9.-]*"` +
+		`( in the namespace "[^"]*"| at the cluster scope)?$`)
+	// missing is what a server says of a resource, a namespace or a kind that does not exist.
+	missing = regexp.MustCompile(`^[a-z0-9.-]+ "[a-z0-9.:-]*" not found$|^the server could not find the requested resource$`)
 	// untyped is what a server says of a manifest that does not fit the schema of its kind, up to where it repeats a value.
-	untyped = regexp.MustCompile(`^failed to create typed patch object \([^)]*\): [.\w]*`)
+	untyped = regexp.MustCompile(`^(failed to create typed patch object \([^)]*\)): ([.\w]*)`)
 )
 
-// clean returns an answer of a server without what is of no use to a reader, and without what it repeats of a Secret: servers quote the
-// value they find wrong, and webhooks say what they like.
-func clean(err error, manifest *unstructured.Unstructured) error {
+// Private is what of a manifest no error may repeat. Its zero value is nothing.
+type Private struct {
+	// Secret says that content of a Secret is in the manifest. Of an answer only the reason and the names of fields are left then, as
+	// nobody knows what a server makes of a value before it repeats it.
+	Secret bool
+	// Fields of the manifest, as data.key, that hold such content. What is in them is not named either.
+	Fields []string
+	// Values are JSON values that came from elsewhere. They are masked in all that is left of an answer.
+	Values []any
+}
+
+// Discreet returns a client whose answers to a manifest repeat nothing private.
+func Discreet(c dynamic.ResourceInterface, p Private) dynamic.ResourceInterface {
+	return discreet{ResourceInterface: c, private: p}
+}
+
+type discreet struct {
+	dynamic.ResourceInterface
+
+	private Private
+}
+
+// Create creates a resource.
+func (d discreet) Create(
+	ctx context.Context, u *unstructured.Unstructured, o metav1.CreateOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	answer, err := d.ResourceInterface.Create(ctx, u, o, sub...)
+	return answer, d.private.clean(err)
+}
+
+// Update replaces a resource.
+func (d discreet) Update(
+	ctx context.Context, u *unstructured.Unstructured, o metav1.UpdateOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	answer, err := d.ResourceInterface.Update(ctx, u, o, sub...)
+	return answer, d.private.clean(err)
+}
+
+// Patch changes a resource.
+func (d discreet) Patch(
+	ctx context.Context, name string, t types.PatchType, body []byte, o metav1.PatchOptions, sub ...string,
+) (*unstructured.Unstructured, error) {
+	answer, err := d.ResourceInterface.Patch(ctx, name, t, body, o, sub...)
+	return answer, d.private.clean(err)
+}
+
+// privateOf returns what of a manifest is private because of its kind.
+func privateOf(manifest *unstructured.Unstructured) Private {
+	if manifest.GetAPIVersion() != "v1" || manifest.GetKind() != "Secret" {
+		return Private{}
+	}
+	return Private{Secret: true, Values: []any{manifest.Object["data"], manifest.Object["stringData"]}}
+}
+
+// clean returns an answer of a server without what is of no use to a reader, and without what is private: servers quote the value they
+// find wrong, and webhooks say what they like.
+func (p Private) clean(err error) error {
 	var answer apierrors.APIStatus
+	if runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {
+		return errors.New("the answer of the server is no resource") // The error repeats it.
+	}
 	if err == nil || !errors.As(err, &answer) {
 		return err
 	}
 	s := answer.Status()
 	s.Message = pointer.ReplaceAllString(s.Message, "(pointer)")
-	if manifest.GetAPIVersion() == "v1" && manifest.GetKind() == "Secret" {
-		censor(&s)
+	if p.Secret || len(p.Values) > 0 {
+		p.censor(&s)
 	}
 	return &apierrors.StatusError{ErrStatus: s}
 }
 
-// censor takes what may repeat the content of a Secret out of an answer. What is left are the reason and the names of fields.
-func censor(s *metav1.Status) {
-	if s.Reason == metav1.StatusReasonNotFound || denied.MatchString(s.Message) {
-		return
+// censor takes what is private out of an answer.
+func (p Private) censor(s *metav1.Status) {
+	m, few := newMask(p.Values)
+	text, safe := m.apply(s.Message)
+	if !few || p.Secret || !safe {
+		text = p.reduce(s, m)
 	}
-	message := untyped.FindString(s.Message)
-	if message == "" {
-		message = strings.TrimSuffix(fmt.Sprintf("the server answers with reason %s for the Secret", s.Reason)+about(s.Details), ": ")
-	}
-	s.Message = message
+	s.Message = text
 	if s.Details == nil {
 		return
 	}
@@ -57,17 +119,51 @@ func censor(s *metav1.Status) {
 	s.Details = &d
 }
 
+// reduce returns the reason of an answer, and the names of fields.
+func (p Private) reduce(s *metav1.Status, m mask) string {
+	if denied.MatchString(s.Message) || s.Reason == metav1.StatusReasonNotFound && missing.MatchString(s.Message) {
+		text, _ := m.apply(s.Message)
+		return text
+	}
+	if parts := untyped.FindStringSubmatch(s.Message); parts != nil {
+		text, _ := m.apply(parts[1] + ": ." + p.outer(strings.TrimPrefix(parts[2], ".")))
+		return text
+	}
+	text := fmt.Sprintf("the server answers with reason %s, and its message is left out as it may repeat values of Secrets or references", s.Reason)
+	if fields := p.about(s.Details); fields != "" {
+		text += ": " + fields
+	}
+	text, _ = m.apply(text)
+	return text
+}
+
 // about returns the names of the fields that an answer is about.
-func about(d *metav1.StatusDetails) string {
+func (p Private) about(d *metav1.StatusDetails) string {
 	if d == nil {
 		return ""
 	}
 	var fields []string
 	for _, c := range d.Causes {
 		if c.Field != "" {
-			fields = append(fields, c.Field)
+			fields = append(fields, p.outer(c.Field))
 		}
 	}
 	slices.Sort(fields)
-	return ": " + strings.Join(slices.Compact(fields), ", ")
+	return strings.Join(slices.Compact(fields), ", ")
+}
+
+// outer returns the name of a field, or that of the private field it is in: the keys in that may be private, too.
+func (p Private) outer(field string) string {
+	at := steps(field)
+	for _, private := range p.Fields {
+		if in := steps(private); len(in) <= len(at) && slices.Equal(in, at[:len(in)]) {
+			return private
+		}
+	}
+	return field
+}
+
+// steps returns the parts of a field path, whether it is written as data.key or as data[key].
+func steps(field string) []string {
+	return strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 }

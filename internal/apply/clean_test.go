@@ -1,7 +1,13 @@
 package apply
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	validation "k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -22,6 +29,8 @@ func TestClean(t *testing.T) {
 	})
 	denied := apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot patch resource "secrets" in API group "" in the namespace "n"`))
 	webhook := apierrors.NewForbidden(secrets, "s", errors.New(`admission webhook "w" denied the request: hunter2 is weak`))
+	foundNothing := apierrors.NewNotFound(secrets, "s")
+	foundNothing.ErrStatus.Message = `admission webhook "w" denied the request: hunter2 is unknown`
 	typed := apierrors.NewInternalError(errors.New("x"))
 	typed.ErrStatus.Message = `failed to create typed patch object (n/s; /v1, Kind=Secret): .data.a: expected string, got &value.valueUnstructured{Value:hunter2}`
 	for name, tc := range map[string]struct {
@@ -33,12 +42,12 @@ func TestClean(t *testing.T) {
 	}{
 		"Invalid": {
 			reason: "Of a Secret that is invalid the fields are named.", kind: "Secret", err: invalid,
-			want: "the server answers with reason Invalid for the Secret: data[a], data[b]", is: apierrors.IsInvalid,
+			want: leftOut("Invalid") + ": data[a], data[b]", is: apierrors.IsInvalid,
 		},
 		"Denied": {reason: "What is forbidden by rights is said in full.", kind: "Secret", err: denied, want: denied.Error(), is: apierrors.IsForbidden},
 		"Webhook": {
 			reason: "What a webhook says is not repeated.", kind: "Secret", err: webhook,
-			want: "the server answers with reason Forbidden for the Secret", is: apierrors.IsForbidden,
+			want: leftOut("Forbidden"), is: apierrors.IsForbidden,
 		},
 		"Schema": {
 			reason: "Of a value of the wrong type the field is named.", kind: "Secret", err: typed,
@@ -53,6 +62,14 @@ func TestClean(t *testing.T) {
 			reason: "Addresses, which differ in each answer, are left out.", kind: "ConfigMap", err: apierrors.NewBadRequest("got (*string)(0xc000123456)"),
 			want: "got (*string)(pointer)", is: apierrors.IsBadRequest,
 		},
+		"WebhookMissing": {
+			reason: "Nor what one says is not found.", kind: "Secret", err: foundNothing,
+			want: leftOut("NotFound"), is: apierrors.IsNotFound,
+		},
+		"NoKind": {
+			reason: "What is no resource is not repeated.", kind: "ConfigMap", err: runtime.NewMissingKindErr(`{"data":"hunter2"}`),
+			want: "the answer of the server is no resource", is: func(err error) bool { return err != nil },
+		},
 		"NoAnswer": {
 			reason: "What is no answer of a server stays as it is.", kind: "Secret", err: http.ErrHandlerTimeout, want: http.ErrHandlerTimeout.Error(),
 			is: func(err error) bool { return errors.Is(err, http.ErrHandlerTimeout) },
@@ -61,7 +78,7 @@ func TestClean(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{}
 			u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(tc.kind))
-			got := clean(tc.err, u)
+			got := privateOf(u).clean(tc.err)
 			if diff := cmp.Diff(tc.want, got.Error()); diff != "" {
 				t.Errorf("%s\nclean: -want, +got:\n%s", tc.reason, diff)
 			}
@@ -74,12 +91,120 @@ func TestClean(t *testing.T) {
 			}
 		})
 	}
-	if err := clean(nil, &unstructured.Unstructured{}); err != nil {
+	if err := (Private{}).clean(nil); err != nil {
 		t.Errorf("clean of no error: %v", err)
 	}
 	if !strings.Contains(invalid.ErrStatus.Details.Causes[0].Message, "hunter2") {
 		t.Error("the answer belongs to who gave it: want it unchanged")
 	}
+}
+
+// leftOut is what is said of an answer that may repeat a value.
+func leftOut(reason string) string {
+	return "the server answers with reason " + reason + ", and its message is left out as it may repeat values of Secrets or references"
+}
+
+// password is a value that came from elsewhere.
+const password = `hunter2 <of> "production"`
+
+// echoes are what servers and webhooks say of the password, all in other encodings.
+func echoes() map[string]string {
+	encoded, _ := json.Marshal(password)
+	return map[string]string{
+		"Plain":     password,
+		"Quoted":    strconv.Quote(password),
+		"Twice":     strconv.Quote(strconv.Quote(password)),
+		"JSON":      string(encoded),
+		"Go":        fmt.Sprintf("%#v", map[string]any{"x": password}),
+		"Base64":    base64.StdEncoding.EncodeToString([]byte(password)),
+		"Base64URL": base64.URLEncoding.EncodeToString([]byte(password)),
+		"Hex":       hex.EncodeToString([]byte(password)),
+		"URL":       url.QueryEscape(password),
+		"Beginning": password[:12] + "...",
+	}
+}
+
+// TestMask shows that a value which came from elsewhere is masked in each form in which servers repeat it, and that what they say besides
+// stays.
+func TestMask(t *testing.T) {
+	for name, echo := range echoes() {
+		t.Run(name, func(t *testing.T) {
+			for source, values := range map[string][]any{
+				"Plain": {password}, "Nested": {map[string]any{"x": []any{int64(12345), password}}},
+				"Encoded": {base64.StdEncoding.EncodeToString([]byte(password))},
+			} {
+				err := Private{Values: values}.clean(apierrors.NewBadRequest("value " + echo + " is weak"))
+				got := err.Error()
+				if !strings.HasPrefix(got, "value ") || !strings.HasSuffix(got, " is weak") || !strings.Contains(got, masked) {
+					t.Errorf("%s: want the value masked and the rest kept, got: %s", source, got)
+				}
+				for _, part := range []string{"hunter2", "aHVudGVy", "68756e746572"} {
+					if strings.Contains(got, part) {
+						t.Errorf("%s: want no part of the value, got: %s", source, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPrivate shows what is left of an answer to a manifest with values from elsewhere.
+func TestPrivate(t *testing.T) {
+	many := make([]any, 0, maskMost+1)
+	for i := range maskMost + 1 {
+		many = append(many, fmt.Sprintf("value-%d", i))
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "c", validation.ErrorList{
+		validation.Invalid(validation.NewPath("metadata", "labels"), "x", "wrong"), validation.Invalid(validation.NewPath("data").Key("hunter2"), "x", "wrong"),
+	})
+	for name, tc := range map[string]struct {
+		reason  string
+		private Private
+		err     error
+		want    string
+	}{
+		"Nothing": {"Without such values all is said.", Private{}, apierrors.NewBadRequest("x"), "x"},
+		"Secret":  {"Of a value of a Secret only reason and fields are.", Private{Secret: true}, apierrors.NewBadRequest("drowssap"), leftOut("BadRequest")},
+		"Keys": {
+			"Keys in such a field are not named.", Private{Secret: true, Fields: []string{"data"}}, invalid, leftOut("Invalid") + ": data, metadata.labels",
+		},
+		"Short": {"A short value cannot be masked.", Private{Values: []any{int64(80)}}, apierrors.NewBadRequest("port 8080"), leftOut("BadRequest")},
+		"ShortElsewhere": {
+			"One that is not repeated changes nothing.", Private{Values: []any{int64(80)}}, apierrors.NewBadRequest("name is wrong"), "name is wrong",
+		},
+		"Many": {"Too many cannot be looked for.", Private{Values: many}, apierrors.NewBadRequest("name is wrong"), leftOut("BadRequest")},
+		"Other": {
+			"Of other values the rest is said.", Private{Values: []any{"blue"}}, apierrors.NewBadRequest(`color "blue" is wrong`), `color "***" is wrong`,
+		},
+		"Field": {
+			"A field that a server invents is masked.", Private{Secret: true, Values: []any{"hunter2"}}, invalid,
+			leftOut("Invalid") + ": data[***], metadata.labels",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := tc.private.clean(tc.err)
+			if diff := cmp.Diff(tc.want, got.Error()); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// FuzzMask shows that no answer repeats a value, whatever a server says and however it encodes it.
+func FuzzMask(f *testing.F) {
+	f.Add("password", "value ", " is weak", 0)
+	f.Add("pass\"wörd\n", "a", "b", 3)
+	f.Add("12", "1", "2", 1)
+	f.Fuzz(func(t *testing.T, value, before, after string, form int) {
+		all := forms(value)
+		echo := all[max(form, 0)%len(all)]
+		for _, p := range []Private{{Values: []any{value}}, {Secret: true, Values: []any{value}}} {
+			got := p.clean(apierrors.NewBadRequest(before + echo + after)).Error()
+			if len(echo) > 0 && !strings.Contains(leftOut("BadRequest")+masked, echo) && strings.Contains(got, echo) {
+				t.Errorf("want %q not repeated, got %q", echo, got)
+			}
+		}
+	})
 }
 
 // all returns all texts of an answer.

@@ -22,10 +22,10 @@ func Current(live, manifest *unstructured.Unstructured, manager string) (bool, e
 		return false, err
 	}
 	wanted := leaves(manifest.Object, nil).Difference(identifying)
-	same := held.Leaves().Equals(wanted)
+	same, f := held.Leaves().Equals(wanted), newFinder()
 	wanted.Iterate(func(p fieldpath.Path) {
-		want, _ := lookup(manifest.Object, p)
-		got, ok := lookup(live.Object, p)
+		want, _ := f.find(manifest.Object, p)
+		got, ok := f.find(live.Object, p)
 		same = same && ok && equality.Semantic.DeepEqual(want, got)
 	})
 	return same, nil

@@ -14,11 +14,16 @@
 // and the live resource alone. It takes from the managed fields which lists have keys; a guess by customary names such as name was
 // rejected, as it is wrong for ports and conditions.
 //
-// Errors of a server about a Secret are reduced to their reason and the fields: servers quote values they find wrong, in ways that are not
-// worth telling apart.
+// Errors about a manifest with content of a Secret, be it one or not, are reduced to their reason and the fields: servers quote values they
+// find wrong, in ways that are not worth telling apart. Errors about values that came from elsewhere keep their words with these values masked
+// in all known encodings, and are reduced, too, where a value is too short to be masked. To search for values of Secrets only was rejected, as
+// a server may repeat what it has made of one.
 //
 // Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI schema; the
 // untyped one does not, because a path element carries the keys of its list item.
+//
+// Lists are indexed by the names of their items when they are first looked into, so that each look takes time in proportion to the resource.
+// A search of each list for each item was rejected: a target could keep a worker busy for a minute with 8,000 items.
 //
 // Migrate moves the ownership of fields before an apply and not after it: the apply then removes, in the same write, what the manifest no
 // longer gives. It leaves finalizers, owners and annotations of Crossplane, which the same program may keep on resources of its own.

@@ -137,8 +137,9 @@ func (l Legacy) split(e metav1.ManagedFieldsEntry, manifest *unstructured.Unstru
 	if !slices.Contains(l.Names, e.Manager) && !all.Has(lastApplied) {
 		return moved, kept, nil
 	}
+	f := newFinder()
 	all.Iterate(func(p fieldpath.Path) {
-		_, given := lookup(manifest.Object, p)
+		_, given := f.find(manifest.Object, p)
 		switch {
 		case p.Equals(annotations): // It goes where its content goes.
 		case !given && isBookkeeping(p):

@@ -33,7 +33,7 @@ func Overlay(live, manifest *unstructured.Unstructured) (*unstructured.Unstructu
 		fields = fields.Union(s)
 	}
 	out := live.DeepCopy()
-	out.Object = overlayMap(out.Object, wanted.Object, fields)
+	out.Object = newFinder().overlayMap(out.Object, wanted.Object, fields)
 	return out, nil
 }
 
@@ -62,20 +62,20 @@ func encodeStringData(u *unstructured.Unstructured) {
 }
 
 // overlay returns a live value with a wanted one laid over it. fields are the fields below it that have managers.
-func overlay(live, wanted any, fields *fieldpath.Set) any {
+func (f finder) overlay(live, wanted any, fields *fieldpath.Set) any {
 	switch w := wanted.(type) {
 	case nil:
 		return live
 	case map[string]any:
 		if l, ok := live.(map[string]any); ok {
-			return overlayMap(l, w, fields)
+			return f.overlayMap(l, w, fields)
 		}
 		if live == nil && len(w) == 0 {
 			return nil // Servers tell no empty map from none.
 		}
 	case []any:
 		if l, ok := live.([]any); ok {
-			return overlayList(l, w, fields)
+			return f.overlayList(l, w, fields)
 		}
 		if live == nil && len(w) == 0 {
 			return nil
@@ -84,10 +84,10 @@ func overlay(live, wanted any, fields *fieldpath.Set) any {
 	return wanted
 }
 
-func overlayMap(live, wanted map[string]any, fields *fieldpath.Set) map[string]any {
+func (f finder) overlayMap(live, wanted map[string]any, fields *fieldpath.Set) map[string]any {
 	out := maps.Clone(live)
 	for k, w := range wanted {
-		v := overlay(live[k], w, fields.WithPrefix(fieldpath.PathElement{FieldName: &k}))
+		v := f.overlay(live[k], w, fields.WithPrefix(fieldpath.PathElement{FieldName: &k}))
 		if v != nil {
 			out[k] = v
 		}
@@ -95,11 +95,11 @@ func overlayMap(live, wanted map[string]any, fields *fieldpath.Set) map[string]a
 	return out
 }
 
-func overlayList(live, wanted []any, fields *fieldpath.Set) []any {
+func (f finder) overlayList(live, wanted []any, fields *fieldpath.Set) []any {
 	names := itemNames(fields)
 	switch {
 	case len(names) > 0 && names[0].Key != nil:
-		return overlayKeyed(live, wanted, fields)
+		return f.overlayKeyed(live, wanted, fields)
 	case len(names) > 0 && names[0].Value != nil:
 		return union(live, wanted)
 	case len(live) != len(wanted):
@@ -107,7 +107,7 @@ func overlayList(live, wanted []any, fields *fieldpath.Set) []any {
 	}
 	out := slices.Clone(live)
 	for i, w := range wanted {
-		out[i] = overlay(live[i], w, fieldpath.NewSet())
+		out[i] = f.overlay(live[i], w, fieldpath.NewSet())
 	}
 	return out
 }
@@ -121,51 +121,69 @@ func itemNames(fields *fieldpath.Set) []fieldpath.PathElement {
 }
 
 // overlayKeyed lays the items of a list over those with the same keys. Keys that a wanted item leaves to the server match any.
-func overlayKeyed(live, wanted []any, fields *fieldpath.Set) []any {
+func (f finder) overlayKeyed(live, wanted []any, fields *fieldpath.Set) []any {
 	out := slices.Clone(live)
+	named := f.named(live, itemNames(fields))
 	for _, w := range wanted {
-		e, i := find(live, w, itemNames(fields))
+		i := f.position(named.keys, named.partial(w))
 		if i < 0 {
 			out = append(out, w)
 			continue
 		}
-		out[i] = overlay(live[i], w, fields.WithPrefix(e))
+		at := named.positions[i]
+		out[at] = f.overlay(live[at], w, fields.WithPrefix(named.names[i]))
 	}
 	return out
 }
 
-// find returns the name and the index of the item of a list that another item stands for. The index is -1 if there is none.
-func find(list []any, item any, names []fieldpath.PathElement) (fieldpath.PathElement, int) {
-	m, ok := item.(map[string]any)
-	if !ok {
-		return fieldpath.PathElement{}, -1
-	}
-	for _, e := range names {
-		if e.Key == nil || !agrees(m, *e.Key) {
-			continue
-		}
-		if i := slices.IndexFunc(list, func(l any) bool { return selects(e, l) }); i >= 0 {
-			return e, i
-		}
-	}
-	return fieldpath.PathElement{}, -1
+// namedItems are the items of a keyed list that managed fields name: the name of each, its keys as a map, and its position in the list.
+type namedItems struct {
+	names     []fieldpath.PathElement
+	keys      []any
+	positions []int
 }
 
-// agrees says whether an item has none of some keys with another value.
-func agrees(item map[string]any, keys value.FieldList) bool {
-	return !slices.ContainsFunc(keys, func(k value.Field) bool {
-		v, ok := item[k.Name]
-		return ok && !value.Equals(value.NewValueInterface(v), k.Value)
-	})
+func (f finder) named(list []any, names []fieldpath.PathElement) namedItems {
+	n := namedItems{}
+	for _, e := range names {
+		i := f.position(list, e)
+		if e.Key == nil || i < 0 {
+			continue
+		}
+		keys := make(map[string]any, len(*e.Key))
+		for _, k := range *e.Key {
+			keys[k.Name] = k.Value.Unstructured()
+		}
+		n.names, n.keys, n.positions = append(n.names, e), append(n.keys, keys), append(n.positions, i)
+	}
+	return n
+}
+
+// partial returns a path element that selects the items whose keys an item does not contradict. It selects none for what is no map.
+func (n namedItems) partial(item any) fieldpath.PathElement {
+	m, ok := item.(map[string]any)
+	if !ok || len(n.names) == 0 {
+		return fieldpath.PathElement{}
+	}
+	keys := value.FieldList{}
+	for _, k := range *n.names[0].Key {
+		if v, ok := m[k.Name]; ok {
+			keys = append(keys, value.Field{Name: k.Name, Value: value.NewValueInterface(v)})
+		}
+	}
+	return fieldpath.PathElement{Key: &keys}
 }
 
 // union returns the items of a set with those added that it lacks.
 func union(live, wanted []any) []any {
-	out := slices.Clone(live)
-	for _, w := range wanted {
-		e := fieldpath.PathElement{Value: new(value.NewValueInterface(w))}
-		if !slices.ContainsFunc(out, func(l any) bool { return selects(e, l) }) {
-			out = append(out, w)
+	out, held := slices.Clone(live), map[string]bool{}
+	for _, item := range live {
+		name, _ := canonical(item)
+		held[name] = true
+	}
+	for _, item := range wanted {
+		if name, _ := canonical(item); !held[name] {
+			out, held[name] = append(out, item), true
 		}
 	}
 	return out

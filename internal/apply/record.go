@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // HashManifest returns the hexadecimal SHA-256 of a manifest. The order of map keys does not matter.
@@ -30,11 +29,11 @@ func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, 
 	if err != nil || set.Empty() {
 		return "", err
 	}
-	h := sha256.New()
+	h, fields := sha256.New(), ownedFields{finder: newFinder(), live: u.Object, manifest: manifest.Object, set: set}
 	var failed error
 	set.Iterate(func(p fieldpath.Path) {
 		if failed == nil {
-			failed = hashField(h, p, field(u, manifest, set, p))
+			failed = hashField(h, p, fields.at(p))
 		}
 	})
 	if failed != nil {
@@ -43,19 +42,28 @@ func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, 
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// field returns what counts of the field at a path: its value, or true if only its presence does, or nil if it is not there.
-func field(u, manifest *unstructured.Unstructured, set *fieldpath.Set, p fieldpath.Path) any {
-	v, ok := lookup(u.Object, p)
+// ownedFields are the fields of a resource that a manager has applied.
+type ownedFields struct {
+	finder
+
+	live, manifest map[string]any
+	set            *fieldpath.Set
+}
+
+// at returns what counts of the field at a path: its value, or true if only its presence does, or nil if it is not there.
+func (f ownedFields) at(p fieldpath.Path) any {
+	v, ok := f.find(f.live, p)
 	if !ok {
 		return nil
 	}
+	set := f.set
 	for _, e := range p {
 		set = set.WithPrefix(e)
 	}
 	if !set.Empty() || p[len(p)-1].Key != nil {
 		return true // The parts of it that we own have paths of their own.
 	}
-	if desired, ok := lookup(manifest.Object, p); ok && isEmpty(desired) {
+	if desired, ok := f.find(f.manifest, p); ok && isEmpty(desired) {
 		return true
 	}
 	return v
@@ -95,59 +103,4 @@ func hashField(h hash.Hash, p fieldpath.Path, v any) error {
 	sum := sha256.Sum256(append([]byte(p.String()+"="), b...))
 	_, err = h.Write(sum[:])
 	return errors.Wrap(err, "cannot hash a field")
-}
-
-// lookup returns the value at a path, and whether there is one.
-func lookup(v any, p fieldpath.Path) (any, bool) {
-	for _, e := range p {
-		var ok bool
-		if v, ok = step(v, e); !ok {
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-func step(v any, e fieldpath.PathElement) (any, bool) {
-	if e.FieldName != nil {
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		v, ok = m[*e.FieldName]
-		return v, ok
-	}
-	list, ok := v.([]any)
-	if !ok {
-		return nil, false
-	}
-	if e.Index != nil {
-		if *e.Index < 0 || *e.Index >= len(list) {
-			return nil, false
-		}
-		return list[*e.Index], true
-	}
-	for _, item := range list {
-		if selects(e, item) {
-			return item, true
-		}
-	}
-	return nil, false
-}
-
-func selects(e fieldpath.PathElement, item any) bool {
-	if e.Value != nil {
-		return value.Equals(value.NewValueInterface(item), *e.Value)
-	}
-	m, ok := item.(map[string]any)
-	if !ok || e.Key == nil {
-		return false
-	}
-	for _, k := range *e.Key {
-		v, ok := m[k.Name]
-		if !ok || !value.Equals(value.NewValueInterface(v), k.Value) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,9 +1,13 @@
 package reference
 
 import (
+	"slices"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 )
 
 // indexMost is the highest index of a list element that may be written, and the highest sum of those of one path, so that it cannot ask
@@ -46,6 +50,49 @@ func read(content map[string]any, path string) (any, bool, error) {
 		return nil, false, nil
 	}
 	return v, err == nil && v != nil, errors.Wrap(err, "cannot read field")
+}
+
+// inSecret reports whether a field lies in a Secret: in a resource that is one, or in one that an Object shows or wants.
+func inSecret(content map[string]any, path string) bool {
+	segments, err := fieldpath.Parse(path)
+	if err != nil {
+		return true
+	}
+	var at any = content
+	for _, s := range segments {
+		fields, ok := at.(map[string]any)
+		if ok && diff.IsSecret(fields) {
+			return true
+		}
+		list, _ := at.([]any)
+		switch {
+		case s.Type == fieldpath.SegmentField:
+			at = fields[s.Field]
+		case s.Index < uint(len(list)):
+			at = list[s.Index]
+		default:
+			return false
+		}
+	}
+	return holdsSecret(at)
+}
+
+// holdsSecret reports whether there is a Secret in a value.
+func holdsSecret(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if diff.IsSecret(v) {
+			return true
+		}
+		for _, item := range v {
+			if holdsSecret(item) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, holdsSecret)
+	}
+	return false
 }
 
 // write sets a field, and makes the maps and lists it lies in where they are missing. The value is copied. Unlike that of package

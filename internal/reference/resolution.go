@@ -25,6 +25,34 @@ const sizeMost = 3 << 20
 type patch struct {
 	ref   Reference
 	value any // shared
+
+	read   any  // the value before it was transformed; shared
+	secret bool // it comes from a Secret
+}
+
+// A Value is what a reference writes into a manifest.
+type Value struct {
+	// To is the field of the manifest.
+	To string
+	// Read is the value as it was read, and Written as it is written. Both are shared.
+	Read, Written any
+	// Secret says that the value comes from a Secret.
+	Secret bool
+}
+
+// Values returns what Apply writes, in its order. What names the resource is left out: it is in events and conditions anyhow.
+func (r *Resolution) Values() []Value {
+	if r == nil {
+		return nil
+	}
+	values := make([]Value, 0, len(r.patches))
+	for _, p := range r.patches {
+		if slices.Contains(identity(), p.ref.To) {
+			continue
+		}
+		values = append(values, Value{To: p.ref.To, Read: p.read, Written: p.value, Secret: p.secret})
+	}
+	return values
 }
 
 // A claim says what an existing pin must be of to be kept.
@@ -103,12 +131,12 @@ func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
 }
 
 // take adds a value to a resolution.
-func (r *Resolution) take(ref Reference, value any) error {
-	r.size += sizeOf(value)
+func (r *Resolution) take(p patch) error {
+	r.size += sizeOf(p.value)
 	if r.size > sizeMost {
-		return invalid("%s: the values of all references are larger than %d bytes", ref.At, sizeMost)
+		return invalid("%s: the values of all references are larger than %d bytes", p.ref.At, sizeMost)
 	}
-	r.patches = append(r.patches, patch{ref: ref, value: value})
+	r.patches = append(r.patches, p)
 	return nil
 }
 
@@ -130,21 +158,22 @@ func sizeOf(value any) int {
 	return size
 }
 
-// readValue returns the value that a reference leads to.
-func (r *Reference) readValue(content map[string]any) (any, error) {
+// readValue returns the value that a reference leads to, on its way into the manifest.
+func (r *Reference) readValue(content map[string]any) (patch, error) {
 	v, ok, err := read(content, r.From)
 	if err != nil {
-		return nil, invalid("%s: field %s of %s: %v", r.At, r.From, r, err)
+		return patch{}, invalid("%s: field %s of %s: %v", r.At, r.From, r, err)
 	}
 	if !ok {
-		return nil, waiting("%s to have field %s", r, r.From)
+		return patch{}, waiting("%s to have field %s", r, r.From)
 	}
-	v, err = Transform(v, r.Transforms)
+	p := patch{ref: *r, read: v, secret: inSecret(content, r.From)}
+	p.value, err = Transform(v, r.Transforms)
 	if err != nil {
-		return nil, problem{
+		return patch{}, problem{
 			error:  errors.Wrapf(err, "%s: cannot transform field %s of %s", r.At, r.From, r),
 			reason: commonv1.ReasonInvalidReference,
 		}
 	}
-	return v, nil
+	return p, nil
 }

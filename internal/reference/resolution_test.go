@@ -26,7 +26,7 @@ func TestTake(t *testing.T) {
 			var err error
 			for _, v := range tc.values {
 				if err == nil {
-					err = res.take(Reference{At: "references[0]"}, v)
+					err = res.take(patch{ref: Reference{At: "references[0]"}, value: v})
 				}
 			}
 			if (err == nil) != tc.ok || err != nil && ReasonOf(err) != commonv1.ReasonInvalidReference {

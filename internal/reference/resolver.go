@@ -285,7 +285,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if err != nil || r.To == "" {
 		return err
 	}
-	return res.take(*r, v)
+	return res.take(v)
 }
 
 func isReady(content map[string]any) bool {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -112,7 +113,7 @@ func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *deta
 }
 
 func (c publishingClient) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	r := c.local.Resource(secrets, u.GetNamespace())
+	r := apply.Discreet(c.local.Resource(secrets, u.GetNamespace()), apply.Private{Secret: true, Values: []any{u.Object["data"]}})
 	if u.GetResourceVersion() == "" {
 		answer, err := r.Create(ctx, u, metav1.CreateOptions{})
 		return known(answer, err)

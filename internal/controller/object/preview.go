@@ -156,7 +156,7 @@ func (e *external) comparison(o Object) (string, error) {
 // tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try, the manifest is laid
 // over the live resource here.
 func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
-	wanted, err := apply.DryRun(ctx, e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), e.manifest, e.manager)
+	wanted, err := apply.DryRun(ctx, e.client(), e.manifest, e.manager)
 	doubt, unserved := "", e.remote().Distrust(err)
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !unserved:

@@ -55,7 +55,7 @@ func (e *external) write(ctx context.Context, o Object) (*unstructured.Unstructu
 }
 
 func (e *external) migrateAndApply(ctx context.Context, o Object, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	c := e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace())
+	c := e.client()
 	if live != nil {
 		l := e.options.legacy()
 		legacy, err := l.Holds(live, e.manifest)

@@ -1,0 +1,115 @@
+package apply
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// keyed returns a resource with n items, of which a manager owns all: half in a list with keys, half in a set.
+func keyed(n int) *unstructured.Unstructured {
+	var items, set []any
+	fields := fieldpath.NewSet()
+	for i := range n / 2 {
+		name := fmt.Sprintf("item-%d", i)
+		items = append(items, map[string]any{"name": name, "port": int64(i), "value": "x"})
+		set = append(set, name)
+		item := fieldpath.MakePathOrDie("spec", "items", fieldpath.KeyByFields("name", name, "port", int64(i)))
+		fields.Insert(item)
+		fields.Insert(append(item.Copy(), fieldpath.FieldNameElement("value")))
+		fields.Insert(fieldpath.MakePathOrDie("spec", "set", value.NewValueInterface(name)))
+	}
+	raw, err := fields.ToJSON()
+	if err != nil {
+		panic(err)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"items": items, "set": set}}}
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(raw))},
+	})
+	return u
+}
+
+// invented returns a resource with n items, whose managed fields name each by another key.
+func invented(n int) *unstructured.Unstructured {
+	u := keyed(2 * n)
+	fields := fieldpath.NewSet()
+	for i := range n {
+		fields.Insert(fieldpath.MakePathOrDie("spec", "items", fieldpath.KeyByFields(fmt.Sprintf("key-%d", i), "x")))
+	}
+	raw, err := fields.ToJSON()
+	if err != nil {
+		panic(err)
+	}
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(string(raw))},
+	})
+	return u
+}
+
+func hashOwned(u *unstructured.Unstructured) error {
+	_, err := HashOwned(u, u, manager)
+	return err
+}
+
+func overlayItself(u *unstructured.Unstructured) error {
+	_, err := Overlay(u, u)
+	return err
+}
+
+func holdsLegacy(u *unstructured.Unstructured) error {
+	entries := u.GetManagedFields()
+	entries[0].Operation = metav1.ManagedFieldsOperationUpdate
+	u.SetManagedFields(entries)
+	_, err := Legacy{Names: []string{manager}}.Holds(u, u)
+	return err
+}
+
+// TestListsAreReadOnce shows that work grows with the items of a list, and not with their square: four times as many would take sixteen
+// times the work. Each comparison of two values allocates, so that allocations tell the work whatever else the machine does.
+func TestListsAreReadOnce(t *testing.T) {
+	const few, factor, most = 500, 4, 5
+	for name, tc := range map[string]struct {
+		resource func(n int) *unstructured.Unstructured
+		do       func(u *unstructured.Unstructured) error
+	}{
+		"HashOwned":         {resource: keyed, do: hashOwned},
+		"HashOwnedInvented": {resource: invented, do: hashOwned},
+		"Overlay":           {resource: keyed, do: overlayItself},
+		"OverlayInvented":   {resource: invented, do: overlayItself},
+		"Migrate":           {resource: keyed, do: holdsLegacy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := workOf(t, tc.do, tc.resource(factor*few)) / workOf(t, tc.do, tc.resource(few)); got > most {
+				t.Errorf("%d times the items: want at most %d times the work, it is %.1f times", factor, most, got)
+			}
+		})
+	}
+}
+
+// workOf returns how often memory is allocated to do something.
+func workOf(t *testing.T, do func(u *unstructured.Unstructured) error, u *unstructured.Unstructured) float64 {
+	t.Helper()
+	return testing.AllocsPerRun(1, func() {
+		if err := do(u); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkHashOwned(b *testing.B) {
+	for _, n := range []int{1000, 8000} {
+		u := keyed(n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := HashOwned(u, u, manager); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
