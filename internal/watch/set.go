@@ -24,9 +24,16 @@ type Options struct {
 	Metadata metadata.Interface
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)
+	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once for all streams that
+	// notice it. All owners of those are woken before.
+	WentBack func()
 
-	kicked time.Time // the Set was kicked last
+	kicked   time.Time // the Set was kicked last
+	wentBack func()    // called by each stream that notices that the cluster has gone back
 }
+
+// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each minute.
+const restoreMost = 2 * retryDenied
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
 type Set struct {
@@ -38,14 +45,28 @@ type Set struct {
 	mu        sync.Mutex
 	feeds     map[feedKey]*feed
 	interests map[Owner]map[Purpose][]Interest
+	restored  time.Time // a stream has noticed last that the cluster has gone back
 }
 
 // NewSet returns a Set without streams. Close ends it.
 func NewSet(c dynamic.Interface, o Options) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Set{
+	s := &Set{
 		client: c, options: o, ctx: ctx, cancel: cancel,
 		feeds: map[feedKey]*feed{}, interests: map[Owner]map[Purpose][]Interest{},
+	}
+	s.options.wentBack = s.wentBack
+	return s
+}
+
+// wentBack reports that the cluster has gone back in its history, unless another stream just has.
+func (s *Set) wentBack() {
+	s.mu.Lock()
+	known := time.Since(s.restored) < restoreMost
+	s.restored = time.Now()
+	s.mu.Unlock()
+	if !known && s.options.WentBack != nil {
+		s.options.WentBack()
 	}
 }
 
