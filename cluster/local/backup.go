@@ -24,9 +24,11 @@ func (c *Cluster) Backup() error {
 	return backup(pid, filepath.Join(c.o.Dir, etcdDir))
 }
 
-// Restore ends the API server and etcd, puts the data of the last Backup in place of the present ones, and starts both again, with the same
-// addresses and users. Its resource versions are those of the backup.
+// Restore kills the API server and etcd, as a crash that needs a restore does, puts the data of the last Backup in place of the present ones,
+// and starts both again, with the same addresses and users. Its resource versions are those of the backup.
 func (c *Cluster) Restore(ctx context.Context) error {
+	c.apiServer.kill()
+	c.etcd.kill()
 	if err := c.StopAPIServer(); err != nil {
 		return err
 	}
@@ -47,8 +49,11 @@ func (k *KCP) Backup() error {
 	return backup(k.process.cmd.Process.Pid, filepath.Join(k.o.Dir, kcpEtcdDir))
 }
 
-// Restore ends kcp, puts the data of the last Backup in place of the present ones, and starts it again, with the same addresses and users.
+// Restore kills kcp, puts the data of the last Backup in place of the present ones, and starts it again, with the same addresses and users.
 func (k *KCP) Restore(ctx context.Context) error {
+	if err := k.process.cmd.Process.Kill(); err != nil {
+		return errors.Wrap(err, "cannot kill kcp")
+	}
 	if err := k.StopServer(); err != nil {
 		return err
 	}

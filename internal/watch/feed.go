@@ -108,7 +108,8 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.wildcard || key.all {
 		o.Selector = ""
 	}
-	r := cache.NewReflectorWithOptions(listerWatcher(c, key, o.Selector), &unstructured.Unstructured{}, f.store, reflectorOptions(key))
+	g := &guard{ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != ""}
+	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, guarded{f.store, g}, reflectorOptions(key))
 	go f.run(ctx, r)
 	return f
 }
@@ -121,7 +122,7 @@ func reflectorOptions(key feedKey) cache.ReflectorOptions {
 	}
 }
 
-func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.ListerWatcher {
+func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.ListerWatcherWithContext {
 	var r dynamic.ResourceInterface = c.Resource(key.resource)
 	if key.namespace != "" {
 		r = c.Resource(key.resource).Namespace(key.namespace)

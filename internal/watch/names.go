@@ -153,7 +153,7 @@ func nameOfPartial(m *metav1.PartialObjectMetadata) types.NamespacedName {
 }
 
 // nameReflector feeds the names of a selection into a store.
-func nameReflector(c metadata.Interface, key feedKey, into cache.ReflectorStore) *cache.Reflector {
+func nameReflector(c metadata.Interface, key feedKey, into bookmarkStore) *cache.Reflector {
 	var r metadata.ResourceInterface = c.Resource(key.resource)
 	if key.namespace != "" {
 		r = c.Resource(key.resource).Namespace(key.namespace)
@@ -161,7 +161,9 @@ func nameReflector(c metadata.Interface, key feedKey, into cache.ReflectorStore)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = key.selector
-			o.ResourceVersion, o.ResourceVersionMatch = "", "" // The reflector would be content with any state.
+			if o.ResourceVersion == "0" {
+				o.ResourceVersion = "" // The reflector would be content with any state.
+			}
 			return r.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -169,7 +171,8 @@ func nameReflector(c metadata.Interface, key feedKey, into cache.ReflectorStore)
 			return r.Watch(ctx, o)
 		},
 	}
-	refl := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, into, reflectorOptions(key))
+	g := &guard{ListerWatcherWithContext: lw}
+	refl := cache.NewReflectorWithOptions(g, &metav1.PartialObjectMetadata{}, guarded{into, g}, reflectorOptions(key))
 	refl.WatchListPageSize = pageSize
 	return refl
 }

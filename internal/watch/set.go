@@ -45,7 +45,6 @@ type Set struct {
 	mu        sync.Mutex
 	feeds     map[feedKey]*feed
 	interests map[Owner]map[Purpose][]Interest
-	restored  time.Time // a stream has noticed last that the cluster has gone back
 }
 
 // NewSet returns a Set without streams. Close ends it.
@@ -55,17 +54,19 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 		client: c, options: o, ctx: ctx, cancel: cancel,
 		feeds: map[feedKey]*feed{}, interests: map[Owner]map[Purpose][]Interest{},
 	}
-	s.options.wentBack = s.wentBack
+	s.options.wentBack = onceFor(restoreMost, s.wentBack)
 	return s
 }
 
-// wentBack reports that the cluster has gone back in its history, unless another stream just has.
+// wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far may have resumed where
+// others have seen a history that is gone.
 func (s *Set) wentBack() {
 	s.mu.Lock()
-	known := time.Since(s.restored) < restoreMost
-	s.restored = time.Now()
+	for _, f := range s.feeds {
+		f.round.renew()
+	}
 	s.mu.Unlock()
-	if !known && s.options.WentBack != nil {
+	if s.options.WentBack != nil {
 		s.options.WentBack()
 	}
 }

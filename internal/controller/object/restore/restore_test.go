@@ -181,3 +181,28 @@ func TestTargetRestored(t *testing.T) {
 	awaitColor(t, healing, tns, "deleted", "green")
 	t.Logf("drift was reverted after %s", time.Since(begin))
 }
+
+// TestControlPlaneRestored shows that the provider follows what a restored control plane says, of Objects that are there and of new ones,
+// although the resource versions of all that are lower than those it has seen.
+func TestControlPlaneRestored(t *testing.T) {
+	c := provide(t)
+	tns, config := target.Namespace(t), connect(t, c)
+	keep(t, c, config, tns, "undone")
+	keep(t, c, config, tns, "changed")
+	lns := local.Namespace(t)
+	local.Backup(t)
+	goAhead(t, &local, lns)
+	for _, name := range []string{"undone", "changed"} {
+		paint(t, c, config, name, "green")
+		awaitColor(t, soon, tns, name, "green")
+	}
+
+	local.Restore(t)
+	begin := time.Now()
+	goOn(t, &local, lns)
+	paint(t, c, config, "changed", "red")
+	awaitColor(t, healing, tns, "changed", "red")
+	awaitColor(t, healing, tns, "undone", "blue")
+	keep(t, c, config, tns, "new")
+	t.Logf("the control plane was followed again %s after it was back", time.Since(begin))
+}
