@@ -65,6 +65,7 @@ type feed struct {
 	store  *store // empty if the stream carries names only
 	names  *names // nil unless it does
 	wake   func(Owner)
+	back   func() // called when the server has gone back in its history
 	cancel context.CancelFunc
 	ended  <-chan struct{} // closed when the stream is over
 	kick   chan struct{}
@@ -86,7 +87,7 @@ type feed struct {
 func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *feed {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
-		key: key, wake: o.Wake, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1),
+		key: key, wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1),
 		owners: map[types.NamespacedName]map[Owner]int{},
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
@@ -94,9 +95,9 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 
 		listeners: map[*listener]struct{}{},
 	}
-	f.store = newStore(f.changed, f.fill)
+	f.store = newStore(f.changed, f.fill, f.wentBack)
 	if key.selects {
-		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill)
+		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill, f.wentBack)
 		go f.run(ctx, nameReflector(o.Metadata, key, f.names))
 		return f
 	}
@@ -106,7 +107,8 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.wildcard || key.all {
 		o.Selector = ""
 	}
-	r := cache.NewReflectorWithOptions(listerWatcher(c, key, o.Selector), &unstructured.Unstructured{}, f.store, reflectorOptions(key))
+	g := &guard{ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != ""}
+	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, guarded{f.store, g}, reflectorOptions(key))
 	go f.run(ctx, r)
 	return f
 }
@@ -119,7 +121,7 @@ func reflectorOptions(key feedKey) cache.ReflectorOptions {
 	}
 }
 
-func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.ListerWatcher {
+func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.ListerWatcherWithContext {
 	var r dynamic.ResourceInterface = c.Resource(key.resource)
 	if key.namespace != "" {
 		r = c.Resource(key.resource).Namespace(key.namespace)
@@ -209,6 +211,15 @@ func (f *feed) fill() {
 	owners := f.settle(turned)
 	f.mu.Unlock()
 	f.wakeAll(owners)
+}
+
+// wentBack wakes all owners, as the server has gone back in its history: what was written is undone, and what they know may be of no time.
+func (f *feed) wentBack() {
+	f.mu.Lock()
+	owners := f.settle(true)
+	f.mu.Unlock()
+	f.wakeAll(owners)
+	f.back()
 }
 
 // settle ends the wait for the first list. It returns who has missed it, or all owners. The caller holds the lock.

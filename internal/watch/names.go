@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -28,16 +29,22 @@ type names struct {
 	changed func()
 	// filled is called, without the lock, after each list.
 	filled func()
+	// wentBack is called, without the lock, after a list that shows that the server has gone back in its history.
+	wentBack func()
 
-	mu    sync.Mutex
-	held  map[types.NamespacedName]struct{}
-	order []types.NamespacedName // held, sorted; nil if not known
+	mu     sync.Mutex
+	held   map[types.NamespacedName]struct{}
+	order  []types.NamespacedName // held, sorted; nil if not known
+	stream history
 }
 
-var _ cache.ReflectorStore = &names{}
+var (
+	_ cache.ReflectorStore         = &names{}
+	_ cache.ReflectorBookmarkStore = &names{}
+)
 
-func newNames(changed, filled func()) *names {
-	return &names{changed: changed, filled: filled, held: map[types.NamespacedName]struct{}{}}
+func newNames(changed, filled, wentBack func()) *names {
+	return &names{changed: changed, filled: filled, wentBack: wentBack, held: map[types.NamespacedName]struct{}{}}
 }
 
 // sorted returns all names.
@@ -61,16 +68,18 @@ func (s *names) Add(obj any) error { return s.Update(obj) }
 
 // Update records a resource the stream delivered.
 func (s *names) Update(obj any) error {
-	if n, ok := nameOfPartial(obj); ok && s.put(n) {
+	if m, ok := obj.(*metav1.PartialObjectMetadata); ok && s.put(m) {
 		s.changed()
 	}
 	return nil
 }
 
-// put adds a name and says whether it is new.
-func (s *names) put(n types.NamespacedName) bool {
+// put adds a name and reports whether it is new.
+func (s *names) put(m *metav1.PartialObjectMetadata) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := nameOfPartial(m)
+	s.stream.advance(m.GetResourceVersion())
 	if _, ok := s.held[n]; ok {
 		return false
 	}
@@ -80,16 +89,18 @@ func (s *names) put(n types.NamespacedName) bool {
 
 // Delete forgets a resource the stream reports as gone, or as no longer selected.
 func (s *names) Delete(obj any) error {
-	if n, ok := nameOfPartial(obj); ok && s.remove(n) {
+	if m, ok := obj.(*metav1.PartialObjectMetadata); ok && s.remove(m) {
 		s.changed()
 	}
 	return nil
 }
 
-// remove forgets a name and says whether it was there.
-func (s *names) remove(n types.NamespacedName) bool {
+// remove forgets a name and reports whether it was there.
+func (s *names) remove(m *metav1.PartialObjectMetadata) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	n := nameOfPartial(m)
+	s.stream.advance(m.GetResourceVersion())
 	if _, ok := s.held[n]; !ok {
 		return false
 	}
@@ -98,47 +109,51 @@ func (s *names) remove(n types.NamespacedName) bool {
 	return true
 }
 
+// Bookmark records how far the stream has come.
+func (s *names) Bookmark(version string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream.advance(version)
+	return nil
+}
+
 // Replace takes over a list.
-func (s *names) Replace(list []any, _ string) error {
-	if s.replace(list) {
+func (s *names) Replace(list []any, version string) error {
+	changed, wentBack := s.replace(list, version)
+	if changed {
 		s.changed()
+	}
+	if wentBack {
+		s.wentBack()
 	}
 	s.filled()
 	return nil
 }
 
-// replace takes over a list and says whether a name has come or gone.
-func (s *names) replace(list []any) bool {
+// replace takes over a list. It reports whether a name has come or gone, and whether the server has gone back in its history.
+func (s *names) replace(list []any, version string) (changed, wentBack bool) {
 	held := make(map[types.NamespacedName]struct{}, len(list))
 	for _, obj := range list {
-		if n, ok := nameOfPartial(obj); ok {
-			held[n] = struct{}{}
+		if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+			held[nameOfPartial(m)] = struct{}{}
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := len(held) == len(s.held)
-	for n := range held {
-		_, ok := s.held[n]
-		same = same && ok
-	}
+	changed = !maps.Equal(held, s.held)
 	s.held, s.order = held, nil
-	return !same
+	return changed, s.stream.begin(version)
 }
 
 // Resync does nothing: whoever wants to look again does so by its own clock.
 func (s *names) Resync() error { return nil }
 
-func nameOfPartial(obj any) (types.NamespacedName, bool) {
-	m, ok := obj.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return types.NamespacedName{}, false
-	}
-	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}, true
+func nameOfPartial(m *metav1.PartialObjectMetadata) types.NamespacedName {
+	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 }
 
 // nameReflector feeds the names of a selection into a store.
-func nameReflector(c metadata.Interface, key feedKey, into cache.ReflectorStore) *cache.Reflector {
+func nameReflector(c metadata.Interface, key feedKey, into bookmarkStore) *cache.Reflector {
 	var r metadata.ResourceInterface = c.Resource(key.resource)
 	if key.namespace != "" {
 		r = c.Resource(key.resource).Namespace(key.namespace)
@@ -146,7 +161,9 @@ func nameReflector(c metadata.Interface, key feedKey, into cache.ReflectorStore)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.LabelSelector = key.selector
-			o.ResourceVersion, o.ResourceVersionMatch = "", "" // The reflector would be content with any state.
+			if o.ResourceVersion == "0" {
+				o.ResourceVersion = "" // The reflector would be content with any state.
+			}
 			return r.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -154,7 +171,8 @@ func nameReflector(c metadata.Interface, key feedKey, into cache.ReflectorStore)
 			return r.Watch(ctx, o)
 		},
 	}
-	refl := cache.NewReflectorWithOptions(lw, &metav1.PartialObjectMetadata{}, into, reflectorOptions(key))
+	g := &guard{ListerWatcherWithContext: lw}
+	refl := cache.NewReflectorWithOptions(g, &metav1.PartialObjectMetadata{}, guarded{into, g}, reflectorOptions(key))
 	refl.WatchListPageSize = pageSize
 	return refl
 }

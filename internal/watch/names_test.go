@@ -67,7 +67,7 @@ func TestNames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			woken := 0
-			s := newNames(func() { woken++ }, func() {})
+			s := newNames(func() { woken++ }, func() {}, func() {})
 			tc.do(s)
 			if diff := cmp.Diff(tc.want, s.sorted(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\nsorted: -want, +got:\n%s", tc.reason, diff)

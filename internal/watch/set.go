@@ -24,9 +24,16 @@ type Options struct {
 	Metadata metadata.Interface
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)
+	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once for all streams that
+	// notice it. All owners of those are woken before.
+	WentBack func()
 
-	kicked time.Time // the Set was kicked last
+	kicked   time.Time // the Set was kicked last
+	wentBack func()    // called by each stream that notices that the cluster has gone back
 }
+
+// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each minute.
+const restoreMost = 2 * retryDenied
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
 type Set struct {
@@ -43,9 +50,24 @@ type Set struct {
 // NewSet returns a Set without streams. Close ends it.
 func NewSet(c dynamic.Interface, o Options) *Set {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Set{
+	s := &Set{
 		client: c, options: o, ctx: ctx, cancel: cancel,
 		feeds: map[feedKey]*feed{}, interests: map[Owner]map[Purpose][]Interest{},
+	}
+	s.options.wentBack = onceFor(restoreMost, s.wentBack)
+	return s
+}
+
+// wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far may have resumed where
+// others have seen a history that is gone.
+func (s *Set) wentBack() {
+	s.mu.Lock()
+	for _, f := range s.feeds {
+		f.round.renew()
+	}
+	s.mu.Unlock()
+	if s.options.WentBack != nil {
+		s.options.WentBack()
 	}
 }
 

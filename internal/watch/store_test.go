@@ -166,6 +166,77 @@ func TestStore(t *testing.T) {
 			want:  map[string]string{"same": "1", "changed": "8", "new": "9"},
 			woken: []string{"changed", "changed", "gone", "gone", "new", "same"},
 		},
+		"RestoredList": {
+			reason: "A list older than what the stream has told before replaces all: the server has gone back in its history.",
+			do: func(s *store) {
+				replace(s, "3", at("same", "1"), at("undone", "2"), at("deleted", "3"))
+				_ = s.Update(at("undone", "8"))
+				_ = s.Delete(at("deleted", "9"))
+				_ = s.Add(at("later", "10"))
+				replace(s, "5", at("same", "1"), at("undone", "2"), at("deleted", "3"))
+			},
+			want:  map[string]string{"same": "1", "undone": "2", "deleted": "3"},
+			woken: []string{"deleted", "deleted", "deleted", "later", "later", "same", "undone", "undone", "undone", "went back"},
+		},
+		"RestoredListDropsAnswers": {
+			reason: "What we wrote before the server went back in its history is undone, too.",
+			do: func(s *store) {
+				replace(s, "7", at("a", "3"))
+				put(s, at("a", "9"))
+				put(s, at("b", "10"))
+				replace(s, "5", at("a", "3"))
+			},
+			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!", "went back"},
+		},
+		"RestoredDuringWrite": {
+			reason: "The answer to a write that began before the server went back is not believed, and wakes its author, too.",
+			do: func(s *store) {
+				replace(s, "9", at("a", "3"))
+				s.begin(types.NamespacedName{Name: "a"})
+				replace(s, "5", at("a", "3"))
+				s.end(types.NamespacedName{Name: "a"}, writer, at("a", "10"))
+			},
+			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "went back"},
+		},
+		"AnswerOfAnotherHistory": {
+			reason: "The answer to a write that the stream passes without a word of it was undone before the stream told of it.",
+			do: func(s *store) {
+				replace(s, "5", at("a", "3"))
+				put(s, at("a", "7"))
+				put(s, at("b", "8"))
+				_ = s.Bookmark("8")
+			},
+			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!"},
+		},
+		"AnswerPassedByAnEvent": {
+			reason: "Nor does the stream have to tell of it if it tells of another resource that is later.",
+			do: func(s *store) {
+				replace(s, "5", at("a", "3"))
+				put(s, at("a", "7"))
+				_ = s.Add(at("b", "8"))
+			},
+			want: map[string]string{"a": "3", "b": "8"}, woken: []string{"a", "a", "a!", "b"},
+		},
+		"OlderEventUnderAnswer": {
+			reason: "What the stream told before our write is what is left when that turns out to be undone.",
+			do: func(s *store) {
+				put(s, at("a", "7"))
+				_ = s.Update(at("a", "6"))
+				_ = s.Bookmark("7")
+			},
+			want: map[string]string{"a": "6"}, woken: []string{"a", "a!"},
+		},
+		"AgainWithLowerVersions": {
+			reason: "After it went back, the stream is believed by its present resource versions.",
+			do: func(s *store) {
+				replace(s, "9", at("a", "9"))
+				replace(s, "5", at("a", "3"))
+				_ = s.Update(at("a", "6"))
+				put(s, at("a", "7"))
+				_ = s.Delete(at("a", "8"))
+			},
+			want: map[string]string{}, woken: []string{"a", "a", "a", "a", "a!", "went back"},
+		},
 		"OpaqueVersions": {
 			reason: "Resource versions that are no numbers count as new each time.",
 			do: func(s *store) {
@@ -177,7 +248,8 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken []string
-			s := newStore(func(n types.NamespacedName, by Owner) { woken = append(woken, n.Name+by.Controller) }, func() {})
+			s := newStore(func(n types.NamespacedName, by Owner) { woken = append(woken, n.Name+by.Controller) }, func() {},
+				func() { woken = append(woken, "went back") })
 			tc.do(s)
 			got := map[string]string{}
 			for n, u := range s.items {

@@ -194,6 +194,7 @@ func (s *store) drop(u *unstructured.Unstructured) {
 	held, ok := s.items[n]
 	news := ok && !newer(held.GetResourceVersion(), u.GetResourceVersion())
 	if news {
+		delete(s.answers, n)
 		s.set(n, nil)
 		news = s.told(n)
 	}

@@ -68,7 +68,7 @@ func TestNamesakesOfClusters(t *testing.T) {
 		u.SetResourceVersion(version)
 		return u
 	}
-	s := newStore(func(types.NamespacedName, Owner) {}, func() {})
+	s := newStore(func(types.NamespacedName, Owner) {}, func() {}, func() {})
 	s.name = nameInCluster
 	for _, u := range []*unstructured.Unstructured{in("a", "2"), in("b", "1")} {
 		if err := s.Add(u); err != nil {

@@ -97,6 +97,22 @@ func (s *Server) Return(tb testing.TB) {
 	}
 }
 
+// Backup copies the data of kcp as they are now, for Restore.
+func (s *Server) Backup(tb testing.TB) {
+	tb.Helper()
+	if err := s.kcp.Backup(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Restore stops kcp and starts it again with the data of the last Backup. See kube.Server.Restore.
+func (s *Server) Restore(tb testing.TB) {
+	tb.Helper()
+	if err := s.kcp.Restore(context.WithoutCancel(tb.Context())); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // Config returns the administrator's configuration for a workspace, by its path or the name of its logical cluster.
 func (s *Server) Config(workspace string) *rest.Config {
 	return s.kcp.Config(workspace)

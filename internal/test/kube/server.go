@@ -155,6 +155,23 @@ func (s *Server) Restart(tb testing.TB) {
 	s.stopped = false
 }
 
+// Backup copies the data of the server as they are now, for Restore.
+func (s *Server) Backup(tb testing.TB) {
+	tb.Helper()
+	if err := s.cluster.Backup(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Restore stops the server and starts it again with the data of the last Backup: what has happened since is undone, and its resource versions
+// are given out once more. Not for tests that run in parallel with others.
+func (s *Server) Restore(tb testing.TB) {
+	tb.Helper()
+	if err := s.cluster.Restore(context.WithoutCancel(tb.Context())); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // namePrefix makes the beginning of an object's name from that of a test.
 func namePrefix(test string) string {
 	dns := strings.Map(func(r rune) rune {

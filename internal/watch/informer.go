@@ -1,0 +1,137 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// retryRefused is how long an informer waits at least, and twice as long at most, after a refused connection.
+const retryRefused = 500 * time.Millisecond
+
+// NewInformer returns what makes the informers of a manager's cache, which notice when a watch is dead or the server has gone back in its
+// history, as the streams of a Set do. WentBack, if set, is called then, once for all informers that notice it.
+func NewInformer(wentBack func()) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
+	wentBack = onceFor(restoreMost, wentBack)
+	return func(lw cache.ListerWatcher, o runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+		g := &informerGuard{guard: guard{ListerWatcherWithContext: cache.ToListerWatcherWithContext(lw)}, wentBack: wentBack}
+		return cache.NewSharedIndexInformer(g, o, resync, indexers)
+	}
+}
+
+// onceFor returns a function that calls f, but not again within a time.
+func onceFor(d time.Duration, f func()) func() {
+	var mu sync.Mutex
+	var last time.Time
+	return func() {
+		mu.Lock()
+		known := !last.IsZero() && time.Since(last) < d
+		last = time.Now()
+		mu.Unlock()
+		if !known && f != nil {
+			f()
+		}
+	}
+}
+
+// An informerGuard is a guard that sees for itself what a watch delivers, as the stores of informers do not tell.
+type informerGuard struct {
+	guard
+
+	wentBack func()
+
+	at     sync.Mutex
+	stream history
+}
+
+// List is for those without a context.
+func (g *informerGuard) List(o metav1.ListOptions) (runtime.Object, error) {
+	return g.ListWithContext(context.Background(), o)
+}
+
+// Watch is for those without a context.
+func (g *informerGuard) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return g.WatchWithContext(context.Background(), o)
+}
+
+// ListWithContext lists.
+func (g *informerGuard) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	g.advance(o.ResourceVersion)
+	list, err := untilReached(ctx, func() (runtime.Object, error) { return g.guard.ListWithContext(ctx, o) })
+	if m, merr := meta.ListAccessor(list); err == nil && merr == nil {
+		g.startAt(m.GetResourceVersion())
+	}
+	return list, err
+}
+
+// WatchWithContext begins or resumes a watch.
+func (g *informerGuard) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	g.advance(o.ResourceVersion)
+	w, err := untilReached(ctx, func() (watch.Interface, error) { return g.guard.WatchWithContext(ctx, o) })
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+		if e.Type == watch.Bookmark {
+			g.bookmark(e.Object)
+		}
+		return e, true
+	}), nil
+}
+
+// untilReached makes a request until something answers at the address of the server. Reflectors of informers would try again too, but up to a
+// minute later each time.
+func untilReached[T any](ctx context.Context, request func() (T, error)) (T, error) {
+	for {
+		answer, err := request()
+		if !utilnet.IsConnectionRefused(err) {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, err
+		case <-time.After(wait.Jitter(retryRefused, 1)):
+		}
+	}
+}
+
+// bookmark records a bookmark: that at the end of a list, or one that comes each minute.
+func (g *informerGuard) bookmark(o runtime.Object) {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return
+	}
+	if m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "" {
+		g.bookmarked()
+		return
+	}
+	g.listed()
+	g.startAt(m.GetResourceVersion())
+}
+
+// advance records how far the reflector says it has come.
+func (g *informerGuard) advance(version string) {
+	g.at.Lock()
+	defer g.at.Unlock()
+	if version != "" && version != "0" {
+		g.stream.advance(version)
+	}
+}
+
+// startAt records that a list begins the stream anew.
+func (g *informerGuard) startAt(version string) {
+	g.at.Lock()
+	wentBack := g.stream.begin(version)
+	g.at.Unlock()
+	if wentBack {
+		g.wentBack()
+	}
+}
