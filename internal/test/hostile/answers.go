@@ -27,6 +27,11 @@ func page(canary string) string {
 // text returns text as many web servers give.
 func text(canary string) string { return "page not found, SecretAccessKey " + canary + "\n" }
 
+// status returns a metav1.Status.
+func status(code int, reason string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q,"message":"refused by the server"}`, code, reason)
+}
+
 // refuse answers with a status, a body and headers, name and value in turn. A warning, which clients like to log, holds the canary.
 func (e exchange) refuse(code int, body string, headers ...string) {
 	h := e.Header()
@@ -122,4 +127,13 @@ func stallWatch(e exchange) {
 	e.Header().Set("Content-Type", "application/json")
 	e.send(nil)
 	e.hold()
+}
+
+// plainLists refuses lists as streams, as servers do that do not know them.
+func plainLists(e exchange) {
+	if e.request.URL.Query().Get("watch") == "true" {
+		e.refuse(http.StatusUnprocessableEntity, status(http.StatusUnprocessableEntity, "Invalid"))
+		return
+	}
+	e.server.pass.ServeHTTP(e.ResponseWriter, e.request)
 }

@@ -104,6 +104,11 @@ func TestModes(t *testing.T) {
 	foreign := func(code int) func(int, string, error) bool {
 		return func(got int, body string, _ error) bool { return got == code && strings.Contains(body, canary) }
 	}
+	status := func(code int) func(int, string, error) bool {
+		return func(got int, body string, _ error) bool {
+			return got == code && strings.Contains(body, `"kind":"Status"`)
+		}
+	}
 	want := map[string]func(code int, body string, err error) bool{
 		"StallAccept": stalled, "StallTLS": stalled, "ResetAccept": broken,
 		"CertificateExpired": broken, "CertificateOfAnother": broken, "AuthorityRotated": broken,
@@ -114,6 +119,7 @@ func TestModes(t *testing.T) {
 		"Status503": foreign(503), "Status503RetryAfter": foreign(503), "ForeignPage": foreign(200), "ForeignKind": foreign(200),
 		"ForeignProtocol": broken, "ForeignHeader": broken,
 		"Redirect301": foreign(301), "Redirect302": foreign(302), "Redirect307": foreign(307), "Redirect308": foreign(308),
+		"Forbidden": status(403), "NoStreamedLists": status(422),
 		"BombEndless": large, "BombGzip": large, "BombHeaders": broken, "BombStatus": large, "BombEvent": large,
 	}
 	for _, m := range Modes() {
@@ -129,6 +135,8 @@ func TestModes(t *testing.T) {
 			switch {
 			case slices.Contains(m.Verbs, Watch):
 				verb, path = Watch, "/api/v1/configmaps?watch=true"
+			case slices.Contains(m.Verbs, List):
+				verb, path = List, "/api/v1/configmaps?watch=true&sendInitialEvents=true"
 			case m.For(Discovery) && !m.For(Get):
 				verb, path = Discovery, "/api"
 			}

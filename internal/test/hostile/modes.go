@@ -42,7 +42,7 @@ func Find(tb testing.TB, name string) Mode {
 
 // Modes returns all modes.
 func Modes() []Mode {
-	return slices.Concat(connections(), stalls(), refusals(), foreigners(), redirects(), bombs())
+	return slices.Concat(connections(), stalls(), refusals(), foreigners(), redirects(), bombs(), honest())
 }
 
 // connections returns the modes of whole connections.
@@ -130,5 +130,13 @@ func bombs() []Mode {
 		{Name: "BombHeaders", HTTP1: true, answer: hugeHeaders},
 		{Name: "BombStatus", answer: hugeStatus},
 		{Name: "BombEvent", Verbs: []Verb{List, Watch}, answer: hugeEvent},
+	}
+}
+
+// honest returns the modes of a server that restricts its clients as an API server may.
+func honest() []Mode {
+	return []Mode{
+		{Name: "Forbidden", answer: func(e exchange) { e.refuse(http.StatusForbidden, status(http.StatusForbidden, "Forbidden")) }},
+		{Name: "NoStreamedLists", Verbs: []Verb{List}, answer: plainLists},
 	}
 }
