@@ -3,6 +3,8 @@
 package hostile_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -12,11 +14,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -61,8 +65,41 @@ func newWorld(t *testing.T) world {
 		t.Fatal(err)
 	}
 	w := world{c: c, tc: target.Client(t), target: target.Namespace(t)}
+	t.Cleanup(func() { w.wipe(t) }) // After the end of the provider.
 	w.process = program.Start(t, local.User(t, user, admins), provider.Options{Args: []string{"--debug"}})
 	return w
+}
+
+// wipe removes all Objects, whose targets are no more, so that the next test has the provider to itself.
+func (w world) wipe(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	defer cancel()
+	var all mobjectv1alpha1.ObjectList
+	if err := w.c.List(ctx, &all); err != nil {
+		t.Error(err)
+	}
+	each(t, len(all.Items), func(i int) error {
+		o := &all.Items[i]
+		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		if err := w.c.Patch(ctx, o, free); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return client.IgnoreNotFound(w.c.Delete(ctx, o))
+	})
+}
+
+// lives checks for some time that the provider has not ended.
+func (w world) lives(t *testing.T, window time.Duration) {
+	t.Helper()
+	kube.Throughout(t, window, "the provider lives", func() (bool, string) {
+		select {
+		case <-w.process.Exited():
+			return false, fmt.Sprintf("it has ended with %d", w.process.ExitCode())
+		default:
+			return true, ""
+		}
+	})
 }
 
 // connect makes a ProviderConfig of the namespaced scope from a configuration.

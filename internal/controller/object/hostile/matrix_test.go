@@ -178,14 +178,7 @@ func (m *matrix) exercised(t *testing.T) {
 func (m *matrix) stay(t *testing.T) {
 	t.Helper()
 	since := time.Now()
-	kube.Throughout(t, calm, "the provider lives", func() (bool, string) {
-		select {
-		case <-m.process.Exited():
-			return false, fmt.Sprintf("it has ended with %d", m.process.ExitCode())
-		default:
-			return true, ""
-		}
-	})
+	m.lives(t, calm)
 	for _, o := range m.record.unstable(since) {
 		t.Errorf("what an Object says has changed within %s, although its target has not: %s", calm, o)
 	}
