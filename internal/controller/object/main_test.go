@@ -1,7 +1,6 @@
 package object_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,14 +29,7 @@ const soon = 2 * time.Minute
 
 var local, target kube.Server
 
-// TestMain starts the servers, but not for each of the processes that fuzz: what is fuzzed here needs none.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if flag.Lookup("test.fuzz").Value.String() != "" {
-		os.Exit(m.Run())
-	}
-	os.Exit(kube.Run(m, &local, &target))
-}
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
 var startProvider sync.Once
 

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -27,9 +28,13 @@ const maxNamePrefix = 50
 const cleanupTimeout = 10 * time.Second
 
 // Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of *Server and
-// *kcp.Server at the same time. Controllers in the process log for go test -v only.
+// *kcp.Server at the same time. Controllers in the process log for go test -v only. It starts no server for a run that fuzzes, nor for each
+// of the processes that do so: what is fuzzed needs none.
 func Run(m *testing.M, servers ...local.Starter) int {
 	setLogger()
+	if flag.Lookup("test.fuzz").Value.String() != "" {
+		return m.Run()
+	}
 	return local.Main(m, servers...)
 }
 

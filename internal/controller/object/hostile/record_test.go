@@ -1,0 +1,126 @@
+package hostile_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// A record is all that the Objects of a namespace have ever shown.
+type record struct {
+	mu      sync.Mutex
+	objects map[string]build.Object // what is there now, by name
+	ready   map[string]time.Time    // when an Object was Ready first
+	synced  map[string]time.Time    // when the condition Synced last changed
+	leaks   []string
+}
+
+// watch records the Objects of a namespace until the test ends. The namespace must be empty.
+func (w world) watch(t *testing.T, namespace string) *record {
+	t.Helper()
+	r := &record{objects: map[string]build.Object{}, ready: map[string]time.Time{}, synced: map[string]time.Time{}}
+	list := &mobjectv1alpha1.ObjectList{}
+	if err := w.c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	stream, err := w.c.Watch(ctx, &mobjectv1alpha1.ObjectList{}, client.InNamespace(namespace),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recording sync.WaitGroup
+	recording.Go(func() {
+		for e := range stream.ResultChan() {
+			if o, ok := e.Object.(*mobjectv1alpha1.Object); ok {
+				r.note(e.Type, o)
+			}
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		stream.Stop()
+		recording.Wait()
+	})
+	return r
+}
+
+func (r *record) note(event watch.EventType, o build.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name, now := o.GetName(), time.Now()
+	if was := r.objects[name]; was == nil || synced(was) != synced(o) {
+		r.synced[name] = now
+	}
+	if _, ok := r.ready[name]; !ok && ready(o) {
+		r.ready[name] = now
+	}
+	if b, err := json.Marshal(o); err == nil && strings.Contains(string(b), "canary") {
+		r.leaks = append(r.leaks, fmt.Sprintf("Object %s: %s", name, around(string(b))))
+	}
+	r.objects[name] = o
+	if event == watch.Deleted {
+		delete(r.objects, name)
+	}
+}
+
+// synced returns what a user sees of the condition Synced.
+func synced(o build.Object) string {
+	s := o.GetCondition(xpv2.TypeSynced)
+	return fmt.Sprintf("%s %s %s", s.Status, s.Reason, s.Message)
+}
+
+// get returns an Object as it was last, nil if it is gone.
+func (r *record) get(name string) build.Object {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.objects[name]
+}
+
+// readySince returns when an Object was Ready first, and whether it was.
+func (r *record) readySince(name string) (time.Time, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	when, ok := r.ready[name]
+	return when, ok
+}
+
+// unstable returns the Objects whose condition Synced has changed since a time.
+func (r *record) unstable(since time.Time) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var names []string
+	for name, o := range r.objects {
+		if r.synced[name].After(since) {
+			names = append(names, name+": "+describe(o))
+		}
+	}
+	return names
+}
+
+// leaked returns where a canary was seen.
+func (r *record) leaked() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.leaks
+}
+
+// around returns the first canary in a text and what is around it.
+func around(text string) string {
+	const before, after = 200, 100
+	i := strings.Index(text, "canary")
+	return text[max(0, i-before):min(len(text), i+after)]
+}
