@@ -19,6 +19,7 @@ func defaults() flags {
 		sync: time.Hour, poll: 10 * time.Minute, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10, maxReconcileRate: 100,
 		webhookPort: 9443, metricsAddress: ":8080", healthAddress: ":8081", managementPolicies: true, serverSideApply: true,
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
+		election:         election{leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second},
 	}
 }
 
@@ -42,14 +43,26 @@ func TestFlags(t *testing.T) {
 		value string // of the variable
 		want  func(*flags)
 	}{
-		"Defaults":          {args: []string{}, want: func(*flags) {}},
-		"Kubeconfig":        {[]string{"--kubeconfig=k"}, prefix + "KUBECONFIG", "k", func(f *flags) { f.kubeconfig = "k" }},
-		"Debug":             {[]string{"--debug", "-d"}, prefix + "DEBUG", "true", func(f *flags) { f.debug = true }},
-		"Sync":              {[]string{"--sync=2h", "-s2h"}, prefix + "SYNC", "2h", func(f *flags) { f.sync = 2 * time.Hour }},
-		"Poll":              {[]string{"--poll=1m"}, prefix + "POLL", "1m", func(f *flags) { f.poll = time.Minute }},
-		"PollStateMetric":   {[]string{"--poll-state-metric=1m"}, prefix + "POLL_STATE_METRIC", "1m", func(f *flags) { f.pollStateMetric = time.Minute }},
-		"PollJitter":        {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
-		"LeaderElection":    {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.leaderElection = true }},
+		"Defaults":        {args: []string{}, want: func(*flags) {}},
+		"Kubeconfig":      {[]string{"--kubeconfig=k"}, prefix + "KUBECONFIG", "k", func(f *flags) { f.kubeconfig = "k" }},
+		"Debug":           {[]string{"--debug", "-d"}, prefix + "DEBUG", "true", func(f *flags) { f.debug = true }},
+		"Sync":            {[]string{"--sync=2h", "-s2h"}, prefix + "SYNC", "2h", func(f *flags) { f.sync = 2 * time.Hour }},
+		"Poll":            {[]string{"--poll=1m"}, prefix + "POLL", "1m", func(f *flags) { f.poll = time.Minute }},
+		"PollStateMetric": {[]string{"--poll-state-metric=1m"}, prefix + "POLL_STATE_METRIC", "1m", func(f *flags) { f.pollStateMetric = time.Minute }},
+		"PollJitter":      {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
+		"LeaderElection":  {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.election.enabled = true }},
+		"LeaseDuration": {
+			[]string{"--leader-election-lease-duration=9s"}, prefix + "LEADER_ELECTION_LEASE_DURATION", "9s",
+			func(f *flags) { f.election.leaseDuration = 9 * time.Second },
+		},
+		"RenewDeadline": {
+			[]string{"--leader-election-renew-deadline=9s"}, prefix + "LEADER_ELECTION_RENEW_DEADLINE", "9s",
+			func(f *flags) { f.election.renewDeadline = 9 * time.Second },
+		},
+		"RetryPeriod": {
+			[]string{"--leader-election-retry-period=9s"}, prefix + "LEADER_ELECTION_RETRY_PERIOD", "9s",
+			func(f *flags) { f.election.retryPeriod = 9 * time.Second },
+		},
 		"MaxReconcileRate":  {[]string{"--max-reconcile-rate=7"}, prefix + "MAX_RECONCILE_RATE", "7", func(f *flags) { f.maxReconcileRate = 7 }},
 		"SanitizeSecrets":   {[]string{"--sanitize-secrets"}, "SANITIZE_SECRETS", "true", func(f *flags) { f.sanitizeSecrets = true }},
 		"WebhookPort":       {[]string{"--webhook-port=1"}, "WEBHOOK_PORT", "1", func(f *flags) { f.webhookPort = 1 }},
@@ -76,7 +89,7 @@ func TestFlags(t *testing.T) {
 			want := defaults()
 			tc.want(&want)
 			for _, arg := range tc.args {
-				if diff := cmp.Diff(want, parse(t, arg), cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(want, parse(t, arg), cmp.AllowUnexported(flags{}, tenancy{}, election{}), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s: -want, +got:\n%s", arg, diff)
 				}
 			}
@@ -84,7 +97,7 @@ func TestFlags(t *testing.T) {
 				return
 			}
 			t.Setenv(tc.env, tc.value)
-			if diff := cmp.Diff(want, parse(t), cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, parse(t), cmp.AllowUnexported(flags{}, tenancy{}, election{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s=%q: -want, +got:\n%s", tc.env, tc.value, diff)
 			}
 		})

@@ -4,8 +4,10 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
 
@@ -13,12 +15,14 @@ import (
 type access struct {
 	config *rest.Config
 	tokens identity.Source // nil if the configuration is enough
+	fence  *fence.Fence    // nil for none
+	dial   *transport.DialHolder
 }
 
 // access returns how the cluster of credentials is reached.
 func (r *Registry) access(c credentials) (access, error) {
 	k := kubeconfig{}
-	a := access{config: rest.CopyConfig(r.options.Injected)}
+	a := access{config: rest.CopyConfig(r.options.Injected), fence: r.options.Fence, dial: r.dial}
 	var err error
 	if c.kubeconfig.source != xpv2.CredentialsSourceInjectedIdentity {
 		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -62,12 +63,19 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 	if before, all := strings.CutSuffix(host.Path, "*"); all {
 		c.breaker.lanes = before
 	}
+	if a.fence != nil {
+		cfg.Wrap(a.fence.Wrap) // Behind all that waits.
+	}
 	cfg.Wrap(c.breaker.wrap)
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(ctx, a.tokens, func() { c.watches.Kick(); wakeAll(c) })
 		cfg.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
+	if c.http, err = httpClient(cfg, a.dial); err != nil {
+		cancel()
+		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
+	}
 	if err := c.dial(ctx, cfg, wake); err != nil {
 		cancel()
 		return nil, err
@@ -78,9 +86,6 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 
 func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Owner)) error {
 	var err error
-	if c.http, err = rest.HTTPClientFor(cfg); err != nil {
-		return errors.Wrap(err, "cannot make a client from the kubeconfig")
-	}
 	c.config = cfg
 	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http)
 	if err != nil {
@@ -99,6 +104,24 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	c.discovery = d
 	c.kinds = newKinds(ctx, d, func(o watch.Owner) { c.watches.Kick(); wake(o) })
 	return nil
+}
+
+// httpClient is rest.HTTPClientFor with a way to dial. Clusters that share it, and their TLS settings, share connections, as they do by
+// default; with a rest.Config's own Dial they would not.
+func httpClient(cfg *rest.Config, dial *transport.DialHolder) (*http.Client, error) {
+	if dial == nil {
+		return rest.HTTPClientFor(cfg)
+	}
+	cfg.Dial = dial.Dial
+	t, err := cfg.TransportConfig()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.ExecProvider == nil { // A plugin dials through the one it is given.
+		t.DialHolder = dial
+	}
+	rt, err := transport.New(t)
+	return &http.Client{Transport: rt, Timeout: cfg.Timeout}, err
 }
 
 // Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.

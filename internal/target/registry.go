@@ -9,8 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -27,6 +29,8 @@ type Options struct {
 	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its environment, its file
 	// system and its ServiceAccount, and files that identities name.
 	AllowProviderCredentials bool
+	// Fence stands between all connections and their servers. Nil for none.
+	Fence *fence.Fence
 }
 
 // A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may be called
@@ -34,6 +38,7 @@ type Options struct {
 type Registry struct {
 	options Options
 	local   *Cluster
+	dial    *transport.DialHolder // nil for the default
 
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName)
@@ -61,9 +66,12 @@ func NewRegistry(o Options) (*Registry, error) {
 		uses:     map[watch.Owner]use{},
 		configs:  map[string]map[watch.Owner]struct{}{},
 	}
+	if o.Fence != nil {
+		r.dial = &transport.DialHolder{Dial: o.Fence.Dial(nil)}
+	}
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
-	local, err := newCluster(access{config: cfg}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
+	local, err := newCluster(access{config: cfg, fence: o.Fence, dial: r.dial}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
 	r.local = local
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
