@@ -21,7 +21,7 @@ type flags struct {
 	poll                 time.Duration
 	pollStateMetric      time.Duration
 	pollJitterPercentage uint
-	leaderElection       bool
+	election             election
 	maxReconcileRate     int
 	sanitizeSecrets      bool
 	removeManagedFields  bool
@@ -44,8 +44,8 @@ func newFlags(app *kingpin.Application) *flags {
 	app.Flag("kubeconfig", "Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").StringVar(&f.kubeconfig)
 	app.Flag("debug", "Log what the provider does.").Short('d').BoolVar(&f.debug)
 	app.Flag("log-format", "Format of the log: json or console.").Default(logJSON).EnumVar(&f.logFormat, logJSON, logConsole)
-	app.Flag("leader-election", "Elect a leader, so that several replicas may run.").Short('l').Envar("LEADER_ELECTION").BoolVar(&f.leaderElection)
 	app.Flag("max-reconcile-rate", "How many resources of each kind are reconciled at a time.").Default("100").IntVar(&f.maxReconcileRate)
+	f.election.addTo(app)
 	f.addIntervals(app)
 	f.addAddresses(app)
 	f.addFeatures(app)

@@ -19,6 +19,7 @@ func defaults() flags {
 		sync: time.Hour, poll: 10 * time.Minute, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10, maxReconcileRate: 100,
 		metricsAddress: ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
+		election:         election{leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second},
 	}
 }
 
@@ -43,15 +44,27 @@ func TestFlags(t *testing.T) {
 		value string // of the variable
 		want  func(*flags)
 	}{
-		"Defaults":         {args: []string{}, want: func(*flags) {}},
-		"Kubeconfig":       {[]string{"--kubeconfig=k"}, prefix + "KUBECONFIG", "k", func(f *flags) { f.kubeconfig = "k" }},
-		"LogFormat":        {[]string{"--log-format=console"}, prefix + "LOG_FORMAT", "console", func(f *flags) { f.logFormat = "console" }},
-		"Debug":            {[]string{"--debug", "-d"}, prefix + "DEBUG", "true", func(f *flags) { f.debug = true }},
-		"Sync":             {[]string{"--sync=2h", "-s2h"}, prefix + "SYNC", "2h", func(f *flags) { f.sync = 2 * time.Hour }},
-		"Poll":             {[]string{"--poll=1m"}, prefix + "POLL", "1m", func(f *flags) { f.poll = time.Minute }},
-		"PollStateMetric":  {[]string{"--poll-state-metric=1m"}, prefix + "POLL_STATE_METRIC", "1m", func(f *flags) { f.pollStateMetric = time.Minute }},
-		"PollJitter":       {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
-		"LeaderElection":   {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.leaderElection = true }},
+		"Defaults":        {args: []string{}, want: func(*flags) {}},
+		"Kubeconfig":      {[]string{"--kubeconfig=k"}, prefix + "KUBECONFIG", "k", func(f *flags) { f.kubeconfig = "k" }},
+		"LogFormat":       {[]string{"--log-format=console"}, prefix + "LOG_FORMAT", "console", func(f *flags) { f.logFormat = "console" }},
+		"Debug":           {[]string{"--debug", "-d"}, prefix + "DEBUG", "true", func(f *flags) { f.debug = true }},
+		"Sync":            {[]string{"--sync=2h", "-s2h"}, prefix + "SYNC", "2h", func(f *flags) { f.sync = 2 * time.Hour }},
+		"Poll":            {[]string{"--poll=1m"}, prefix + "POLL", "1m", func(f *flags) { f.poll = time.Minute }},
+		"PollStateMetric": {[]string{"--poll-state-metric=1m"}, prefix + "POLL_STATE_METRIC", "1m", func(f *flags) { f.pollStateMetric = time.Minute }},
+		"PollJitter":      {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
+		"LeaderElection":  {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.election.enabled = true }},
+		"LeaseDuration": {
+			[]string{"--leader-election-lease-duration=9s"}, prefix + "LEADER_ELECTION_LEASE_DURATION", "9s",
+			func(f *flags) { f.election.leaseDuration = 9 * time.Second },
+		},
+		"RenewDeadline": {
+			[]string{"--leader-election-renew-deadline=9s"}, prefix + "LEADER_ELECTION_RENEW_DEADLINE", "9s",
+			func(f *flags) { f.election.renewDeadline = 9 * time.Second },
+		},
+		"RetryPeriod": {
+			[]string{"--leader-election-retry-period=9s"}, prefix + "LEADER_ELECTION_RETRY_PERIOD", "9s",
+			func(f *flags) { f.election.retryPeriod = 9 * time.Second },
+		},
 		"MaxReconcileRate": {[]string{"--max-reconcile-rate=7"}, prefix + "MAX_RECONCILE_RATE", "7", func(f *flags) { f.maxReconcileRate = 7 }},
 		"SanitizeSecrets":  {[]string{"--sanitize-secrets"}, "SANITIZE_SECRETS", "true", func(f *flags) { f.sanitizeSecrets = true }},
 		"MetricsAddress":   {[]string{"--metrics-bind-address=:1"}, "METRICS_BIND_ADDRESS", ":1", func(f *flags) { f.metricsAddress = ":1" }},
@@ -96,7 +109,7 @@ func TestRepeatedFlag(t *testing.T) {
 }
 
 // compareFlags compares settings, without how they are logged.
-var compareFlags = cmp.Options{cmp.AllowUnexported(flags{}, tenancy{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed")}
+var compareFlags = cmp.Options{cmp.AllowUnexported(flags{}, tenancy{}, election{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed")}
 
 // TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that each that is set is warned
 // about in one line.

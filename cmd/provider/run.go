@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"time"
 
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -38,10 +36,6 @@ import (
 )
 
 const (
-	// leaderElectionID is that of provider-kubernetes, so that the two never work on the same Objects at a time.
-	leaderElectionID = "crossplane-leader-election-provider-kubernetes"
-	leaseDuration    = 60 * time.Second
-	renewDeadline    = 50 * time.Second
 	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind beside it.
 	gcPercent = 25
 )
@@ -65,12 +59,16 @@ func run(ctx context.Context, f *flags) error {
 	}
 	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host, "namespace", namespace)
 	metrics.Registry.MustRegister(version.NewBuildInfo())
-	mgr, err := newManager(cfg, namespace, f)
+	replica, err := f.election.candidate(cfg, namespace, log)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(replica.protect(cfg), replica, f)
 	if err != nil {
 		return err
 	}
 	registry, err := target.NewRegistry(target.Options{
-		Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
+		Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec, Fence: replica.fence,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 	})
 	if err != nil {
@@ -122,26 +120,26 @@ func restConfig(path string) (*rest.Config, string, error) {
 	return cfg, namespace, nil
 }
 
-func newManager(cfg *rest.Config, namespace string, f *flags) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, replica candidate, f *flags) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, apiextensionsv1.AddToScheme, apis.AddToScheme)
 	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
-	lease, renew := leaseDuration, renewDeadline
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         cacheOptions(f),
-		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		LeaderElection:                f.leaderElection,
-		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       namespace,
-		LeaderElectionResourceLock:    resourcelock.LeasesResourceLock,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &lease,
-		RenewDeadline:                 &renew,
-		Metrics:                       server.Options{BindAddress: f.metricsAddress},
-		HealthProbeBindAddress:        f.healthAddress,
+		Scheme:                 scheme,
+		Cache:                  cacheOptions(f),
+		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+		Metrics:                server.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress: f.healthAddress,
+
+		LeaderElection:                      f.election.enabled,
+		LeaderElectionID:                    leaderElectionID,
+		LeaderElectionResourceLockInterface: replica.lock,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       &f.election.leaseDuration,
+		RenewDeadline:                       &f.election.renewDeadline,
+		RetryPeriod:                         &f.election.retryPeriod,
 	})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make manager")

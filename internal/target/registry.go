@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -30,6 +31,8 @@ type Options struct {
 	AllowProviderCredentials bool
 	// Addresses limits what namespaced ProviderConfigs may point at, unless AllowProviderCredentials is set.
 	Addresses Addresses
+	// Fence stands between all connections and their servers. Nil for none.
+	Fence *fence.Fence
 }
 
 // A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may be called
@@ -59,7 +62,7 @@ type use struct {
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
 		options:  o,
-		routes:   newRoutes(o.Addresses),
+		routes:   newRoutes(o.Addresses, o.Fence),
 		sinks:    map[string]func(types.NamespacedName){},
 		clusters: map[string]*Cluster{},
 		users:    map[*Cluster]map[watch.Owner]struct{}{},

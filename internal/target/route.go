@@ -13,6 +13,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/transport"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
 
@@ -28,14 +29,21 @@ type route struct {
 	dialer  *transport.DialHolder // part of what client-go shares connections by
 	direct  bool                  // the proxies of the provider's environment are not used
 	maxList int64
+	fence   *fence.Fence // nil for none
 }
 
-// newRoutes returns the routes by writer.
-func newRoutes(a Addresses) map[identity.Writer]route {
-	return map[identity.Writer]route{
-		identity.WriterOperator: {dialer: &transport.DialHolder{Dial: newDialer().DialContext}, maxList: maxList},
-		identity.WriterTenant:   {dialer: a.dialer(), direct: true, maxList: maxTenantList},
+// newRoutes returns the routes by writer. The fence is nil for none.
+func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
+	routes := map[identity.Writer]route{
+		identity.WriterOperator: {dialer: &transport.DialHolder{Dial: newDialer().DialContext}, maxList: maxList, fence: f},
+		identity.WriterTenant:   {dialer: a.dialer(), direct: true, maxList: maxTenantList, fence: f},
 	}
+	if f != nil {
+		for _, r := range routes {
+			r.dialer.Dial = f.Dial(r.dialer.Dial)
+		}
+	}
+	return routes
 }
 
 // answers returns a wrapper that checks answers, for the paths that a breaker knows.

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes/scheme"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/fence"
+)
+
+// leaderElectionID is that of provider-kubernetes, so that the two never work on the same Objects at a time.
+const leaderElectionID = "crossplane-leader-election-provider-kubernetes"
+
+// election are the settings of the leader election.
+type election struct {
+	enabled       bool
+	leaseDuration time.Duration
+	renewDeadline time.Duration
+	retryPeriod   time.Duration
+}
+
+func (e *election) addTo(app *kingpin.Application) {
+	app.Flag("leader-election", "Elect a leader, so that several replicas may run.").
+		Short('l').Envar("LEADER_ELECTION").BoolVar(&e.enabled)
+	app.Flag("leader-election-lease-duration", "How long replicas wait for a leader that does not renew its Lease. Whole seconds.").
+		Default("60s").DurationVar(&e.leaseDuration)
+	app.Flag("leader-election-renew-deadline", "How long the leader tries to renew its Lease before it ends. Less than the duration of the Lease.").
+		Default("50s").DurationVar(&e.renewDeadline)
+	app.Flag("leader-election-retry-period", "How long replicas wait between two attempts to acquire or renew the Lease.").
+		Default("2s").DurationVar(&e.retryPeriod)
+}
+
+// A candidate is this replica in the leader election. Both fields are nil without one.
+type candidate struct {
+	lock  resourcelock.Interface
+	fence *fence.Fence
+}
+
+// candidate returns this replica as a candidate, with a Lease in a namespace of the control plane.
+func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Logger) (candidate, error) {
+	if !e.enabled {
+		return candidate{}, nil
+	}
+	if e.leaseDuration%time.Second != 0 {
+		return candidate{}, errors.New("--leader-election-lease-duration must be in whole seconds")
+	}
+	lock, err := e.newLock(cfg, namespace)
+	if err != nil {
+		return candidate{}, errors.Wrap(err, "cannot prepare leader election")
+	}
+	f := fence.New(func(holder string) {
+		log.Info("This replica has lost its Lease and ends at once", "holder", holder)
+		os.Exit(1)
+	})
+	return candidate{lock: f.Lock(lock), fence: f}, nil
+}
+
+// newLock returns the lock that controller-runtime would make, which it does only for itself.
+func (e *election) newLock(cfg *rest.Config, namespace string) (resourcelock.Interface, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
+	cfg.Timeout = max(e.renewDeadline/2, time.Second)
+	core, err := coreclient.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := coordinationclient.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	identity := host + "_" + string(uuid.NewUUID())
+	events := record.NewBroadcaster()
+	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: core.Events("")})
+	return &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: leaderElectionID},
+		Client:    leases,
+		LockConfig: resourcelock.ResourceLockConfig{
+			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: identity}),
+		},
+	}, nil
+}
+
+// protect returns a configuration for clients that write only while this replica leads, if there is an election.
+func (c candidate) protect(cfg *rest.Config) *rest.Config {
+	if c.fence == nil {
+		return cfg
+	}
+	return c.fence.Protect(cfg)
+}

@@ -1,0 +1,129 @@
+package fence
+
+import (
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pkg/errors"
+)
+
+// ErrClosed is the error of a request that is not sent because this replica does not hold the Lease.
+var ErrClosed = errors.New("this replica does not hold the Lease")
+
+// marginShare is the share of a Lease that is left for requests on their way: one tenth.
+const marginShare = 10
+
+// Values of Fence.expiry that are no time.
+const (
+	never = 0  // This replica has not held the Lease yet.
+	ended = -1 // It will not hold the Lease again.
+)
+
+// A Fence lets writes pass while this replica holds a Lease. Its methods may be called concurrently.
+type Fence struct {
+	now    func() time.Duration
+	lost   func(holder string)
+	expiry atomic.Int64 // when the Lease ends, in nanoseconds of now, or never or ended
+
+	mu     sync.Mutex
+	expire *time.Timer // closes all connections when the Lease ends
+	conns  map[*conn]struct{}
+}
+
+// New returns a Fence that is closed until its Lock is acquired. It calls lost once it reads that another replica, or nobody, holds the Lease
+// although this one did. lost must end the process.
+func New(lost func(holder string)) *Fence {
+	return newFence(uptime, lost)
+}
+
+func newFence(now func() time.Duration, lost func(holder string)) *Fence {
+	f := &Fence{now: now, lost: lost, conns: map[*conn]struct{}{}}
+	f.expire = time.AfterFunc(math.MaxInt64, f.closeExpired)
+	return f
+}
+
+// Wrap returns a transport that fails with ErrClosed, without sending it, a request that could change something while this replica does not
+// hold the Lease.
+func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
+	return &transport{fence: f, next: next}
+}
+
+type transport struct {
+	fence *Fence
+	next  http.RoundTripper
+}
+
+// RoundTrip sends a request unless the Fence forbids it.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if t.fence.holds() || !changes(req) {
+		return t.next.RoundTrip(req)
+	}
+	if req.Body != nil {
+		_ = req.Body.Close() // A RoundTripper closes the body, also on errors.
+	}
+	return nil, ErrClosed
+}
+
+// changes reports whether a request could change something.
+func changes(req *http.Request) bool {
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	// These groups serve nothing but reviews, which are not stored.
+	return !strings.Contains(req.URL.Path, "/apis/authorization.k8s.io/") && !strings.Contains(req.URL.Path, "/apis/authentication.k8s.io/")
+}
+
+// holds reports whether this replica holds the Lease now.
+func (f *Fence) holds() bool {
+	e := f.expiry.Load()
+	return e > 0 && int64(f.now()) < e
+}
+
+// expired reports whether this replica held the Lease and does not now.
+func (f *Fence) expired() bool {
+	e := f.expiry.Load()
+	return e != never && int64(f.now()) >= e
+}
+
+// leads reports whether this replica has held the Lease and has not given it up.
+func (f *Fence) leads() bool { return f.expiry.Load() > 0 }
+
+// renewed records a successful renewal for a duration, whose request was sent at a time.
+func (f *Fence) renewed(sent, lease time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.expiry.Load() == ended {
+		return
+	}
+	expiry := sent + lease - lease/marginShare
+	f.expiry.Store(int64(expiry))
+	f.expire.Reset(max(0, expiry-f.now()))
+}
+
+// end closes the Fence for good.
+func (f *Fence) end() {
+	f.mu.Lock()
+	f.expiry.Store(ended)
+	f.mu.Unlock()
+	f.closeExpired()
+}
+
+// closeExpired closes all connections if the Lease has ended.
+func (f *Fence) closeExpired() {
+	if !f.expired() {
+		return
+	}
+	f.mu.Lock()
+	conns := slices.Collect(maps.Keys(f.conns))
+	f.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close() // Nothing more is sent or read.
+	}
+}
