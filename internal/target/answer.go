@@ -28,7 +28,7 @@ const (
 type form int
 
 const (
-	formNone      form = iota // no answer of an API server has it
+	formNone      form = iota // that of no API server
 	formAny                   // a document, which its reader decodes
 	formObject                // JSON with kind and apiVersion
 	formDiscovery             // JSON with a kind
@@ -76,8 +76,6 @@ func (a *answer) look(p []byte) error {
 	a.read += int64(len(p))
 	size := a.read
 	switch a.form {
-	case formNone:
-		return foreignError{code: a.code}
 	case formProtobuf:
 		if prefix && !a.watch && !bytes.HasPrefix([]byte(protobufPrefix), p[:min(len(p), len(protobufPrefix))]) {
 			return foreignError{code: a.code}
@@ -93,7 +91,7 @@ func (a *answer) look(p []byte) error {
 		if a.watch {
 			size = a.scan.size
 		}
-	case formAny:
+	case formAny, formNone:
 	}
 	if size > a.max || a.scan.values > a.max/bytesPerValue {
 		return errors.Errorf("server answers with more than %d MiB, or %d values, at once", a.max>>20, a.max/bytesPerValue)

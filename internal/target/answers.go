@@ -49,28 +49,34 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = res.Body.Close() // Nothing of it counts.
 		return nil, errRedirect
 	}
-	res.Body = a.check(c, req, res)
-	return res, nil
-}
-
-// check returns the body of an answer, whose reads fail if it is too large or no Kubernetes object.
-func (a *answers) check(c call, req *http.Request, res *http.Response) io.ReadCloser {
-	b := &answer{ReadCloser: res.Body, ctx: req.Context(), large: a.large, code: res.StatusCode, watch: c.watch, max: maxObject}
+	form := formOf(c, res)
+	if form == formNone {
+		_ = res.Body.Close() // Nothing of it counts.
+		return nil, foreignError{code: res.StatusCode}
+	}
+	// Its reads fail if it is too large or not of that form.
+	b := &answer{ReadCloser: res.Body, ctx: req.Context(), large: a.large, code: res.StatusCode, watch: c.watch, form: form, max: maxObject}
 	if !c.watch && !c.one(req) {
 		b.max = a.maxList
 	}
+	res.Body = b
+	return res, nil
+}
+
+// formOf returns the form that the answer to a call must have, by its type.
+func formOf(c call, res *http.Response) form {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
 	case c.document:
-		b.form = formAny
+		return formAny
 	case media == runtime.ContentTypeJSON && c.resource:
-		b.form = formObject
+		return formObject
 	case media == runtime.ContentTypeJSON:
-		b.form = formDiscovery
+		return formDiscovery
 	case media == runtime.ContentTypeProtobuf:
-		b.form = formProtobuf
+		return formProtobuf
 	}
-	return b
+	return formNone
 }
 
 // refusal returns an error's answer if it is that of an API server, and one of our own words for codes that any proxy may give. What is

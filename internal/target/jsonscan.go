@@ -13,10 +13,9 @@ type jsonScan struct {
 	hasAPI  bool // it has an apiVersion that is not empty
 
 	depth   int
-	text    bool // within a string
-	escaped bool // after a backslash in it
-	key     bool // the next string of the object, or this one, is a key
-	length  int64
+	text    bool   // within a string
+	escaped bool   // after a backslash in it
+	key     bool   // the next string of the object, or this one, is a key
 	token   []byte // the start of a string of the object
 	last    string // its last key
 }
@@ -26,45 +25,84 @@ const longest = 16
 
 // scan takes in the next bytes.
 func (s *jsonScan) scan(p []byte) {
-	for i := 0; i < len(p) && !s.foreign; {
-		if s.text {
-			i += s.inText(p[i:])
-			continue
+	s.size += int64(len(p))
+	for len(p) > 0 && !s.foreign {
+		switch {
+		case s.text:
+			p = s.inText(p)
+		case s.depth == 0:
+			p = s.between(p)
+		default:
+			p = s.inside(p)
 		}
-		s.size++
-		s.next(p[i])
-		i++
 	}
 }
 
-// inText takes in bytes of a string, and returns how many.
-func (s *jsonScan) inText(p []byte) int {
+// between takes in bytes between objects, and the start of one.
+func (s *jsonScan) between(p []byte) []byte {
+	p = bytes.TrimLeft(p, " \t\r\n")
+	if len(p) == 0 {
+		return nil
+	}
+	*s = jsonScan{foreign: p[0] != '{', depth: 1, size: int64(len(p)), values: 1, key: true, token: s.token[:0]}
+	return p[1:]
+}
+
+// inside takes in bytes of an object up to the next string or its end.
+func (s *jsonScan) inside(p []byte) []byte {
+	for i, c := range p {
+		switch c {
+		case '"':
+			s.text, s.token = true, s.token[:0]
+			return p[i+1:]
+		case '{', '[':
+			s.depth++
+			s.values++
+		case '}', ']':
+			s.depth--
+			if s.depth == 0 {
+				s.ended = true
+				return p[i+1:]
+			}
+		case ',':
+			s.values++
+			s.key = s.key || s.depth == 1
+		case ':':
+			s.key = false
+		}
+	}
+	return nil
+}
+
+// inText takes in bytes of a string up to its end, or up to what a backslash escapes.
+func (s *jsonScan) inText(p []byte) []byte {
 	if s.escaped {
 		s.escaped = false
 		s.keep(p[:1])
-		return 1
+		return p[1:]
 	}
-	n := bytes.IndexAny(p, `"\`)
-	if n < 0 {
-		s.keep(p)
-		return len(p)
+	end := bytes.IndexByte(p, '"')
+	if end < 0 {
+		end = len(p)
 	}
-	s.keep(p[:n])
-	s.size++
-	if p[n] == '\\' {
+	if slash := bytes.IndexByte(p[:end], '\\'); slash >= 0 {
+		s.keep(p[:slash])
 		s.escaped = true
-		return n + 1
+		return p[slash+1:]
+	}
+	s.keep(p[:end])
+	if end == len(p) {
+		return nil
 	}
 	s.text = false
 	if s.depth == 1 {
 		s.endText()
 	}
-	return n + 1
+	return p[end+1:]
 }
 
+// keep keeps the start of a string of the object itself.
 func (s *jsonScan) keep(p []byte) {
-	s.size += int64(len(p))
-	s.length += int64(len(p))
 	if s.depth == 1 && len(s.token) < longest {
 		s.token = append(s.token, p[:min(len(p), longest-len(s.token))]...)
 	}
@@ -76,44 +114,8 @@ func (s *jsonScan) endText() {
 	case s.key:
 		s.last = string(s.token)
 	case s.last == "kind":
-		s.hasKind = s.length > 0
+		s.hasKind = len(s.token) > 0
 	case s.last == "apiVersion":
-		s.hasAPI = s.length > 0
-	}
-}
-
-// next takes in a byte outside of strings.
-func (s *jsonScan) next(c byte) {
-	if s.depth == 0 {
-		s.between(c)
-		return
-	}
-	switch c {
-	case '"':
-		s.text, s.length, s.token = true, 0, s.token[:0]
-	case '{', '[':
-		s.depth++
-		s.values++
-	case '}', ']':
-		s.depth--
-		s.ended = s.depth == 0
-	case ',':
-		s.values++
-		s.key = s.key || s.depth == 1
-	case ':':
-		if s.depth == 1 {
-			s.key = false
-		}
-	}
-}
-
-// between takes in a byte between objects.
-func (s *jsonScan) between(c byte) {
-	switch c {
-	case ' ', '\t', '\r', '\n':
-	case '{':
-		*s = jsonScan{depth: 1, size: 1, values: 1, key: true, token: s.token[:0]}
-	default:
-		s.foreign = true
+		s.hasAPI = len(s.token) > 0
 	}
 }

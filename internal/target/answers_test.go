@@ -1,0 +1,379 @@
+package target
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// foreign is what a server has that is none of Kubernetes, and that nobody may see.
+const foreign = `{"SecretAccessKey":"node-role-secret-123"}`
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// clusterAt connects to a server, as a tenant does or as an operator.
+func clusterAt(t *testing.T, url string, by identity.Writer, a Addresses) *Cluster {
+	t.Helper()
+	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a)[by]}, func(watch.Owner) {}, func(*Cluster) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+// serve connects to a server that answers probes, and everything else by a function.
+func serve(t *testing.T, answer http.HandlerFunc) *Cluster {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	c := clusterAt(t, s.URL, identity.WriterTenant, Addresses{})
+	awaitUp(t, c)
+	return c
+}
+
+func awaitUp(t *testing.T, c *Cluster) {
+	t.Helper()
+	for end := time.Now().Add(deadline); c.Ready(t.Context()) != nil; {
+		if time.Now().After(end) {
+			t.Fatal("gave up waiting for the first probe")
+		}
+	}
+}
+
+// requests are what callers ask of a resource.
+func requests() map[string]func(context.Context, *Cluster) error {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "n", "name": "c"},
+	}}
+	return map[string]func(context.Context, *Cluster) error{
+		"Get": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").Get(ctx, "c", metav1.GetOptions{})
+			return err
+		},
+		"List": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").List(ctx, metav1.ListOptions{})
+			return err
+		},
+		"Apply": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").Apply(ctx, "c", u, metav1.ApplyOptions{FieldManager: "m"})
+			return err
+		},
+		"Create": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Resource(configMaps, "n").Create(ctx, u, metav1.CreateOptions{})
+			return err
+		},
+		"Delete": func(ctx context.Context, c *Cluster) error {
+			return c.Resource(configMaps, "n").Delete(ctx, "c", metav1.DeleteOptions{})
+		},
+		"Discovery": func(ctx context.Context, c *Cluster) error {
+			_, err := c.Mapping(ctx, watch.Owner{}, configMaps.GroupVersion().WithKind("ConfigMap"))
+			return err
+		},
+		"Find": func(ctx context.Context, c *Cluster) error {
+			_, _, err := c.FindKind(ctx, schema.GroupKind{Kind: "ConfigMap"})
+			return err
+		},
+	}
+}
+
+// TestForeignAnswers shows that an answer that is none of a Kubernetes API server is an error for each request, that nothing of it is
+// repeated, and that nothing is taken for absent by it.
+func TestForeignAnswers(t *testing.T) {
+	const html = "<html>node-role-secret-123</html>"
+	for name, tc := range map[string]struct {
+		code        int
+		contentType string
+		body        string
+	}{
+		"JSON":              {http.StatusOK, "application/json", foreign},
+		"JSONWithKind":      {http.StatusOK, "application/json", `{"kind":"","SecretAccessKey":"node-role-secret-123"}`},
+		"JSONList":          {http.StatusOK, "application/json", `["node-role-secret-123"]`},
+		"HTML":              {http.StatusOK, "text/html", html},
+		"HTMLAsJSON":        {http.StatusOK, "application/json", html},
+		"YAML":              {http.StatusOK, "application/yaml", "kind: node-role-secret-123"},
+		"Protobuf":          {http.StatusOK, "application/vnd.kubernetes.protobuf", "node-role-secret-123"},
+		"Empty":             {http.StatusOK, "", ""},
+		"EmptyJSON":         {http.StatusOK, "application/json", ""},
+		"HalfAnObject":      {http.StatusOK, "application/json", `{"kind":"Secret","apiVersion":"v1","a":"node-role-secret-123"`},
+		"NotFound":          {http.StatusNotFound, "text/plain", "404 node-role-secret-123"},
+		"NotFoundJSON":      {http.StatusNotFound, "application/json", foreign},
+		"NotFoundElsewhere": {http.StatusNotFound, "application/json", `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,"details":{"name":"root:ws","kind":"workspaces"}}`},
+		"Gone":              {http.StatusGone, "text/plain", html},
+		"Conflict":          {http.StatusConflict, "text/plain", html},
+		"Forbidden":         {http.StatusForbidden, "text/html", html},
+		"Unauthorized":      {http.StatusUnauthorized, "application/json", foreign},
+		"TooMany":           {http.StatusTooManyRequests, "text/html", html},
+		"Internal":          {http.StatusInternalServerError, "application/json", foreign},
+		"BadGateway":        {http.StatusBadGateway, "text/html", html},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", tc.contentType)
+				w.Header().Set("Retry-After", "3600")
+				w.WriteHeader(tc.code)
+				_, _ = io.WriteString(w, tc.body)
+			})
+			for verb, ask := range requests() {
+				began := time.Now()
+				err := ask(t.Context(), c)
+				if err == nil {
+					t.Errorf("%s: it is taken for a success", verb)
+					continue
+				}
+				if strings.Contains(fmt.Sprintf("%+v", err), "secret-123") {
+					t.Errorf("%s: the error repeats it: %v", verb, err)
+				}
+				read := verb != "Apply" && verb != "Create"
+				if (read || tc.contentType != "application/json") && apierrors.IsNotFound(err) || IsNoKind(err) || apierrors.IsConflict(err) {
+					t.Errorf("%s: it is taken for an answer about the object: %v", verb, err)
+				}
+				if took := time.Since(began); took > slowAfter {
+					t.Errorf("%s: it holds its caller for %v", verb, took)
+				}
+			}
+		})
+	}
+}
+
+// TestRedirectsAreNotFollowed shows that no request and no token goes where a server redirects it.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	reached := make(chan string, 100)
+	internal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached <- r.Method + " " + r.URL.Path
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, foreign)
+	}))
+	defer internal.Close()
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, internal.URL+"/latest/meta-data", code) })
+		for verb, ask := range requests() {
+			if err := ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), errRedirect.Error()) {
+				t.Errorf("%s, %d: the error says that it is a redirect: got %v", verb, code, err)
+			}
+		}
+		if _, err := c.Resource(configMaps, "n").Watch(t.Context(), metav1.ListOptions{}); err == nil {
+			t.Errorf("%d: a watch is not redirected", code)
+		}
+	}
+	if len(reached) > 0 {
+		t.Errorf("The internal server is not reached: got %s", <-reached)
+	}
+}
+
+// TestRealAnswersPass shows that answers of API servers arrive as they are.
+func TestRealAnswersPass(t *testing.T) {
+	const notFound = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"configmaps \"c\" not found","reason":"NotFound",` +
+		`"details":{"name":"c","kind":"configmaps"},"code":404}`
+	for name, tc := range map[string]struct {
+		code int
+		body string
+		want func(error) bool
+	}{
+		"Object":      {http.StatusOK, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"}}`, func(err error) bool { return err == nil }},
+		"SortedKeys":  {http.StatusOK, ` {"apiVersion":"v1","data":{"kind":"","a\"\\":"}{"},"kind":"ConfigMap"}` + "\n", func(err error) bool { return err == nil }},
+		"NotFound":    {http.StatusNotFound, notFound, apierrors.IsNotFound},
+		"NoNamespace": {http.StatusNotFound, strings.ReplaceAll(notFound, `"name":"c"`, `"name":"n"`), apierrors.IsNotFound},
+		"Forbidden":   {http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, apierrors.IsForbidden},
+		"Refused":     {http.StatusForbidden, "no", apierrors.IsForbidden},
+		"NoMethod":    {http.StatusMethodNotAllowed, "405: Method Not Allowed", apierrors.IsMethodNotSupported},
+		"Overloaded":  {http.StatusTooManyRequests, "later", apierrors.IsTooManyRequests},
+		"Unavailable": {http.StatusServiceUnavailable, "later", apierrors.IsServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(tc.code)
+				_, _ = io.WriteString(w, tc.body)
+			})
+			if err := requests()["Get"](t.Context(), c); !tc.want(err) {
+				t.Errorf("it arrives as it is: got %v", err)
+			}
+		})
+	}
+}
+
+// bomb returns much JSON in few bytes: a value over and over, compressed.
+func bomb(value string, size int) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"a":`)
+	part := []byte(strings.Repeat(value, 1<<20/len(value)))
+	for n := 0; n < size; n += len(part) {
+		_, _ = z.Write(part)
+	}
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// TestBombs shows that an answer is read up to the limit and no further, whatever it is compressed to.
+func TestBombs(t *testing.T) {
+	for name, content := range map[string][]byte{
+		"LongString": bomb(`aaaaaaaaaaaaaaaa`, 200<<20),
+		"ManyValues": bomb(`[{},{},{},{},{},`, 200<<20),
+		"Whitespace": bomb("                ", 200<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Content-Encoding", "gzip")
+				_, _ = w.Write(content)
+			})
+			for verb, ask := range requests() {
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				err := ask(ctx, c)
+				cancel()
+				if err == nil || !strings.Contains(err.Error(), "server answers with more than") {
+					t.Errorf("%s: the error says that the answer is too large: got %.300v", verb, err)
+				}
+			}
+		})
+	}
+}
+
+// TestBombInWatch shows that one event of a watch is bounded, even with line breaks in it, and that their number is not.
+func TestBombInWatch(t *testing.T) {
+	const event = `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"data":{"a":"%s"}}}` + "\n"
+	many := 3 * maxObject >> 20
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for range many {
+			_, _ = fmt.Fprintf(w, event, strings.Repeat("a", 1<<20))
+		}
+		_, _ = io.WriteString(w, `{"type":"ADDED","object":`)
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat(" \n", 1<<19)); err != nil {
+				return
+			}
+		}
+	})
+	w, err := c.Resource(configMaps, "n").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	got := 0
+	timeout := time.After(deadline)
+	for {
+		select {
+		case e, ok := <-w.ResultChan():
+			if ok && e.Object.GetObjectKind().GroupVersionKind().Kind == "ConfigMap" {
+				got++
+				continue
+			}
+			if got != many {
+				t.Errorf("events of usual size arrive: want %d, got %d", many, got)
+			}
+			return
+		case <-timeout:
+			t.Fatal("gave up waiting for the watch to end")
+		}
+	}
+}
+
+// TestStalls shows that a request whose answer stops at any point is given up with its context, and that all are once a probe is not
+// answered either.
+func TestStalls(t *testing.T) {
+	for name, stall := range map[string]func(w http.ResponseWriter){
+		"Headers": func(http.ResponseWriter) {},
+		"Body": func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"kind":"ConfigMap",`)
+			_ = http.NewResponseController(w).Flush()
+		},
+		"Refusal": func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, `{"kind":"Status",`)
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		for verb, ask := range requests() {
+			t.Run(name+verb, func(t *testing.T) {
+				t.Parallel()
+				dead := make(chan struct{})
+				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body) // Until it is read, net/http does not notice that a client has gone.
+					if r.URL.Path != "/version" {
+						stall(w)
+						<-r.Context().Done()
+					}
+					select {
+					case <-dead:
+						<-r.Context().Done()
+					default:
+					}
+				}))
+				t.Cleanup(s.Close)
+				c := clusterAt(t, s.URL, identity.WriterTenant, Addresses{})
+				awaitUp(t, c)
+				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+				defer cancel()
+				began := time.Now()
+				if err := ask(ctx, c); err == nil || time.Since(began) > slowAfter {
+					t.Errorf("it ends with its context: got %v after %v", err, time.Since(began))
+				}
+				close(dead)
+				began = time.Now()
+				if err := ask(t.Context(), c); !IsUnreachable(err) || time.Since(began) > slowAfter+2*probeTimeout {
+					t.Errorf("it ends with the target: got %v after %v", err, time.Since(began))
+				}
+			})
+		}
+	}
+}
+
+// TestStalledBodiesAreFew shows that of requests whose bodies stall while probes are answered few may wait.
+func TestStalledBodiesAreFew(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"ConfigMap",`)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := make(chan error, 3*lateMost)
+	for range cap(errs) {
+		go func() { errs <- requests()["Get"](ctx, c) }()
+	}
+	for range cap(errs) - lateMost {
+		select {
+		case err := <-errs:
+			if !IsUnreachable(err) {
+				t.Errorf("one beyond the bound is given up as unreachable: got %v", err)
+			}
+		case <-time.After(deadline):
+			t.Fatal("gave up waiting for requests to be given up")
+		}
+	}
+	cancel()
+	for range lateMost {
+		<-errs
+	}
+	c.breaker.mu.Lock()
+	defer c.breaker.mu.Unlock()
+	if len(c.breaker.flights)+len(c.breaker.slow) != 0 {
+		t.Errorf("it keeps %d requests", len(c.breaker.flights))
+	}
+}
