@@ -30,6 +30,9 @@ func (f *Fence) Dial(next DialFunc) DialFunc {
 		next = dialer.DialContext
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if f.expired() {
+			return nil, ErrClosed
+		}
 		inner, err := next(ctx, network, address)
 		if err != nil {
 			return nil, err

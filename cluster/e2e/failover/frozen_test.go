@@ -34,34 +34,57 @@ func TestFrozenLeaderWritesNothing(t *testing.T) {
 			return len(writes(t, &target, mt, leader.user, time.Time{})) > stormRate, ""
 		})
 
-		frozen := time.Now()
-		if err := leader.Freeze(); err != nil {
-			t.Fatal(err)
-		}
+		frozen := freeze(t, leader)
 		var since time.Time
 		holder, since = s.awaitHolder(t, holder)
 		kube.Eventually(t, soon, "writes of the new leader", func() (bool, string) {
 			return len(writes(t, &target, mt, follower.user, since)) > stormRate/2, ""
 		})
-		if err := leader.Thaw(); err != nil {
-			t.Fatal(err)
-		}
-		thawed := time.Now()
-		select {
-		case <-leader.Exited():
-		case <-time.After(soon):
-			t.Fatal("a leader that has lost its Lease runs on")
-		}
+		thawed := thaw(t, leader)
+		awaitExit(t, leader)
 		gone := time.Since(thawed)
 		storm.end()
 
-		onLocal, onTarget := writes(t, &local, m, leader.user, since), writes(t, &target, mt, leader.user, since)
-		t.Logf("round %d: frozen %s, ended %s after; writes after its Lease: %d to the control plane, %d to the target",
-			n, thawed.Sub(frozen).Round(time.Millisecond), gone.Round(time.Millisecond), len(onLocal), len(onTarget))
-		if len(onLocal)+len(onTarget) > 0 {
-			t.Errorf("writes of a replica after another has led since %s:\ncontrol plane\n%starget\n%s", since, onLocal, onTarget)
-		}
+		t.Logf("round %d: frozen for %s, ended %s after", n, thawed.Sub(frozen).Round(time.Millisecond), gone.Round(time.Millisecond))
+		checkNoWrites(t, leader, since, m, mt)
 		s.awaitSettled(t)
 		leader = follower
 	}
+}
+
+// TestFrozenAlone freezes the only replica for longer than its Lease. It goes on where it was, as nobody has taken over.
+func TestFrozenAlone(t *testing.T) {
+	s := newStage(t)
+	r := s.start(t, nil)
+	storm := s.newStorm(t)
+	mt := target.Audit(t).Mark()
+	kube.Eventually(t, soon, "writes of the leader", func() (bool, string) {
+		return len(writes(t, &target, mt, r.user, time.Time{})) > stormRate, ""
+	})
+	frozen := freeze(t, r)
+	kube.Eventually(t, soon, "the Lease to run out", func() (bool, string) { return time.Since(frozen) > lease, "" })
+	storm.end()
+	thaw(t, r)
+	s.awaitSettled(t)
+	select {
+	case <-r.Exited():
+		t.Error("a replica has ended although no other has led")
+	default:
+	}
+}
+
+func freeze(t *testing.T, r *replica) time.Time {
+	t.Helper()
+	if err := r.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	return time.Now()
+}
+
+func thaw(t *testing.T, r *replica) time.Time {
+	t.Helper()
+	if err := r.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	return time.Now()
 }

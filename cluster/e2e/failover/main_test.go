@@ -138,3 +138,23 @@ func writes(t *testing.T, server *kube.Server, m kube.Mark, user string, from ti
 		return e.Verb == "get" || e.Verb == "list" || !e.Time.After(from)
 	})
 }
+
+// checkNoWrites checks that a replica has written nothing to either server since another has led.
+func checkNoWrites(t *testing.T, former *replica, since time.Time, m, mt kube.Mark) {
+	t.Helper()
+	onLocal, onTarget := writes(t, &local, m, former.user, since), writes(t, &target, mt, former.user, since)
+	if len(onLocal)+len(onTarget) > 0 {
+		t.Errorf("writes of a replica after another has led: want none, got %d to the control plane and %d to the target since %s:\n%s%s",
+			len(onLocal), len(onTarget), since, onLocal, onTarget)
+	}
+}
+
+// awaitExit waits until a replica that has lost its Lease has ended.
+func awaitExit(t *testing.T, r *replica) {
+	t.Helper()
+	select {
+	case <-r.Exited():
+	case <-time.After(soon):
+		t.Fatalf("replica %s has lost its Lease and runs on", r.user)
+	}
+}

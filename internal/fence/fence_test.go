@@ -1,0 +1,343 @@
+package fence
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+const (
+	us   = "us"
+	them = "them"
+	// begin is an uptime; none is zero.
+	begin = time.Hour
+	lease = 10 * time.Second
+)
+
+// A world is a Fence, its clock, and what its Lease is on the control plane.
+type world struct {
+	fence *Fence
+	lock  resourcelock.Interface
+	clock atomic.Int64
+	lease *fakeLease
+	lost  []string // the holders the Fence was lost to
+}
+
+func newWorld() *world {
+	w := &world{lease: &fakeLease{}}
+	w.clock.Store(int64(begin))
+	w.fence = newFence(func() time.Duration { return time.Duration(w.clock.Load()) }, func(holder string) { w.lost = append(w.lost, holder) })
+	w.lock = w.fence.Lock(w.lease)
+	return w
+}
+
+func (w *world) pass(d time.Duration) { w.clock.Add(int64(d)) }
+
+// renew acquires or renews the Lease.
+func (w *world) renew(t *testing.T) {
+	t.Helper()
+	if err := w.lock.Update(t.Context(), record(us)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func record(holder string) resourcelock.LeaderElectionRecord {
+	return resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: int(lease / time.Second)}
+}
+
+// A fakeLease is the lock of this replica, whose requests can fail and take time.
+type fakeLease struct {
+	resourcelock.Interface
+
+	record resourcelock.LeaderElectionRecord
+	err    error
+	during func() // called while a write is under way
+}
+
+func (f *fakeLease) Identity() string { return us }
+
+func (f *fakeLease) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if f.err != nil {
+		return nil, nil, f.err
+	}
+	return &f.record, nil, nil
+}
+
+func (f *fakeLease) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return f.Update(ctx, r)
+}
+
+func (f *fakeLease) Update(_ context.Context, r resourcelock.LeaderElectionRecord) error {
+	if f.during != nil {
+		f.during()
+	}
+	if f.err == nil {
+		f.record = r
+	}
+	return f.err
+}
+
+var errBoom = errors.New("boom")
+
+// TestWrites shows when requests reach a server.
+func TestWrites(t *testing.T) {
+	const end = lease - lease/marginShare
+	for name, tc := range map[string]struct {
+		reason string
+		before func(t *testing.T, w *world)
+		writes bool
+		reads  bool
+	}{
+		"NeverLed": {
+			reason: "A replica that waits for the Lease reads only.",
+			before: func(*testing.T, *world) {},
+			reads:  true,
+		},
+		"NotAcquired": {
+			reason: "An attempt that fails acquires nothing.",
+			before: func(_ *testing.T, w *world) {
+				w.lease.err = errBoom
+				_ = w.lock.Update(context.Background(), record(us))
+			},
+			reads: true,
+		},
+		"Leads": {
+			reason: "The leader writes.",
+			before: func(t *testing.T, w *world) { w.renew(t) },
+			writes: true, reads: true,
+		},
+		"Created": {
+			reason: "The first leader creates the Lease.",
+			before: func(t *testing.T, w *world) {
+				if err := w.lock.Create(t.Context(), record(us)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			writes: true, reads: true,
+		},
+		"JustBeforeTheEnd": {
+			reason: "The Lease counts until it ends.",
+			before: func(t *testing.T, w *world) { w.renew(t); w.pass(end - 1) },
+			writes: true, reads: true,
+		},
+		"AtTheEnd": {
+			reason: "Nothing leaves once the Lease has run out, on connections that may hold half a write.",
+			before: func(t *testing.T, w *world) { w.renew(t); w.pass(end) },
+		},
+		"Renewed": {
+			reason: "A renewal prolongs the Lease.",
+			before: func(t *testing.T, w *world) { w.renew(t); w.pass(end - 1); w.renew(t); w.pass(end - 1) },
+			writes: true, reads: true,
+		},
+		"SlowRenewal": {
+			reason: "The Lease counts from when its renewal was sent, not from when it was answered.",
+			before: func(t *testing.T, w *world) { w.lease.during = func() { w.pass(end) }; w.renew(t) },
+		},
+		"FailedRenewal": {
+			reason: "A renewal that fails prolongs nothing.",
+			before: func(t *testing.T, w *world) {
+				w.renew(t)
+				w.pass(end - 1)
+				w.lease.err = errBoom
+				_ = w.lock.Update(t.Context(), record(us))
+				w.pass(1)
+			},
+		},
+		"RenewedLate": {
+			reason: "A replica whose Lease ran out, and was taken by nobody, leads again.",
+			before: func(t *testing.T, w *world) { w.renew(t); w.pass(lease * 2); w.renew(t) },
+			writes: true, reads: true,
+		},
+		"Released": {
+			reason: "A replica that has given the Lease up does not write again.",
+			before: func(t *testing.T, w *world) {
+				w.renew(t)
+				_ = w.lock.Update(t.Context(), record(""))
+				w.renew(t)
+			},
+		},
+		"Releasing": {
+			reason: "The last write is before the release, be that successful or not.",
+			before: func(t *testing.T, w *world) {
+				w.renew(t)
+				w.lease.err = errBoom
+				_ = w.lock.Update(t.Context(), record(""))
+			},
+		},
+		"ForeignHolder": {
+			reason: "A replica that sees another holder has lost the Lease, whatever the clock says.",
+			before: func(t *testing.T, w *world) {
+				w.renew(t)
+				w.lease.record = record(them)
+				_, _, _ = w.lock.Get(t.Context())
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			var got atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
+			t.Cleanup(server.Close)
+			c := client(t, w.fence, server.URL)
+			tc.before(t, w)
+			for _, r := range []struct {
+				method, path string
+				want         bool
+			}{
+				{http.MethodGet, "/api/v1/configmaps", tc.reads},
+				{http.MethodHead, "/", tc.reads},
+				{http.MethodPost, "/api/v1/namespaces/a/configmaps", tc.writes},
+				{http.MethodPut, "/api/v1/namespaces/a/configmaps/a", tc.writes},
+				{http.MethodPatch, "/api/v1/namespaces/a/configmaps/a", tc.writes},
+				{http.MethodDelete, "/api/v1/namespaces/a/configmaps/a", tc.writes},
+				{http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", tc.reads},
+				{http.MethodPost, "/clusters/a/apis/authentication.k8s.io/v1/tokenreviews", tc.reads},
+			} {
+				before := got.Load()
+				err := send(t, c, r.method, server.URL+r.path)
+				if arrived := got.Load() > before; arrived != r.want {
+					t.Errorf("%s\n%s %s arrived: want %t, got %t (%v)", tc.reason, r.method, r.path, r.want, arrived, err)
+				}
+				if !r.want && !errors.Is(err, ErrClosed) {
+					t.Errorf("%s %s: want %v, got %v", r.method, r.path, ErrClosed, err)
+				}
+			}
+		})
+	}
+}
+
+// client returns a client behind a Fence.
+func client(t *testing.T, f *Fence, url string) *http.Client {
+	t.Helper()
+	c, err := rest.HTTPClientFor(f.Protect(&rest.Config{Host: url}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+func send(t *testing.T, c *http.Client, method, url string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
+}
+
+// TestLost shows when a replica ends because of who holds the Lease.
+func TestLost(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		led    bool
+		after  func(w *world)
+		want   []string
+	}{
+		"Waits":         {reason: "Who waits for the Lease sees other holders.", after: func(w *world) { w.lease.record = record(them) }},
+		"Holds":         {reason: "The holder goes on.", led: true, after: func(*world) {}},
+		"Expired":       {reason: "Nobody else has led.", led: true, after: func(w *world) { w.pass(2 * lease) }},
+		"Unknown":       {reason: "A request that fails tells nothing.", led: true, after: func(w *world) { w.lease.err = errBoom }},
+		"Taken":         {reason: "Another leads.", led: true, after: func(w *world) { w.lease.record = record(them) }, want: []string{them}},
+		"TakenAndGiven": {reason: "Another has led.", led: true, after: func(w *world) { w.lease.record = record("") }, want: []string{""}},
+		"Released": {
+			reason: "Another may lead after a release.", led: true,
+			after: func(w *world) {
+				_ = w.lock.Update(context.Background(), record(""))
+				w.lease.record = record(them)
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			if tc.led {
+				w.renew(t)
+			}
+			tc.after(w)
+			_, _, _ = w.lock.Get(t.Context())
+			if diff := cmp.Diff(tc.want, w.lost); diff != "" {
+				t.Errorf("%s\nlost to: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestReleaseComesLast shows that nothing is written any more when others may learn of a release.
+func TestReleaseComesLast(t *testing.T) {
+	w := newWorld()
+	w.renew(t)
+	held := true
+	w.lease.during = func() { held = w.fence.holds() }
+	if err := w.lock.Update(t.Context(), record("")); err != nil || held {
+		t.Errorf("held while the release is under way: want false, got %t, %v", held, err)
+	}
+}
+
+// TestHalfSent shows that the second half of a request does not leave after the Lease.
+func TestHalfSent(t *testing.T) {
+	w := newWorld()
+	w.renew(t)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	c, err := w.fence.Dial(nil)(t.Context(), "tcp4", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(lease)
+	if _, err := c.Write([]byte("second")); !errors.Is(err, ErrClosed) {
+		t.Errorf("error: want %v, got %v", ErrClosed, err)
+	}
+	got, err := io.ReadAll(server)
+	if string(got) != "first" || err != nil {
+		t.Errorf("arrived: want %q and the end, got %q, %v", "first", got, err)
+	}
+}
+
+// TestUnansweredAtTheEnd shows that a server learns at the end of the Lease that nobody waits for its answer.
+func TestUnansweredAtTheEnd(t *testing.T) {
+	f := New(nil)
+	f.renewed(f.now(), 500*time.Millisecond)
+	given := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // A server watches the connection from then on.
+		<-r.Context().Done()
+		close(given)
+	}))
+	t.Cleanup(server.Close)
+	if err := send(t, client(t, f, server.URL), http.MethodPost, server.URL); err == nil {
+		t.Error("want an error, as the request is not answered")
+	}
+	select {
+	case <-given:
+	case <-time.After(10 * time.Second):
+		t.Error("the server still works for a replica that has lost its Lease")
+	}
+	if len(f.conns) > 0 {
+		t.Errorf("connections after the Lease: want none, got %d", len(f.conns))
+	}
+}
