@@ -41,14 +41,14 @@ HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed 
 GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=40m
 
 # What is promised in a few seconds is measured first, with nothing beside it.
-MEASURED := ^(TestBundle|TestEvolve)$$
+MEASURED := ^(TestBundle|TestEvolve|TestHostileTargets|TestCrowdOfHostileTargets)$$
 
 # What takes longest begins first, so that it does not end long after all others.
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 .PHONY: test
 test: build tools ## Run all tests but those of e2e, on real servers.
-	$(GOTEST) -p=1 -run='$(MEASURED)' $(addprefix $(MODULE)/internal/controller/,application publishedresource)
+	$(GOTEST) -p=1 -run='$(MEASURED)' $(addprefix $(MODULE)/internal/controller/,application publishedresource object/hostile)
 	$(GOTEST) -p=3 -skip='$(MEASURED)' $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %))
 
 # Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more. What
@@ -63,6 +63,24 @@ e2e: build tools.e2e ## Run the tests of the built program: as a package in a re
 	$(GOTEST) -p=2 -skip=$(STACKS) $(MODULE)/cluster/e2e $(MODULE)/cluster/e2e/sync ./cluster/e2e/... $(filter-out $(FOLLOW),$(HARSH)) || failed=1; \
 	wait $$! || failed=1; \
 	exit $$failed
+
+# Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
+SHARING  := $(addprefix ./internal/,target watch reference publication objectsync kcp quiet lost identity test/kube test/hostile)
+CROWDED  := TestLifecycle TestNamesakesAtOnce TestManyDriftsOfOneResource TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate \
+	TestTargetRestarts TestCutConnectionIsNoOutage TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync TestSyncPromptly
+
+.PHONY: race
+race: tools ## Run the tests of what shares memory with the race detector. It needs a C compiler.
+	CGO_ENABLED=1 $(GOTEST) -race -p=1 $(SHARING)
+	CGO_ENABLED=1 $(GOTEST) -race -p=1 -run='^($(subst $() ,|,$(strip $(CROWDED))))$$' $(LONG)
+
+.PHONY: fuzz
+fuzz: ## Fuzz all that reads tenants' input, each for FUZZTIME, 60s if it is not given.
+	hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: soak
+soak: build tools ## Run the provider with SOAK_TARGETS targets, 200 if that is not given, of which three of four are hostile.
+	SOAK_TARGETS=$(or $(SOAK_TARGETS),200) $(GOTEST) -v -run='^TestCrowdOfHostileTargets$$' $(MODULE)/internal/controller/object/hostile
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.

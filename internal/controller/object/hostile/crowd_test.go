@@ -43,7 +43,7 @@ func TestCrowdOfHostileTargets(t *testing.T) {
 	c.check(t, "as sick targets come", alone)
 	w.lives(t, patience-time.Since(began))
 	c.check(t, "beside sick targets", alone)
-	t.Logf("memory grew by %d MB, from %d MB", memoryOf.growth()>>20, memoryOf.start>>20)
+	memoryOf.report(t, w)
 	if memoryOf.growth() > crowdMemory {
 		t.Errorf("memory grew by %d MB, want at most %d MB", memoryOf.growth()>>20, crowdMemory>>20)
 	}

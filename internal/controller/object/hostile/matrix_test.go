@@ -45,7 +45,7 @@ func TestHostileTargets(t *testing.T) {
 	m.exercised(t)
 	m.stay(t)
 	n.check(t, "beside sick targets")
-	t.Logf("memory grew by %d MB", memoryOf.growth()>>20)
+	memoryOf.report(t, w)
 	if memoryOf.growth() > memory {
 		t.Errorf("memory grew by %d MB, want at most %d MB", memoryOf.growth()>>20, memory>>20)
 	}

@@ -10,10 +10,12 @@ import (
 // sampleInterval is the pause between two looks at the memory of the provider.
 const sampleInterval = 250 * time.Millisecond
 
-// A gauge is the most memory that the provider has held since a time.
+// A gauge is the most memory that the provider has held since a time, and the processor time it has used.
 type gauge struct {
 	start int64
 	peak  atomic.Int64
+	began time.Time
+	used  time.Duration // processor time when it began
 }
 
 // measure begins to measure the memory of the provider, until the test ends.
@@ -23,7 +25,11 @@ func (w world) measure(t *testing.T) *gauge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gauge{start: rss}
+	used, err := w.process.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gauge{start: rss, began: time.Now(), used: used}
 	g.peak.Store(rss)
 	done := make(chan struct{})
 	var measuring sync.WaitGroup
@@ -44,6 +50,16 @@ func (w world) measure(t *testing.T) *gauge {
 		measuring.Wait()
 	})
 	return g
+}
+
+// report logs what the provider has needed.
+func (g *gauge) report(t *testing.T, w world) {
+	t.Helper()
+	used, err := w.process.CPU()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("memory grew by %d MB, from %d MB; %.2f processors were busy", g.growth()>>20, g.start>>20, float64(used-g.used)/float64(time.Since(g.began)))
 }
 
 // growth returns by how many bytes the memory has grown at most.
