@@ -13,17 +13,22 @@ import (
 
 // circles makes the references that lead an Object back to itself fail, and returns the Objects on the way.
 func (r *Resolver) circles(ctx context.Context, f Referrer, refs []located) ([]want, error) {
-	var members []want
+	home := want{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
+	w := newWalk(r)
+	starts := make([][]want, len(refs))
 	for i := range refs {
 		if refs[i].Err != nil || !r.isObject(refs[i].GVK) {
 			continue
 		}
-		w := walk{resolver: r, home: want{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}, been: map[want]bool{}}
-		path, err := w.back(ctx, r.want(&refs[i].Reference))
-		if err != nil {
+		var err error
+		if starts[i], err = w.visit(ctx, r.want(&refs[i].Reference)); err != nil {
 			return nil, refused(err)
 		}
-		if len(path) > 0 {
+	}
+	next := w.toward(home)
+	var members []want
+	for i := range refs {
+		if path := pathFrom(starts[i], home, next); len(path) > 0 {
 			refs[i].Err = circle(f, path)
 			members = append(members, path...)
 		}
@@ -40,39 +45,96 @@ func circle(f Referrer, path []want) error {
 	return problem{error: errors.New("references form a cycle: " + strings.Join(names, " -> ")), reason: commonv1.ReasonReferenceCycle}
 }
 
-// A walk looks for the way back to an Object along the references of others.
+// A walk visits the Objects that can be reached along references, each once however many references lead to it.
 type walk struct {
 	resolver *Resolver
-	home     want
-	been     map[want]bool
+	found    map[want][]want // the Objects that an interest leads to
+	visited  map[want]bool
+	from     map[want][]want // which visited Objects refer to an Object
 }
 
-// back returns the Objects from one on the way back to the first, both included, none if there is no way.
-func (w *walk) back(ctx context.Context, at want) ([]want, error) {
-	objs, err := w.resolver.objects.lookup(ctx, at)
+func newWalk(r *Resolver) *walk {
+	return &walk{resolver: r, found: map[want][]want{}, visited: map[want]bool{}, from: map[want][]want{}}
+}
+
+// visit visits the Objects that an interest leads to, which it returns, and all that can be reached from them.
+func (w *walk) visit(ctx context.Context, start want) ([]want, error) {
+	first, todo, err := w.follow(ctx, start)
+	for err == nil && len(todo) > 0 {
+		o := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		at := want{NamespacedName: client.ObjectKeyFromObject(o.Object), kind: o.kind}
+		for _, n := range w.resolver.neighbours(o.Object, o.kind) {
+			var there []want
+			var more []visited
+			if there, more, err = w.follow(ctx, n); err != nil {
+				break
+			}
+			todo = append(todo, more...)
+			for _, t := range there {
+				w.from[t] = append(w.from[t], at)
+			}
+		}
+	}
+	return first, err
+}
+
+// A visited Object is one whose references are still to be followed.
+type visited struct {
+	Object
+
+	kind schema.GroupKind
+}
+
+// follow returns the Objects that an interest leads to, and which of them were not visited before.
+func (w *walk) follow(ctx context.Context, n want) (there []want, fresh []visited, err error) {
+	if known, ok := w.found[n]; ok {
+		return known, nil, nil
+	}
+	objs, err := w.resolver.objects.lookup(ctx, n)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, o := range objs {
-		here := want{NamespacedName: client.ObjectKeyFromObject(o), kind: at.kind}
-		if here == w.home {
-			return []want{here}, nil
+		here := want{NamespacedName: client.ObjectKeyFromObject(o), kind: n.kind}
+		there = append(there, here)
+		if !w.visited[here] {
+			w.visited[here] = true
+			fresh = append(fresh, visited{Object: o, kind: n.kind})
 		}
-		if w.been[here] {
-			continue
-		}
-		w.been[here] = true
-		for _, next := range w.resolver.neighbours(o, at.kind) {
-			rest, err := w.back(ctx, next)
-			if err != nil {
-				return nil, err
-			}
-			if len(rest) > 0 {
-				return append([]want{here}, rest...), nil
+	}
+	w.found[n] = there
+	return there, fresh, nil
+}
+
+// toward returns, for each visited Object that leads to another, the next one on the shortest way.
+func (w *walk) toward(home want) map[want]want {
+	next := map[want]want{}
+	for todo := []want{home}; len(todo) > 0; todo = todo[1:] {
+		for _, o := range w.from[todo[0]] {
+			if _, ok := next[o]; !ok {
+				next[o] = todo[0]
+				todo = append(todo, o)
 			}
 		}
 	}
-	return nil, nil
+	return next
+}
+
+// pathFrom returns the way from the first of some Objects that leads home, both ends included, none if none does.
+func pathFrom(starts []want, home want, next map[want]want) []want {
+	for _, at := range starts {
+		if _, leads := next[at]; !leads && at != home {
+			continue
+		}
+		path := []want{at}
+		for at != home {
+			at = next[at]
+			path = append(path, at)
+		}
+		return path
+	}
+	return nil
 }
 
 // neighbours returns the Objects that an Object refers to.

@@ -2,7 +2,6 @@ package reference
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +54,11 @@ func (d dependent) String() string {
 // reason are taken off; the error then is a conflict, as the Object is not in its newest state any more.
 func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	var names, stranded []string
+	w := newWalk(r)
+	here := want{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
+	if _, err := w.visit(ctx, here); err != nil {
+		return refused(err)
+	}
 	for _, finalizer := range f.GetFinalizers() {
 		if !strings.HasPrefix(finalizer, commonv1.FinalizerReferredPrefix) {
 			continue
@@ -63,7 +67,7 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 		if err != nil {
 			return refused(err)
 		}
-		void, err := r.void(ctx, f, d)
+		void, err := r.void(ctx, f, d, w)
 		switch {
 		case err != nil:
 			return refused(err)
@@ -84,8 +88,8 @@ func waitingForDependents(names []string) error {
 		return nil
 	}
 	slices.Sort(names)
-	if n := len(names); n > namesMost {
-		names = append(names[:namesMost], fmt.Sprintf("%d more", n-namesMost))
+	if len(names) > namesMost {
+		names = append(names[:namesMost], "and others") // A number would be a write of status for each that goes.
 	}
 	return problem{
 		error:  errors.New("waiting for dependents to be deleted: " + strings.Join(names, ", ")),
@@ -110,7 +114,8 @@ func (r *Resolver) dependent(ctx context.Context, finalizer string) (dependent, 
 
 // void says whether a finalizer on a deleted Object keeps it for no reason: because whoever has put it there is gone or refers to the
 // Object no more, which earlier providers leave behind, or because both are in one cycle, so that each would wait for the other.
-func (r *Resolver) void(ctx context.Context, f Referrer, d dependent) (bool, error) {
+// The walk has visited all that the Object leads to.
+func (r *Resolver) void(ctx context.Context, f Referrer, d dependent, w *walk) (bool, error) {
 	// A finalizer is not added after the deletion, so that the cache has had this long to hear of its author.
 	old := time.Since(f.GetDeletionTimestamp().Time) > strandedAfter
 	if d.Object == nil {
@@ -125,12 +130,7 @@ func (r *Resolver) void(ctx context.Context, f Referrer, d dependent) (bool, err
 		pinned := slices.ContainsFunc(d.Observed().References, func(p commonv1.PinnedReference) bool { return p.UID == f.GetUID() })
 		return old && !pinned, nil
 	}
-	w := walk{
-		resolver: r, been: map[want]bool{},
-		home: want{NamespacedName: client.ObjectKeyFromObject(d), kind: d.kind.GVK.GroupKind()},
-	}
-	path, err := w.back(ctx, here)
-	return len(path) > 0, err
+	return w.visited[want{NamespacedName: client.ObjectKeyFromObject(d), kind: d.kind.GVK.GroupKind()}], nil
 }
 
 // refers says whether an Object refers to another.
@@ -160,9 +160,7 @@ func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) er
 		return refused(errors.Wrap(err, "cannot find kind of Object"))
 	}
 	pin := commonv1.PinnedReference{Namespace: f.GetNamespace(), Name: f.GetName(), UID: f.GetUID()}
-	_, err = r.edit(ctx, resource{mapping: m, pin: pin, known: f}, func(all []string) []string {
-		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(finalizers, s) })
-	})
+	_, err = r.editor.now(ctx, locate(m, pin), change{owner: f.Owner, uid: pin.UID, finalizers: finalizers, known: f})
 	if err != nil {
 		return refused(errors.Wrap(err, "cannot remove finalizers of Objects that are gone"))
 	}

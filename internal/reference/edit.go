@@ -10,70 +10,99 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // attempts is how often a change of finalizers is tried while others change them too.
 const attempts = 10
 
-// A resource is one whose finalizers are changed.
-type resource struct {
-	mapping target.Mapping
-	pin     commonv1.PinnedReference // of any UID if it has none
-	known   metav1.Object            // its last known state, nil if there is none
+// on returns the finalizers of a resource after a change of those it is thought to have, and whether the resource takes the change.
+func (c *change) on(u metav1.Object, had []string) ([]string, bool) {
+	if c.uid != "" && u.GetUID() != c.uid {
+		return had, false // It is gone, and this is a namesake.
+	}
+	isOurs := func(s string) bool { return slices.Contains(c.finalizers, s) }
+	if !c.add {
+		return slices.DeleteFunc(slices.Clone(had), isOurs), true
+	}
+	next := slices.Clone(had)
+	for _, f := range c.finalizers {
+		if !slices.Contains(next, f) {
+			next = append(next, f)
+		}
+	}
+	return next, len(next) == len(had) || u.GetDeletionTimestamp() == nil // One that is being deleted takes no new finalizers.
 }
 
-// edit changes the finalizers of a resource and returns it, nil if it is gone or so nearly that it takes no new ones. It starts from
-// what is known of it, and asks the control plane if that is nothing or has become outdated.
-func (r *Resolver) edit(ctx context.Context, x resource, change func([]string) []string) (*unstructured.Unstructured, error) {
-	q, done, err := r.turns.take(ctx, place{resource: x.mapping.Resource, NamespacedName: nameOf(x.pin)})
-	if err != nil {
-		return nil, err
+// send makes a batch of changes with one patch, which it repeats if others change the finalizers at the same time. It starts from the
+// resource as the control plane has just returned it, if that is known, or as the first change knows it. It returns the resource as it is
+// then, nil if that is not known.
+func (e *editor) send(ctx context.Context, at location, u *unstructured.Unstructured, batch []*change) *unstructured.Unstructured {
+	u, err := e.try(ctx, at, u, batch)
+	for _, c := range batch {
+		c.err = err
+		if err == nil && u != nil && (c.uid == "" || c.uid == u.GetUID()) && c.holds(u) {
+			c.answer = u
+		}
 	}
-	defer done()
-	u := q.last
-	if u != nil {
-		x.known = u
-	}
-	q.last, err = r.editNow(ctx, x, u, change)
-	return q.last, err
+	return u
 }
 
-// editNow is edit for who has the turn. u is what is known of the resource if the control plane has just said so, else nil.
-func (r *Resolver) editNow(ctx context.Context, x resource, u *unstructured.Unstructured, change func([]string) []string) (*unstructured.Unstructured, error) {
-	c := r.cluster.Resource(x.mapping.Resource, x.pin.Namespace)
+// holds reports whether the finalizers of a resource are as a change leaves them.
+func (c *change) holds(u *unstructured.Unstructured) bool {
+	for _, f := range c.finalizers {
+		if slices.Contains(u.GetFinalizers(), f) != c.add {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *editor) try(ctx context.Context, at location, u *unstructured.Unstructured, batch []*change) (*unstructured.Unstructured, error) {
+	if len(batch) == 0 {
+		return u, nil
+	}
+	client := e.cluster.Resource(at.resource, at.Namespace)
+	known := batch[0].known
 	var err error
 	for range attempts {
-		if x.known == nil {
-			u, err = c.Get(ctx, x.pin.Name, metav1.GetOptions{})
+		if u == nil && known == nil {
+			u, err = client.Get(ctx, at.Name, metav1.GetOptions{})
 			if err != nil {
 				return nil, ignoreNotFound(err)
 			}
-			x.known = u
 		}
-		had := x.known.GetFinalizers()
-		finalizers := change(had)
-		switch {
-		case x.pin.UID != "" && x.known.GetUID() != x.pin.UID:
-			return nil, nil //nolint:nilnil // It is gone, and this is a namesake.
-		case x.known.GetDeletionTimestamp() != nil && len(finalizers) > len(had):
-			return nil, nil //nolint:nilnil // It is as good as gone.
-		case u != nil && slices.Equal(finalizers, had):
+		if u != nil {
+			known = u
+		}
+		finalizers, taken := applied(known, batch)
+		if !taken || u != nil && slices.Equal(finalizers, known.GetFinalizers()) {
 			return u, nil
 		}
 		var body []byte
-		if body, err = patchOf(x.known, finalizers); err != nil {
+		if body, err = patchOf(known, finalizers); err != nil {
 			return nil, err
 		}
-		u, err = c.Patch(ctx, x.pin.Name, types.JSONPatchType, body, metav1.PatchOptions{})
-		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
-			return u, ignoreNotFound(err)
+		u, err = client.Patch(ctx, at.Name, types.JSONPatchType, body, metav1.PatchOptions{})
+		if err == nil {
+			return u, nil
 		}
-		x.known, u = nil, nil
+		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
+			return nil, ignoreNotFound(err)
+		}
+		u, known = nil, nil
 	}
 	return nil, err
+}
+
+// applied returns the finalizers of a resource after a batch of changes, and whether it takes any of them.
+func applied(known metav1.Object, batch []*change) (finalizers []string, taken bool) {
+	finalizers = known.GetFinalizers()
+	for _, c := range batch {
+		if next, ok := c.on(known, finalizers); ok {
+			finalizers, taken = next, true
+		}
+	}
+	return finalizers, taken
 }
 
 func ignoreNotFound(err error) error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,11 +37,14 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record
 		}
 		return err != nil
 	}
-	for _, x := range res.found {
-		failed(r.pin(ctx, f, x))
+	missing := slices.DeleteFunc(slices.Clone(res.found), func(x *found) bool { return r.pinned(f, x) })
+	by := r.editor.editFor(len(missing))
+	for _, x := range missing {
+		failed(r.pin(ctx, f, x, by))
 	}
+	by = r.editor.editFor(len(slices.DeleteFunc(slices.Clone(pins), res.keeps)))
 	f.Observed().References = slices.DeleteFunc(pins, func(p commonv1.PinnedReference) bool {
-		return !res.keeps(p) && !failed(r.release(ctx, f, p))
+		return !res.keeps(p) && !failed(r.release(ctx, f, p, by))
 	})
 	return first
 }
@@ -48,10 +52,19 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record
 // Release lets go of all that an Object refers to. References need not lead anywhere.
 func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 	pins := f.Observed().References
+	var queued error
+	by := r.editor.editFor(len(pins))
 	for _, p := range pins {
-		if err := r.release(ctx, f, p); err != nil {
+		err := r.release(ctx, f, p, by)
+		if err != nil && !apierrors.IsConflict(err) {
 			return err
 		}
+		if err != nil {
+			queued = err
+		}
+	}
+	if queued != nil {
+		return queued
 	}
 	// An earlier provider has kept no record. Our finalizer bears our UID, so that nothing is lost by taking it off wherever it is.
 	rules := Rules{GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: true}
@@ -83,7 +96,7 @@ func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Refer
 	if m.Namespaced {
 		p.Namespace = ref.Namespace
 	}
-	_, err = r.edit(ctx, resource{mapping: m, pin: p}, without(f.finalizer()))
+	_, err = r.editor.now(ctx, locate(m, p), f.unpin(p))
 	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
 		return nil
 	}
@@ -91,12 +104,28 @@ func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Refer
 }
 
 // release lets go of one resource.
-func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
+func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference, by edit) error {
 	m, served, err := r.serve(ctx, f.Owner, kindOf(p))
 	if err == nil && served {
-		_, err = r.edit(ctx, resource{mapping: m, pin: p}, without(f.finalizer()))
+		c := f.unpin(p)
+		if c.known, err = r.known(ctx, p); err == nil {
+			_, err = by(ctx, locate(m, p), c)
+		}
 	}
 	return refused(errors.Wrapf(err, "cannot release %s", describe(p.Kind, nameOf(p))))
+}
+
+// known returns a pinned Object as the cache holds it, nil if it does not.
+func (r *Resolver) known(ctx context.Context, p commonv1.PinnedReference) (metav1.Object, error) {
+	gvk := kindOf(p)
+	if !r.isObject(gvk) {
+		return nil, nil //nolint:nilnil // Other kinds are not cached.
+	}
+	o, err := r.objects.get(ctx, gvk.GroupKind(), nameOf(p))
+	if o == nil || err != nil {
+		return nil, err
+	}
+	return o, nil
 }
 
 // serve finds how the control plane serves a kind, in another version if need be, and says whether it does.
@@ -108,13 +137,23 @@ func (r *Resolver) serve(ctx context.Context, o watch.Owner, gvk schema.GroupVer
 	return m, err == nil, err
 }
 
-// pin keeps a resource from going.
-func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
-	if slices.Contains(x.GetFinalizers(), f.finalizer()) {
-		return nil
+// pinned reports whether a resource is kept from going already.
+func (r *Resolver) pinned(f Referrer, x *found) bool {
+	if !slices.Contains(x.GetFinalizers(), f.finalizer()) {
+		return false
 	}
+	c := f.unpin(x.pin)
+	c.add = true
+	r.editor.result(locate(x.mapping, x.pin), &c) // It is not needed any more.
+	return true
+}
+
+// pin keeps a resource from going.
+func (r *Resolver) pin(ctx context.Context, f Referrer, x *found, by edit) error {
+	c := f.unpin(x.pin)
+	c.add, c.known = true, x.Object
 	done := r.cluster.Watches().Writing(f.Owner, x.mapping.Resource, nameOf(x.pin))
-	u, err := r.edit(ctx, resource{mapping: x.mapping, pin: x.pin, known: x.Object}, with(f.finalizer()))
+	u, err := by(ctx, locate(x.mapping, x.pin), c)
 	done(u)
 	what := describe(x.pin.Kind, nameOf(x.pin))
 	if err == nil && u == nil {
@@ -123,19 +162,9 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 	return refused(errors.Wrapf(err, "cannot pin %s", what))
 }
 
-func with(finalizer string) func([]string) []string {
-	return func(all []string) []string {
-		if slices.Contains(all, finalizer) {
-			return all
-		}
-		return append(slices.Clone(all), finalizer)
-	}
-}
-
-func without(finalizer string) func([]string) []string {
-	return func(all []string) []string {
-		return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == finalizer })
-	}
+// unpin returns the change that lets go of a resource.
+func (f Referrer) unpin(p commonv1.PinnedReference) change {
+	return change{owner: f.Owner, uid: p.UID, finalizers: []string{f.finalizer()}}
 }
 
 // kindOf returns the kind of a pinned resource.

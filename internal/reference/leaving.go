@@ -17,7 +17,7 @@ func (r *Resolver) Leaving(ctx context.Context, f Referrer) (leaves bool, err er
 	for _, p := range pins {
 		wants = append(wants, want{NamespacedName: nameOf(p), kind: kindOf(p).GroupKind()})
 	}
-	r.objects.track(f.Owner, wants) // Before they are looked at, or what happens in between would stay unknown.
+	r.objects.track(f.Owner, f.finalizer(), wants) // Before they are looked at, or what happens in between would stay unknown.
 	for i, p := range pins {
 		o, err := r.objects.get(ctx, wants[i].kind, nameOf(p))
 		if err != nil {

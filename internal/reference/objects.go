@@ -4,9 +4,11 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
@@ -60,8 +62,8 @@ type objects struct {
 	mu        sync.Mutex
 	served    map[schema.GroupKind]bool
 	wants     map[watch.Owner][]want
-	owners    map[want]map[watch.Owner]struct{}
-	selectors map[want]labels.Selector // of the wants that have one
+	owners    map[want]map[watch.Owner]string // with their finalizers
+	selectors map[want]labels.Selector        // of the wants that have one
 }
 
 func newObjects(o Options) *objects {
@@ -71,7 +73,7 @@ func newObjects(o Options) *objects {
 	}
 	return &objects{
 		cache: o.Cache, kinds: kinds, wake: o.Wake, served: map[schema.GroupKind]bool{},
-		wants: map[watch.Owner][]want{}, owners: map[want]map[watch.Owner]struct{}{}, selectors: map[want]labels.Selector{},
+		wants: map[watch.Owner][]want{}, owners: map[want]map[watch.Owner]string{}, selectors: map[want]labels.Selector{},
 	}
 }
 
@@ -89,8 +91,8 @@ func (s *objects) isServed(gk schema.GroupKind) bool {
 	return s.served[gk]
 }
 
-// track makes wants all that an owner is told of.
-func (s *objects) track(o watch.Owner, wants []want) {
+// track makes wants all that an owner is told of, who pins with a finalizer.
+func (s *objects) track(o watch.Owner, finalizer string, wants []want) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.wants[o] {
@@ -102,16 +104,16 @@ func (s *objects) track(o watch.Owner, wants []want) {
 	}
 	s.wants[o] = wants
 	for _, w := range wants {
-		s.add(w, o)
+		s.add(w, o, finalizer)
 	}
 }
 
 // add begins an interest. The caller holds the lock.
-func (s *objects) add(w want, o watch.Owner) {
+func (s *objects) add(w want, o watch.Owner, finalizer string) {
 	if s.owners[w] == nil {
-		s.owners[w] = map[watch.Owner]struct{}{}
+		s.owners[w] = map[watch.Owner]string{}
 	}
-	s.owners[w][o] = struct{}{}
+	s.owners[w][o] = finalizer
 	if selector, err := labels.Parse(w.selector); err == nil && w.selector != "" {
 		s.selectors[w] = selector
 	}
@@ -177,9 +179,9 @@ func (s *objects) lookup(ctx context.Context, w want) ([]Object, error) {
 	return s.list(ctx, w.kind, client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: selector})
 }
 
-// changed wakes those who want to know of an Object.
-func (s *objects) changed(gk schema.GroupKind, states ...client.Object) {
-	woken := map[watch.Owner]struct{}{}
+// changed wakes those who want to know of an Object, or only those with some finalizers unless that is nil.
+func (s *objects) changed(gk schema.GroupKind, only []string, states ...client.Object) {
+	woken := map[watch.Owner]string{}
 	s.mu.Lock()
 	for _, o := range states {
 		maps.Copy(woken, s.owners[want{kind: gk, NamespacedName: client.ObjectKeyFromObject(o)}])
@@ -190,8 +192,10 @@ func (s *objects) changed(gk schema.GroupKind, states ...client.Object) {
 		}
 	}
 	s.mu.Unlock()
-	for o := range woken {
-		s.wake(o)
+	for o, finalizer := range woken {
+		if only == nil || slices.Contains(only, finalizer) {
+			s.wake(o)
+		}
 	}
 }
 
@@ -205,14 +209,37 @@ func selects(w want, selector labels.Selector, states []client.Object) bool {
 func (s *objects) handler(gk schema.GroupKind) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.changed(gk, e.Object) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.changed(gk, nil, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
 			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				s.changed(gk, e.ObjectOld, e.ObjectNew)
+				s.changed(gk, pinsChanged(e.ObjectOld, e.ObjectNew), e.ObjectOld, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { s.changed(gk, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { s.changed(gk, nil, e.Object) },
 	}
+}
+
+// pinsChanged returns the finalizers of dependents by which two states of an Object differ, nil if they differ in anything else. To other
+// dependents such a change means nothing.
+func pinsChanged(was, is client.Object) []string {
+	had, has := was.GetFinalizers(), is.GetFinalizers()
+	isIn := func(all []string) func(string) bool { return func(f string) bool { return slices.Contains(all, f) } }
+	changed := append(slices.DeleteFunc(slices.Clone(has), isIn(had)), slices.DeleteFunc(slices.Clone(had), isIn(has))...)
+	foreign := func(f string) bool { return !strings.HasPrefix(f, commonv1.FinalizerReferredPrefix) }
+	if len(changed) == 0 || slices.ContainsFunc(changed, foreign) {
+		return nil
+	}
+	same, ok := is.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil
+	}
+	same.SetFinalizers(had)
+	same.SetResourceVersion(was.GetResourceVersion())
+	same.SetManagedFields(was.GetManagedFields())
+	if !equality.Semantic.DeepEqual(was, same) {
+		return nil
+	}
+	return changed
 }
 
 // content returns the content of an Object as it is in JSON.

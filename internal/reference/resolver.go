@@ -37,7 +37,7 @@ type Options struct {
 type Resolver struct {
 	cluster        *target.Cluster
 	objects        *objects
-	turns          *turns
+	editor         *editor
 	withheld       *withheld
 	crossNamespace bool
 	sanitized      bool
@@ -46,7 +46,7 @@ type Resolver struct {
 // NewResolver returns a Resolver.
 func NewResolver(o Options) *Resolver {
 	return &Resolver{
-		cluster: o.Cluster, objects: newObjects(o), turns: newTurns(), withheld: newWithheld(),
+		cluster: o.Cluster, objects: newObjects(o), editor: newEditor(o.Cluster, o.Wake), withheld: newWithheld(),
 		crossNamespace: o.CrossNamespace, sanitized: o.Sanitized,
 	}
 }
@@ -91,8 +91,9 @@ func (r *Resolver) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
 
 // Forget ends what an owner is told.
 func (r *Resolver) Forget(o watch.Owner) {
-	r.objects.track(o, nil)
+	r.objects.track(o, "", nil)
 	r.cluster.Watches().Track(o, purposeReferences)
+	r.editor.forget(o)
 }
 
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds what the others
@@ -100,7 +101,7 @@ func (r *Resolver) Forget(o watch.Owner) {
 // tell. Nothing is requested from the control plane as long as its watches work.
 func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error) {
 	refs := r.locate(ctx, f)
-	r.track(f.Owner, refs, nil)
+	r.track(f, refs, nil)
 	circles, err := r.circles(ctx, f, refs)
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 		}
 	}
 	if len(circles) > 0 {
-		r.track(f.Owner, refs, circles) // Each of them can break the circle.
+		r.track(f, refs, circles) // Each of them can break the circle.
 	}
 	return res, first
 }
@@ -159,7 +160,7 @@ func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *located) {
 }
 
 // track makes an owner be told of what its references name, and of Objects besides.
-func (r *Resolver) track(o watch.Owner, refs []located, besides []want) {
+func (r *Resolver) track(f Referrer, refs []located, besides []want) {
 	wants := slices.Clone(besides)
 	var interests []watch.Interest
 	for _, l := range refs {
@@ -171,8 +172,8 @@ func (r *Resolver) track(o watch.Owner, refs []located, besides []want) {
 			interests = append(interests, l.interest())
 		}
 	}
-	r.objects.track(o, wants)
-	r.cluster.Watches().Track(o, purposeReferences, interests...)
+	r.objects.track(f.Owner, f.finalizer(), wants)
+	r.cluster.Watches().Track(f.Owner, purposeReferences, interests...)
 }
 
 func (r *Resolver) isObject(gvk schema.GroupVersionKind) bool {

@@ -43,7 +43,7 @@ func newWithheld() *withheld {
 func (r *Resolver) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
 	k := want{NamespacedName: client.ObjectKeyFromObject(o), kind: gvk.GroupKind()}
 	if r.withheld.put(k, sight{object: o.GetUID(), content: content}) {
-		r.objects.changed(k.kind, o)
+		r.objects.changed(k.kind, nil, o)
 	}
 }
 

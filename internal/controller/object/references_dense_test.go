@@ -1,0 +1,83 @@
+package object_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestDenseReferences shows that 80 Objects of which each depends on all before it, 3,160 references in all, are ready within seconds of
+// each other, hold up no Object of another tenant, and can be deleted. Finalizers of several dependents come with one request.
+func TestDenseReferences(t *testing.T) {
+	const crowd, made = 80, time.Minute
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		other := newWorld(t, c, s)
+		alone := other.timeToReady(t, "alone")
+		w := newWorld(t, c, s)
+		all := make([]build.Object, crowd)
+		var refs []commonv1.Reference
+		audit := local.Audit(t)
+		mark := audit.Mark()
+		begin := time.Now()
+		for i := range all {
+			all[i] = w.keeper(strconv.Itoa(i), refs...)
+			refs = append(refs[:i:i], w.on(strconv.Itoa(i)))
+			create(t, c, all[i])
+		}
+		if beside := other.timeToReady(t, "beside"); beside > 2*alone+time.Second {
+			t.Errorf("an Object of another tenant: want it ready about as soon as alone, after %s, got %s", alone, beside)
+		}
+		for i := range all {
+			awaitReady(t, c, all[i])
+		}
+		if took := time.Since(begin); took > made {
+			t.Errorf("Objects ready: want it within %s, got %s", made, took)
+		}
+		for i, o := range all {
+			if got := len(o.Observed().References); got != i {
+				t.Errorf("%s: want %d references recorded, got %d", o.GetName(), i, got)
+			}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(o.GetFinalizers()); got != crowd-i {
+				t.Errorf("%s: want its own finalizer and those of %d dependents, got %d", o.GetName(), crowd-i-1, got)
+			}
+		}
+		if got := about(audit.Since(mark).By(user), w).Count()["patch objects.kubernetes.crossplane.io"]; got > crowd*crowd/4 {
+			t.Errorf("patches of Objects: want those of several dependents made together, got %d", got)
+		}
+		for _, o := range slices.Backward(all) {
+			remove(t, c, o)
+		}
+		for _, o := range slices.Backward(all) {
+			awaitGone(t, c, o)
+		}
+	})
+}
+
+// timeToReady returns how long a new Object takes to be ready.
+func (w world) timeToReady(t *testing.T, name string) time.Duration {
+	t.Helper()
+	o := w.keeper(name)
+	begin := time.Now()
+	create(t, w.c, o)
+	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, conditions(o)
+	})
+	return time.Since(begin)
+}
