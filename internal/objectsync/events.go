@@ -31,6 +31,9 @@ const (
 	ReasonTooLarge     = "ObjectTooLarge"
 	ReasonRejected     = "ObjectRejected"
 	ReasonCannotSync   = "ReconcilingError"
+	// ReasonClaimMissing means that the workspace has not accepted a permission claim, and ReasonNoRoom that a quota is used up.
+	ReasonClaimMissing = "PermissionClaimNotAccepted"
+	ReasonNoRoom       = "QuotaExceeded"
 )
 
 // An Event is for the consumer. Its message tells nothing of the service cluster.
@@ -76,11 +79,10 @@ func (p *pass) warn(err error) error {
 			return err
 		}
 	}
-	ending := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-	switch {
+	switch r := RefusalOf(err); {
 	case apierrors.IsConflict(err), errors.Is(err, ErrEnding):
-	case !ending && apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		add(ReasonRejected, "The provider of the service does not accept this object as it is. Check its fields")
+	case r != nil:
+		add(refusalWarning(r))
 	default:
 		add(ReasonCannotSync, "This object cannot be processed for now. It is tried again")
 	}

@@ -56,7 +56,7 @@ type pass struct {
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches. A result is usable
 // beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in}
+	p := &pass{Syncer: s, Input: in.withRefusals()}
 	var err error
 	p.source, err = in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
 	if err != nil || p.source == nil {
@@ -72,7 +72,7 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 // Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called again until nothing is
 // waited for.
 func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in}
+	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {
 		return p.result, err
 	}
@@ -83,7 +83,7 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 // Abandon lets go of an object whose workspace leaves, and of its related objects there. The copy stays, marked as left behind, and so do
 // its related objects and its state: should the object come again, they are its own.
 func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in}
+	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {
 		return p.result, err
 	}

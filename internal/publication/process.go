@@ -33,6 +33,7 @@ func (p *publication) process(item objectsync.Primary) {
 	} else {
 		p.queue.Retry(item, err)
 	}
+	p.noteRefusal(item, err)
 	switch {
 	case isEarly(err), apierrors.IsConflict(err), errors.Is(err, objectsync.ErrEnding):
 	case err == nil && !synced:

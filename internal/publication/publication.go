@@ -52,6 +52,8 @@ type publication struct {
 	grounds        *grounds
 	emptying       *emptying
 	places         *places
+	refusals       *refusalIndex
+	ownStates      *ownStates
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by URL
@@ -71,6 +73,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
 		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),
+		refusals: newRefusalIndex(), ownStates: newOwnStates(),
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -95,10 +98,16 @@ func (p *publication) open() {
 	p.adapt(c.Consumers)
 }
 
-// stateChanged adds to the queue whose state has changed, and records what it tells.
+// stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has just written it is not
+// one of them: its own write must not end its backoff.
 func (p *publication) stateChanged(n types.NamespacedName) {
 	p.config.ledger.note(n, p.states.Get)
-	p.wake(look{n, "", objectsync.Secrets})
+	writer, own := p.ownStates.writerOf(n, p.states.Get(n))
+	for _, item := range p.looks.of(look{n, "", objectsync.Secrets}) {
+		if !own || item != writer {
+			p.queue.Add(item)
+		}
+	}
 }
 
 // openRelated opens a stream of related resources, nil if its endpoint has gone.

@@ -31,6 +31,8 @@ type Workspace struct {
 	Path, Endpoint string
 	// Bound says whether it can use the API.
 	Bound bool
+	// Claims names the permission claims that it has accepted, sorted and separated by commas.
+	Claims string
 }
 
 // A roster tells who has bound the API, where each logical cluster is, and which are gone. A lock of its owner guards it.
@@ -59,6 +61,17 @@ func (r *roster) follow(c Consumers) (changed, renewed bool) {
 	}
 	changed = !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints)
 	return changed, len(was.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(was.Schemas, c.Schemas)
+}
+
+// changes returns the logical clusters whose bindings allow something else than before.
+func (r *roster) changes(c Consumers) []string {
+	var out []string
+	for cluster, w := range c.Workspaces {
+		if was := r.consumers.Workspaces[cluster]; was.Bound != w.Bound || was.Claims != w.Claims {
+			out = append(out, cluster)
+		}
+	}
+	return out
 }
 
 // inherit takes over where workspaces are from an earlier roster.

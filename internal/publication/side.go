@@ -170,7 +170,11 @@ func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic
 
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	for _, t := range s.carriers(r, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}) {
+	n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	for _, t := range s.carriers(r, n) {
+		if t == s.pass.states {
+			s.pass.ownStates.note(n, u, s.pass.item)
+		}
 		if t != s.pass.states || u.GetLabels()[objectsync.LabelState] != "" { // What only has the name of a state is none.
 			t.Put(u)
 		}
