@@ -28,8 +28,12 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 		last = content(u, omitted(m.origins())...)
 	}
 	_, other := p.sides(m.related.origin)
+	lost := last == nil && m.related.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
+	if lost {
+		last = desired // As for the primary: the state of a copy of ours was lost.
+	}
 	change, next := changed(last, desired), p.state
-	if change != nil || last == nil {
+	if change != nil || last == nil || lost {
 		next = p.state.clone()
 		if err := next.put(p.subjectOf(m.record()), m.from.apiVersion(), desired); err != nil {
 			return err
@@ -145,6 +149,7 @@ func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]a
 	u.SetGroupVersionKind(t.GroupVersionKind())
 	u.SetNamespace(t.GetNamespace())
 	u.SetName(t.GetName())
+	p.mark(m, u)
 	_, other := p.sides(m.related.origin)
 	err := p.create(ctx, other, m.copies(), u)
 	if apierrors.IsAlreadyExists(err) {

@@ -51,6 +51,7 @@ type warning struct {
 
 // warnings are what consumers are told of errors they may be able to do something about.
 var warnings = []warning{
+	{ErrClosed, ReasonRefused, "This object names a related object that is not its own. Use another name, or ask the provider of the service"},
 	{ErrForeign, ReasonNameTaken, "The name of this object or of a related one is in use for another object. Use another name"},
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
 	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},

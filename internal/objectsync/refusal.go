@@ -43,6 +43,11 @@ func (r *Refusal) Error() string { return r.err.Error() }
 // Unwrap returns the answer of the server.
 func (r *Refusal) Unwrap() error { return r.err }
 
+// NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so hides what it has of it.
+func NewClaimRefusal(r schema.GroupResource) *Refusal {
+	return &Refusal{Workspace: true, Resource: r, Cause: RefusedByRights, err: errors.Errorf("the workspace has not accepted the permission claim for %s", r)}
+}
+
 // RefusalOf returns the refusal that an error is caused by, the first one of an aggregate, nil if there is none.
 func RefusalOf(err error) *Refusal {
 	var r *Refusal

@@ -51,6 +51,26 @@ type pass struct {
 	agents bool                       // All of it is as api-syncagent has left it.
 	state  state                      // as it is to be
 	result Result
+
+	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
+}
+
+// findState returns the Secret with the state, nil if there is none.
+func (p *pass) findState() (*unstructured.Unstructured, error) {
+	states := p.Service.Cache(Secrets)
+	named, err := states.Get(p.stateName())
+	if err != nil || named != nil {
+		return named, err
+	}
+	keyed, err := states.States(p.id.Key())
+	if err != nil {
+		return nil, err
+	}
+	found := p.ChooseState(p.me(), nil, keyed)
+	if found != nil {
+		p.formerState = nameOf(found)
+	}
+	return found, nil
 }
 
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches. A result is usable
@@ -106,7 +126,7 @@ func (p *pass) load() error {
 	if p.copied != nil {
 		p.result.Copy = types.NamespacedName{Namespace: p.copied.GetNamespace(), Name: p.copied.GetName()}
 	}
-	secret, err := p.Service.Cache(Secrets).Get(p.stateName())
+	secret, err := p.findState()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -92,7 +93,7 @@ func (p *publication) open() {
 	p.states = c.Service.Watches().Table(watch.Interest{
 		Resource: objectsync.Secrets, Scope: watch.ScopeSelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
-	}, nil)
+	}, objectsync.StateKeyOf)
 	p.copies.Listen(p.copyChanged)
 	p.states.Listen(p.stateChanged)
 	p.adapt(c.Consumers)
@@ -194,7 +195,13 @@ func (p *publication) survey() {
 
 // learn reads from its state which related objects an object holds.
 func (p *publication) learn(item objectsync.Primary) {
-	p.holders.add(item, p.syncer.Held(item, p.states.Get(p.syncer.StateOf(item))))
+	p.holders.add(item, p.syncer.Held(item, p.stateOf(item)))
+}
+
+// stateOf returns the state of an object, nil if there is none.
+func (p *publication) stateOf(item objectsync.Primary) *unstructured.Unstructured {
+	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
+	return p.syncer.ChooseState(item, p.states.Get(p.syncer.StateOf(item)), p.states.Keyed(id.Key()))
 }
 
 // run syncs objects until the publication is stopped.

@@ -94,7 +94,7 @@ func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) 
 		c.Endpoints = append(c.Endpoints, publication.Endpoint{URL: url, Cluster: cluster, Listed: e.seen.listed[url]})
 	}
 	for _, consumer := range e.consumers {
-		c.Workspaces[consumer.Cluster] = publication.Workspace{Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound, Claims: strings.Join(resources(consumer.Accepted), ",")}
+		c.Workspaces[consumer.Cluster] = publication.Workspace{Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound, Hidden: strings.Join(resources(consumer.Open), ",")}
 	}
 	return c, nil
 }
