@@ -11,6 +11,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // Causes of errors.
@@ -39,6 +41,10 @@ type Mutations struct{ spec, status []step }
 // A step is one compiled step. It returns the document as it is after it.
 type step interface {
 	apply(document []byte, s sides) ([]byte, error)
+	// target is the field that the step changes.
+	target() jsonpath.Path
+	// provenance tells who decides on what the step leaves in that field.
+	provenance(other func(path ...string) provenance.Value) provenance.Value
 }
 
 // decode reads an object from JSON. Whole numbers stay whole.

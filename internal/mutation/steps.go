@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/google/cel-go/cel"
 	"github.com/pkg/errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/expression"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // sizeMax is how large a document may get, in bytes. No server takes a larger one.
@@ -46,14 +48,14 @@ func newStep(m *v1alpha1.ResourceMutation) (step, error) {
 			return nil, err
 		}
 		r, err := jsonpath.NewReplacement(m.Regex.Pattern, m.Regex.Replacement)
-		return replacement{p, r}, err
+		return replacement{p, r, replaced(m.Regex)}, err
 	case m.Template != nil:
 		p, err := jsonpath.ParseTarget(string(m.Template.Path))
 		if err != nil {
 			return nil, err
 		}
 		t, err := gotemplate.Parse(m.Template.Template)
-		return rendering{p, t}, err
+		return rendering{p, t, provenance.Parse(m.Template.Template)}, err
 	}
 	p, err := jsonpath.ParseTarget(string(m.CEL.Path))
 	if err != nil {
@@ -72,6 +74,16 @@ func (d deletion) apply(document []byte, _ sides) ([]byte, error) { return d.pat
 type replacement struct {
 	path jsonpath.Path
 	by   jsonpath.Replacement
+
+	origin provenance.Value
+}
+
+// replaced tells who decides on what a replacement leaves: the rule alone if it keeps nothing of what was there.
+func replaced(m *v1alpha1.RegexMutation) provenance.Value {
+	if m.Pattern == "" && !strings.ContainsAny(m.Replacement, `$\`) {
+		return provenance.Fixed
+	}
+	return provenance.Entered
 }
 
 func (r replacement) apply(document []byte, _ sides) ([]byte, error) {
@@ -113,6 +125,7 @@ func (r replacement) replace(v gjson.Result) (string, error) {
 type rendering struct {
 	path     jsonpath.Path
 	template *gotemplate.Template
+	origin   *provenance.Template
 }
 
 func (r rendering) apply(document []byte, s sides) ([]byte, error) {

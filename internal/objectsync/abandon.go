@@ -22,7 +22,8 @@ func (p *pass) abandon(ctx context.Context) error {
 		if r.Origin != v1alpha1.OriginKCP {
 			continue
 		}
-		if err := p.drop(ctx, p.served(r).From, p.free); err != nil {
+		err := p.drop(ctx, p.served(r).From, p.free)
+		if err != nil && RefusalOf(err) == nil { // What the workspace no longer shows or lets us write stays as it is.
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package objectsync
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +22,7 @@ func (p *pass) judge(m relation, both primaries) error {
 	if err := p.bar(m); err != nil {
 		return err
 	}
-	if p.recorded(m) {
+	if p.recorded(m) && !p.isReplaced(m) {
 		return nil
 	}
 	if p.taken(m.record()) {
@@ -32,17 +31,17 @@ func (p *pass) judge(m relation, both primaries) error {
 	if p.bequeathed(m) {
 		return nil
 	}
+	if err := p.checkLocation(m, both); err != nil {
+		return err
+	}
 	if p.claimed(m, both) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
 	}
-	if m.copied != nil && !p.shares(m) && !p.inherits(m) && !p.resumes(m) {
+	if m.copied != nil && !p.recorded(m) && !p.shares(m) && !p.inherits(m) && !p.resumes(m) && !p.isOurs(m) {
 		if p.isAboutToBeMade(m) {
 			return awaited(m)
 		}
 		return errors.Wrapf(ErrForeign, "%s", m.to)
-	}
-	if m.related.origin == v1alpha1.OriginService && m.chosen && !p.concerns(m.origin, both) {
-		return errors.Wrapf(ErrForeign, "%s was there before the object that refers to it", m.from)
 	}
 	return nil
 }
@@ -101,45 +100,6 @@ func (p *pass) claimed(m relation, both primaries) bool {
 	})
 }
 
-// concerns says whether an object of the service cluster, whose name the consumer alone has chosen, has come about for the consumer: it is in
-// a namespace of the workspace, or it was made after the copy, or it belongs to the copy or names it.
-func (p *pass) concerns(u *unstructured.Unstructured, both primaries) bool {
-	return p.Workspace.has(u.GetNamespace()) || !olderThan(u, both.service) || both.own(u)
-}
-
-// rootCluster is the logical cluster whose name is a word.
-const rootCluster = "root"
-
-// has says whether a namespace of the service cluster is named after the workspace: by its logical cluster between dashes, or by its path at
-// the end, as what follows a path may be one below it.
-func (w Workspace) has(namespace string) bool {
-	path := strings.ReplaceAll(w.Path, ":", "-")
-	switch {
-	case namespace == "":
-		return false
-	case namespace == w.Cluster, namespace == path:
-		return true
-	case hasCluster(namespace, w.Cluster):
-		return true
-	}
-	return path != w.Path && strings.HasSuffix(namespace, "-"+path)
-}
-
-// hasCluster says whether a name has that of a logical cluster in it, between dashes.
-func hasCluster(name, cluster string) bool {
-	return cluster != rootCluster && strings.Contains("-"+name+"-", "-"+cluster+"-")
-}
-
-// own says whether an object of the service cluster is owned by the copy, or names it in a label or annotation. A name that does not tell
-// whose it is names nothing.
-func (p primaries) own(u *unstructured.Unstructured) bool {
-	if ownedBy(u, p.service) {
-		return true
-	}
-	names := func(_, value string) bool { return p.telling() && value == p.service.GetName() }
-	return anyOf(u.GetLabels(), names) || anyOf(u.GetAnnotations(), names)
-}
-
 func anyOf(m map[string]string, is func(key, value string) bool) bool {
 	for k, v := range m {
 		if is(k, v) {
@@ -161,12 +121,6 @@ func (p *pass) others(r Record) []Holding {
 func (p *pass) shares(m relation) bool {
 	is := m.record().plain()
 	return slices.ContainsFunc(p.others(m.record()), func(h Holding) bool { return h.plain() == is })
-}
-
-// olderThan says whether one object was made before another. One without a time is new.
-func olderThan(a, b *unstructured.Unstructured) bool {
-	x, y := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-	return !x.IsZero() && (y.IsZero() || x.Before(&y))
 }
 
 func ownedBy(u, owner *unstructured.Unstructured) bool {

@@ -3,41 +3,10 @@ package objectsync
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
-
-func TestNamespaceOfWorkspace(t *testing.T) {
-	hashed := Workspace{Cluster: "2k7x", Path: "root:a"}
-	for name, tc := range map[string]struct {
-		reason    string
-		of        Workspace
-		namespace string
-		want      bool
-	}{
-		"Cluster":     {"A namespace can be named like the logical cluster.", hashed, "2k7x", true},
-		"Between":     {"There can be something around it.", hashed, "tenant-2k7x-db", true},
-		"Longer":      {"The name of another logical cluster can begin like it.", hashed, "2k7xy", false},
-		"Inner":       {"Or have it in it.", hashed, "tenant-12k7x", false},
-		"Path":        {"A namespace can be named like the path.", hashed, "root-a", true},
-		"PathAtEnd":   {"There can be something before it.", hashed, "tenant-root-a", true},
-		"LongerPath":  {"Another path can begin like it.", hashed, "root-ab", false},
-		"Below":       {"A workspace below is another.", hashed, "tenant-root-a-b", false},
-		"ClusterRoot": {"A namespace can be named like the logical cluster root.", Workspace{Cluster: "root", Path: "root"}, "root", true},
-		"Root":        {"But the name is a word, with which all paths begin.", Workspace{Cluster: "root", Path: "root"}, "root-a", false},
-		"RootAtEnd":   {"It may stand anywhere.", Workspace{Cluster: "root", Path: "root"}, "kafka-root", false},
-		"NoPath":      {"A path that is not known is in no name.", Workspace{Cluster: "2k7x"}, "default", false},
-		"NoNamespace": {"What has no namespace is in none of a workspace.", Workspace{Cluster: "2k7x"}, "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.of.has(tc.namespace); got != tc.want {
-				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
 
 // known are holders that do not change.
 type known []Holding
@@ -117,14 +86,5 @@ func TestIsAboutToBeMade(t *testing.T) {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
 		})
-	}
-}
-
-// TestAnother shows that no part of a text is the same in the other one, and that the form of values stays.
-func TestAnother(t *testing.T) {
-	is := map[string]any{"text": "team/Az-09.z", "list": []any{int64(1), 1.5, true, nil}, "map": map[string]any{"none": nil}}
-	want := map[string]any{"text": "ufbn/Ba-10.a", "list": []any{int64(2), 2.5, false, nil}, "map": map[string]any{"none": nil}}
-	if diff := cmp.Diff(want, another(is)); diff != "" {
-		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

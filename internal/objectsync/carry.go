@@ -3,7 +3,6 @@ package objectsync
 import (
 	"context"
 	"maps"
-	"net/http"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +28,12 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 		last = content(u, omitted(m.origins())...)
 	}
 	_, other := p.sides(m.related.origin)
+	lost := last == nil && m.related.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
+	if lost {
+		last = desired // As for the primary: the state of a copy of ours was lost.
+	}
 	change, next := changed(last, desired), p.state
-	if change != nil || last == nil {
+	if change != nil || last == nil || lost {
 		next = p.state.clone()
 		if err := next.put(p.subjectOf(m.record()), m.from.apiVersion(), desired); err != nil {
 			return err
@@ -134,7 +137,8 @@ func (p *pass) holdOrigin(ctx context.Context, m relation) error {
 	return p.hold(ctx, m.from, m.origin)
 }
 
-// makeRelated creates the copy of a related object. If that is refused, what may have its name then or later is not ours.
+// makeRelated creates the copy of a related object. If that fails, the copy stays recorded as about to be made, so that the next try writes
+// nothing but the copy.
 func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]any) error {
 	u := &unstructured.Unstructured{Object: maps.Clone(desired)}
 	u.Object["metadata"] = maps.Clone(asMap(desired["metadata"]))
@@ -145,11 +149,9 @@ func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]a
 	u.SetGroupVersionKind(t.GroupVersionKind())
 	u.SetNamespace(t.GetNamespace())
 	u.SetName(t.GetName())
+	p.mark(m, u)
 	_, other := p.sides(m.related.origin)
 	err := p.create(ctx, other, m.copies(), u)
-	if refused(err) {
-		p.waive(m, p.state.all())
-	}
 	if apierrors.IsAlreadyExists(err) {
 		if len(p.alike(m.record())) > 0 {
 			return awaited(m)
@@ -157,16 +159,6 @@ func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]a
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}
 	return errors.Wrapf(err, "cannot create %s", m.to)
-}
-
-// refused says whether a server has answered that it has not made an object. After any other error it may have.
-func refused(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	code := status.Status().Code
-	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
 // carryStatus copies the status of a related object, if that is asked for and it is a subresource.

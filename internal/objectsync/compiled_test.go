@@ -39,6 +39,10 @@ func (f frozen) Copies(key string) ([]*unstructured.Unstructured, error) {
 	return slices.DeleteFunc(slices.Clone(f), func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), nil
 }
 
+func (f frozen) States(key string) ([]*unstructured.Unstructured, error) {
+	return slices.DeleteFunc(slices.Clone(f), func(u *unstructured.Unstructured) bool { return objectsync.StateKeyOf(u) != key }), nil
+}
+
 // freeze returns a side that shows what another does by now, and takes no writes.
 func (w *world) freeze(s objectsync.Side) objectsync.Side {
 	known := map[schema.GroupVersionResource]frozen{}

@@ -1,8 +1,6 @@
 package objectsync
 
 import (
-	"cmp"
-
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,7 +48,7 @@ type Config struct {
 type Syncer struct {
 	agent, stateNamespace string
 	primary               Pair
-	existing              v1alpha1.ExistingObjectsPolicy
+	existing              v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
 	paths                 bool
 
 	filter     filter
@@ -64,7 +62,7 @@ type Syncer struct {
 func New(c Config) (*Syncer, error) {
 	s := &Syncer{
 		agent: c.Agent, stateNamespace: c.StateNamespace, primary: c.Primary, paths: c.Spec.EnableWorkspacePaths,
-		existing: cmp.Or(c.Spec.ExistingObjects, v1alpha1.ExistingObjectsAdopt),
+		existing: c.Spec.ExistingObjects,
 	}
 	var err error
 	if s.filter, err = newFilter(c.Spec.Filter); err != nil {

@@ -31,6 +31,9 @@ const (
 	ReasonTooLarge     = "ObjectTooLarge"
 	ReasonRejected     = "ObjectRejected"
 	ReasonCannotSync   = "ReconcilingError"
+	// ReasonClaimMissing means that the workspace has not accepted a permission claim, and ReasonNoRoom that a quota is used up.
+	ReasonClaimMissing = "PermissionClaimNotAccepted"
+	ReasonNoRoom       = "QuotaExceeded"
 )
 
 // An Event is for the consumer. Its message tells nothing of the service cluster.
@@ -48,6 +51,7 @@ type warning struct {
 
 // warnings are what consumers are told of errors they may be able to do something about.
 var warnings = []warning{
+	{ErrClosed, ReasonRefused, "This object names a related object that is not its own. Use another name, or ask the provider of the service"},
 	{ErrForeign, ReasonNameTaken, "The name of this object or of a related one is in use for another object. Use another name"},
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
 	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
@@ -76,11 +80,10 @@ func (p *pass) warn(err error) error {
 			return err
 		}
 	}
-	ending := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-	switch {
+	switch r := RefusalOf(err); {
 	case apierrors.IsConflict(err), errors.Is(err, ErrEnding):
-	case !ending && apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		add(ReasonRejected, "The provider of the service does not accept this object as it is. Check its fields")
+	case r != nil:
+		add(refusalWarning(r))
 	default:
 		add(ReasonCannotSync, "This object cannot be processed for now. It is tried again")
 	}

@@ -48,7 +48,7 @@ func TestTwoCopiesOfOne(t *testing.T) {
 	second.Identifier = "second"
 	spec.Related = append(spec.Related, second)
 	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: "spec.secretB", Template: "b-{{ .Value }}"}}}}
-	shared := inShared(w, spec)
+	shared := inShared(w, open(spec))
 	s := w.syncer(spec)
 	w.create(w.below, newSecret(shared, "b-foo", "the operator's"))
 	w.create(w.above, thing(w.input.Object, set("secretA", "foo"), set("secretB", "foo")))
@@ -282,13 +282,13 @@ func TestChosenByConsumer(t *testing.T) {
 			return selector("{{ .RemoteObject.spec.secretName }}")
 		}, nil},
 		"Copy": {"Its own copy has it, too.", func(string) v1alpha1.RelatedResourceObject { return selector("{{ .LocalObject.spec.secretName }}") }, nil},
-		"Namespace": {"A namespace can be named by the consumer, too.", func(shared string) v1alpha1.RelatedResourceObject {
+		"Namespace": {"Whoever names the namespace of the copy, it is open.", func(shared string) v1alpha1.RelatedResourceObject {
 			o := namespace
 			o.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
 				Template: `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}` + shared + `{{ .Object.spec.none }}{{ end }}`,
 			}}
 			return o
-		}, nil},
+		}, []string{"made"}},
 		"Constant": {"What the provider alone has named is copied.", func(string) v1alpha1.RelatedResourceObject { return namespace }, []string{"made"}},
 		"Labels":   {"So is what the provider alone selects.", func(string) v1alpha1.RelatedResourceObject { return selector("tls") }, []string{"found-tls"}},
 	} {

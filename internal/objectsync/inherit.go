@@ -7,14 +7,15 @@ import (
 )
 
 // inherits says whether api-syncagent has made the copy of a related object of the workspace, and has remembered another object of that name
-// in its place. It is so if the agent holds the object, the object it belongs to is as the agent has left it, and the copy is what it would
-// be: then nothing is overwritten.
+// in its place. It is so if the agent holds the object, the object it belongs to is as the agent has left it, and the copy is all that it would
+// be and no more: then nothing is overwritten.
 func (p *pass) inherits(m relation) bool {
 	if m.related.origin != v1alpha1.OriginKCP || !p.agents || !hasFinalizer(m.origin) || !p.stored.crowded(p.subjectOf(m.record())) {
 		return false
 	}
 	desired, err := p.desired(m, m.copied)
-	return err == nil && needed(desired, m.copied.Object) == nil
+	has := content(m.copied, omitted(m.copies())...)
+	return err == nil && len(desired) > 0 && diff(has, desired) == nil
 }
 
 // unresolvable says whether an error means that a primary names related objects by what cannot be a name, so that there are none.

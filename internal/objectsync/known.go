@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,41 @@ func (s *Syncer) RefOf(p Primary) Ref { return s.primary.Workspace.ref(p.Namespa
 // StateOf returns the name of the Secret with the state of an object.
 func (s *Syncer) StateOf(p Primary) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.Workspace.Version)}
+}
+
+// StateKeyOf returns what a Secret with a state is indexed by, empty if it is none. Other than its name the key does not change with versions.
+func StateKeyOf(secret *unstructured.Unstructured) string {
+	l := secret.GetLabels()
+	if l[LabelState] == "" || l[LabelCluster] == "" {
+		return ""
+	}
+	return keyOf(l)
+}
+
+// ChooseState returns the state of an object, nil if there is none: the Secret with the name that it has by now, or one with its key that was made
+// when the API had another version.
+func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured, keyed []*unstructured.Unstructured) *unstructured.Unstructured {
+	if named != nil {
+		return named
+	}
+	id := s.identity(p)
+	i := slices.IndexFunc(keyed, func(u *unstructured.Unstructured) bool {
+		return s.Owns(u) && remembers(u, subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind})
+	})
+	if i < 0 {
+		return nil
+	}
+	return keyed[i]
+}
+
+// remembers reports whether a state is that of an object of a kind.
+func remembers(secret *unstructured.Unstructured, o subject) bool {
+	s, err := readState(secret)
+	if err != nil {
+		return false
+	}
+	b, ok := s.slots[s.key(o)]
+	return ok && kindIn(b) == o.kind
 }
 
 // NamesState says whether a name of a Secret is one of states.
@@ -53,7 +89,7 @@ func HeldBy(secret *unstructured.Unstructured) []Holding {
 	}
 	var all []Holding
 	for _, key := range []string{keyRecords, keyPending} {
-		records, err := readRecords(secret, key)
+		records, err := readList[Record](secret, key)
 		if err != nil {
 			return nil
 		}

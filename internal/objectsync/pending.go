@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
 // expect records that the copy of a related object is about to be made. One that has been made before is recorded as it was.
@@ -19,13 +22,17 @@ func (p *pass) expect(m relation) {
 // ours, or nothing is overwritten.
 func (p *pass) resumes(m relation) bool {
 	is := m.record().plain()
-	return slices.ContainsFunc(p.stored.pending, func(r Record) bool { return r.plain() == is }) && p.intended(m.record(), m.copied.Object)
+	return slices.ContainsFunc(p.stored.pending, func(r Record) bool { return r.plain() == is }) && p.isIntended(m.record(), m.copied)
 }
 
-// intended says whether a copy is what it was to be when that was last remembered.
-func (p *pass) intended(r Record, copied map[string]any) bool {
+// isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a workspace it is what it was to
+// be: at worst that is an object of the consumer with the same content.
+func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
+	if r.Origin == v1alpha1.OriginKCP {
+		return p.isMarked(r.From, copied)
+	}
 	was := p.stored.get(p.subjectOf(r))
-	return was != nil && needed(content(was), copied) == nil
+	return was != nil && needed(content(was), copied.Object) == nil
 }
 
 // waive forgets those of some records that are of the copy of a related object, under whatever identifier and in whatever version.
@@ -47,7 +54,7 @@ func (p *pass) strange(r Record, other Side) (bool, error) {
 	if err != nil || u == nil {
 		return false, err
 	}
-	return p.taken(r) || !p.intended(r, u.Object), nil
+	return p.taken(r) || !p.isIntended(r, u), nil
 }
 
 // alike returns what other objects of the workspace have or make of the same copy of the same related object, as far as that is known.

@@ -44,7 +44,7 @@ func TestEndBeforeForgetting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
-			shared := inShared(w, spec)
+			shared := inShared(w, open(spec))
 			s := w.syncer(spec)
 			late := w.tenant()
 			for _, in := range []objectsync.Input{w.input, late} {

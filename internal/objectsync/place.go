@@ -3,12 +3,14 @@ package objectsync
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // statusField is the field that is copied by itself where it is a subresource.
@@ -46,6 +48,7 @@ func (p *pass) place(ctx context.Context) (primaries, error) {
 		return both, errors.Wrapf(ErrCredential, "%s", p.workspaceRef())
 	}
 	both.mutations, both.target = p.mutations, target
+	both.copyName, both.copyNamespace = p.copyProvenance(target)
 	if p.copied != nil {
 		err := p.update(ctx, desired)
 		both.service = p.copied
@@ -72,6 +75,10 @@ func (p *pass) target() (*unstructured.Unstructured, error) {
 	if p.isState(p.copyRef(u), nil) {
 		return nil, errors.Wrapf(ErrForeign, "%s is the state of an object", p.copyRef(u))
 	}
+	_, by := p.namer.Provenance()
+	if by.Source == provenance.Consumer && (slices.Contains(reserved, n.Namespace) || n.Namespace == p.stateNamespace) {
+		return nil, errors.Wrapf(ErrForeign, "namespace %s is not for consumers to name", n.Namespace)
+	}
 	return u, nil
 }
 
@@ -81,7 +88,7 @@ func (p *pass) assemble(target *unstructured.Unstructured, desired map[string]an
 	metadata, _ := desired["metadata"].(map[string]any)
 	u.Object["metadata"] = map[string]any{
 		"labels":      merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
-		"annotations": merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())),
+		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())), map[string]any{AnnotationUID: string(p.source.GetUID())}),
 	}
 	u.SetGroupVersionKind(target.GroupVersionKind())
 	u.SetNamespace(target.GetNamespace())
@@ -138,7 +145,7 @@ func (p *pass) meet(ctx context.Context, u *unstructured.Unstructured, desired m
 		return errors.Wrapf(ErrForeign, "%s", ref)
 	case found.GetDeletionTimestamp() != nil:
 		return errors.Wrapf(ErrEnding, "%s", ref)
-	case standing == unclaimed && p.existing == v1alpha1.ExistingObjectsRefuse:
+	case standing == unclaimed && !p.adopts(found):
 		return errors.Wrapf(ErrExists, "%s", ref)
 	}
 	body := p.changes(found, diff(nil, desired))
@@ -152,6 +159,16 @@ func (p *pass) meet(ctx context.Context, u *unstructured.Unstructured, desired m
 	p.result.Copy = ref.NamespacedName()
 	p.tell(ReasonPlaced, placedMessage)
 	return nil
+}
+
+// adopts reports whether an object that belongs to nobody may become the copy. If the spec does not say, it may where no other workspace can have
+// objects: else a consumer would take over what it can name.
+func (p *pass) adopts(u *unstructured.Unstructured) bool {
+	if p.existing != "" {
+		return p.existing == v1alpha1.ExistingObjectsAdopt
+	}
+	name, namespace := p.copyProvenance(u)
+	return name.Unique || namespace.Unique
 }
 
 // asMetadata returns the metadata of a patch, made if they are missing.
@@ -191,8 +208,12 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 	if u := p.state.get(p.subject()); u != nil {
 		last = content(u, omitted(p.primary.Workspace)...)
 	}
+	lost := last == nil && p.copied.GetAnnotations()[AnnotationKind] != ""
+	if lost {
+		last = desired // Ours always have a state. What others have changed of the copy since it was lost is not known, and stays.
+	}
 	change := changed(last, desired)
-	if change != nil || last == nil {
+	if change != nil || last == nil || lost {
 		if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 			return err
 		}

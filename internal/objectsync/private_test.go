@@ -43,7 +43,13 @@ func TestPrivateMetadataLater(t *testing.T) {
 	if err := w.below.Get(t.Context(), types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied); err != nil {
 		t.Fatal(err)
 	}
-	want := []map[string]string{{"team": "a"}, {"note": "b"}}
+	want := []map[string]string{
+		{"team": "a", objectsync.LabelRelatedCluster: w.cluster},
+		{
+			"note": "b", objectsync.AnnotationRelatedObject: "Secret " + w.input.Object.Namespace + "/tls",
+			objectsync.AnnotationRelatedUID: string(origin.UID),
+		},
+	}
 	if diff := cmp.Diff(want, []map[string]string{copied.Labels, copied.Annotations}); diff != "" {
 		t.Errorf("labels and annotations of the related copy: -want, +got:\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
@@ -19,6 +20,7 @@ func (p *pass) remember(m relation) {
 	is := m.record()
 	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), func(r Record) bool { return r.plain() == is.plain() })
 	p.state.records = with(p.state.records, is)
+	p.noteUID(m)
 }
 
 // with returns records with one more, sorted.
@@ -40,6 +42,9 @@ func (p *pass) disown(r Record) {
 	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), is)
 	if len(p.siblings(r)) == 0 {
 		p.state.drop(p.subjectOf(r))
+		if r.Origin == v1alpha1.OriginService {
+			delete(p.state.uids, r.From.Plain())
+		}
 	}
 }
 
@@ -112,6 +117,11 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if u == nil {
+		if err := p.confirmGone(ctx, r, now.From); err != nil {
+			return false, err
+		}
+	}
 	strange, err := p.strange(r, other)
 	if err != nil {
 		return false, err
@@ -134,6 +144,22 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	}
 	p.disown(r)
 	return true, nil
+}
+
+// confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held: what a workspace hides by a
+// permission claim is not.
+func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
+	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !slices.Contains(p.state.records, r) {
+		return nil
+	}
+	_, err := p.Workspace.Writer.Live(ctx, from)
+	if apierrors.IsForbidden(err) {
+		return NewClaimRefusal(from.GVR().GroupResource())
+	}
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return errors.Wrapf(err, "cannot tell whether %s is gone", from)
 }
 
 // announce tells the consumer by annotations which objects of the workspace have come from the service cluster. What it has told of identifiers
@@ -162,6 +188,19 @@ func (p *pass) announce(ctx context.Context, all []relation, known map[string]bo
 		return nil
 	}
 	return patch(ctx, p.Workspace.Writer, p.workspaceRef(), map[string]any{"metadata": map[string]any{"annotations": change}})
+}
+
+// isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer, as all of the workspace is.
+func (p *pass) isAnnounced(m relation) bool {
+	want := fmt.Sprintf("%s%s.", AnnotationRelatedPrefix, m.identifier)
+	for key, value := range p.source.GetAnnotations() {
+		var is struct{ Namespace, Name, APIVersion, Kind string }
+		if strings.HasPrefix(key, want) && json.Unmarshal([]byte(value), &is) == nil &&
+			is.Namespace == m.to.Namespace && is.Name == m.to.Name && is.Kind == m.to.Kind {
+			return true
+		}
+	}
+	return false
 }
 
 // announced returns what the consumer has been told of all but the identifiers whose objects are not all known.

@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // A related is a related resource of a PublishedResource, compiled.
@@ -23,6 +24,7 @@ type related struct {
 
 	object    *locator
 	namespace *locator // nil for that of the primary
+	mayName   *mayName
 }
 
 // origins returns the API at the origin, and copies that of the copies.
@@ -52,7 +54,10 @@ func (s *Syncer) served(r Record) Record {
 }
 
 func newRelated(spec *v1alpha1.RelatedResource, pair Pair) (*related, error) {
-	r := &related{identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup, syncStatus: spec.SyncStatus, pair: pair}
+	r := &related{
+		identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup, syncStatus: spec.SyncStatus, pair: pair,
+		mayName: newMayName(spec.ConsumerMayName),
+	}
 	var err error
 	if r.mutations, err = mutation.New(spec.Mutation); err != nil {
 		return nil, err
@@ -72,13 +77,15 @@ func newRelated(spec *v1alpha1.RelatedResource, pair Pair) (*related, error) {
 type locator struct {
 	reference *reference
 	template  *gotemplate.Template
+	origin    *provenance.Template // of the template
 	selector  *selector
 }
 
 // A reference is a field that holds names.
 type reference struct {
-	path  jsonpath.Path
-	regex *jsonpath.Replacement
+	path     jsonpath.Path
+	regex    *jsonpath.Replacement
+	replaced *replaced // nil without a regex
 }
 
 // A selector is a label selector with templates, and what makes names of the names it finds.
@@ -86,7 +93,9 @@ type selector struct {
 	matchLabels []labelTemplate
 	expressions []metav1.LabelSelectorRequirement
 	regex       *jsonpath.Replacement
+	replaced    *replaced // nil without a regex
 	template    *gotemplate.Template
+	origin      *provenance.Template // of the template
 }
 
 // A labelTemplate is a pair of matchLabels. What is no template is a text.
@@ -96,6 +105,7 @@ type labelTemplate struct{ key, value text }
 type text struct {
 	plain    string
 	template *gotemplate.Template
+	origin   *provenance.Template // of the template, nil for a text
 }
 
 func newText(s string) (text, error) {
@@ -103,7 +113,7 @@ func newText(s string) (text, error) {
 		return text{plain: s}, nil
 	}
 	t, err := gotemplate.Parse(s)
-	return text{template: t}, err
+	return text{template: t, origin: provenance.Parse(s)}, err
 }
 
 func (t text) render(data map[string]any) (string, error) {
@@ -122,11 +132,11 @@ func newLocator(spec *v1alpha1.RelatedResourceObjectSpec) (*locator, error) {
 			return nil, err
 		}
 		regex, err := newRegex(spec.Reference.Regex)
-		l.reference = &reference{path: p, regex: regex}
+		l.reference = &reference{path: p, regex: regex, replaced: newReplaced(spec.Reference.Regex)}
 		return l, err
 	case spec.Template != nil:
 		t, err := gotemplate.Parse(spec.Template.Template)
-		l.template = t
+		l.template, l.origin = t, provenance.Parse(spec.Template.Template)
 		return l, err
 	case spec.Selector != nil:
 		s, err := newSelector(spec.Selector)
@@ -144,8 +154,15 @@ func newRegex(r *v1alpha1.RegularExpression) (*jsonpath.Replacement, error) {
 	return &out, err
 }
 
+func newReplaced(r *v1alpha1.RegularExpression) *replaced {
+	if r == nil {
+		return nil
+	}
+	return &replaced{pattern: r.Pattern, replacement: r.Replacement}
+}
+
 func newSelector(spec *v1alpha1.RelatedResourceSelector) (*selector, error) {
-	s := &selector{expressions: spec.MatchExpressions}
+	s := &selector{expressions: spec.MatchExpressions, replaced: newReplaced(spec.Rewrite.Regex)}
 	for key, value := range spec.MatchLabels {
 		k, err := newText(key)
 		if err != nil {
@@ -167,6 +184,7 @@ func newSelector(spec *v1alpha1.RelatedResourceSelector) (*selector, error) {
 	if spec.Rewrite.Template == nil {
 		return nil, errors.New("rewrite needs regex or template")
 	}
+	s.origin = provenance.Parse(spec.Rewrite.Template.Template)
 	s.template, err = gotemplate.Parse(spec.Rewrite.Template.Template)
 	return s, err
 }

@@ -18,6 +18,14 @@ func related(origin v1alpha1.Origin, object v1alpha1.RelatedResourceObject) *v1a
 	return &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{Identifier: "tls", Origin: origin, Kind: "Secret", Object: &object}}}
 }
 
+// open lets values of consumers name everything.
+func open(spec *v1alpha1.PublishedResourceSpec) *v1alpha1.PublishedResourceSpec {
+	for i := range spec.Related {
+		spec.Related[i].ConsumerMayName = &v1alpha1.ConsumerMayName{Namespaces: []v1alpha1.NamePattern{"*"}, Objects: []v1alpha1.NamePattern{"*"}}
+	}
+	return spec
+}
+
 func byReference(path string) v1alpha1.RelatedResourceObject {
 	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path)}}}
 }
@@ -186,7 +194,7 @@ func TestRelatedIsolation(t *testing.T) {
 	}
 	t.Run("OverwriteOperators", func(t *testing.T) {
 		w := newWorld(t)
-		s := w.syncer(shared(w, v1alpha1.OriginKCP))
+		s := w.syncer(open(shared(w, v1alpha1.OriginKCP)))
 		w.ensureNamespace(w.state + "-shared")
 		w.create(w.below, newSecret(w.state+"-shared", "tls", "the operator's"))
 		w.create(w.above, thing(w.input.Object))
@@ -200,7 +208,7 @@ func TestRelatedIsolation(t *testing.T) {
 	})
 	t.Run("OverwriteTenants", func(t *testing.T) {
 		w := newWorld(t)
-		s := w.syncer(shared(w, v1alpha1.OriginKCP))
+		s := w.syncer(open(shared(w, v1alpha1.OriginKCP)))
 		other := w.tenant()
 		for _, in := range []objectsync.Input{w.input, other} {
 			w.create(w.above, thing(in.Object))
@@ -245,7 +253,7 @@ func TestRelatedIsolation(t *testing.T) {
 	})
 	t.Run("ReadTenants", func(t *testing.T) {
 		w := newWorld(t)
-		s := w.syncer(shared(w, v1alpha1.OriginService))
+		s := w.syncer(open(shared(w, v1alpha1.OriginService)))
 		other := w.tenant()
 		for _, in := range []objectsync.Input{w.input, other} {
 			w.create(w.above, thing(in.Object))

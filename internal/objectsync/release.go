@@ -104,9 +104,9 @@ func (s *Syncer) outlives(r Record) bool {
 // free takes our finalizer off a related object of the workspace, unless that has a copy of its own by another rule, without which it goes.
 func (p *pass) free(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
-	name := types.NamespacedName{Namespace: p.stateNamespace, Name: id.StateName(o.Version)}
-	state, err := p.Service.Cache(Secrets).Get(name)
-	if err != nil || state != nil && state.GetLabels()[LabelState] != "" {
+	keyed, err := p.Service.Cache(Secrets).States(id.Key())
+	is := subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}
+	if err != nil || slices.ContainsFunc(keyed, func(u *unstructured.Unstructured) bool { return remembers(u, is) }) {
 		return err
 	}
 	return p.letGo(ctx, o, u)

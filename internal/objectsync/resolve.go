@@ -19,6 +19,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
 // Causes of errors of related resources.
@@ -39,9 +40,11 @@ type primaries struct {
 	cluster, path      string
 	workspace, service *unstructured.Unstructured
 
-	// mutations are those of the spec, and target the copy as they see it. Without it nobody asks who has a say in names.
+	// mutations are those of the spec, and target the copy as they see it. Without it nobody asks who decides on names.
 	mutations *mutation.Mutations
 	target    *unstructured.Unstructured
+	// copyName and copyNamespace tell who decides on those of the copy.
+	copyName, copyNamespace provenance.Value
 }
 
 // at returns the object of the origin, and the other one.
@@ -59,15 +62,14 @@ func (p primaries) data() map[string]any {
 // A pairing is a name at the origin, and the one of the copy.
 type pairing struct {
 	from, to string
-	// chosen says that the consumer has a say in the name at the origin.
-	chosen bool
+	// below tells who decides on the name on the service cluster.
+	below provenance.Value
 }
 
 // A match is a related object and where its copy is to be.
 type match struct {
 	from, to Ref
-	// chosen says that the consumer has a say in the name at the origin, or in its namespace.
-	chosen bool
+	at       located
 }
 
 // resolve returns which objects are related to a primary, in order. What is not there yet is left out. Caches are those of the origin.
@@ -87,9 +89,9 @@ func (r *related) resolve(p primaries, caches Side) ([]match, error) {
 				return nil, err
 			}
 			out = append(out, match{
-				from:   r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
-				to:     r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
-				chosen: n.chosen || ns.chosen,
+				from: r.origins().ref(types.NamespacedName{Namespace: ns.from, Name: n.from}),
+				to:   r.copies().ref(types.NamespacedName{Namespace: ns.to, Name: n.to}),
+				at:   located{name: n.below, namespace: ns.below},
 			})
 		}
 	}
@@ -121,7 +123,7 @@ func (r *related) namespaces(p primaries, caches Side) ([]pairing, error) {
 		})
 	}
 	origin, other := p.at(r.origin)
-	ns := pairing{from: origin.GetNamespace(), to: other.GetNamespace()}
+	ns := pairing{from: origin.GetNamespace(), to: other.GetNamespace(), below: p.copyNamespace}
 	needed := r.origins().Scope == v1alpha1.ScopeNamespaced && ns.from == "" || r.copies().Scope == v1alpha1.ScopeNamespaced && ns.to == ""
 	if needed {
 		return nil, ErrNoNamespace
@@ -148,7 +150,7 @@ func (l *locator) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing
 	case l.template != nil:
 		return l.render(o, p)
 	}
-	return l.selector.locate(p, find)
+	return l.selector.locate(o, p, find)
 }
 
 func (r *reference) locate(o v1alpha1.Origin, p primaries) ([]pairing, error) {
@@ -164,14 +166,18 @@ func (r *reference) locate(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 	if len(from) != len(to) {
 		return nil, ErrUneven
 	}
+	below := to
+	if o == v1alpha1.OriginService {
+		below = from
+	}
+	by, err := r.provenance(p, below)
 	var out []pairing
 	for i := range from {
 		if from[i] != "" && to[i] != "" {
-			// What mutation leaves as it is has been chosen by the consumer alone.
-			out = append(out, pairing{from: from[i], to: to[i], chosen: from[i] == to[i]})
+			out = append(out, pairing{from: from[i], to: to[i], below: by[i]})
 		}
 	}
-	return r.heed(out, o, p)
+	return out, err
 }
 
 // names returns the names that the field of an object holds, none if it is missing.
@@ -230,14 +236,15 @@ func (l *locator) render(o v1alpha1.Origin, p primaries) ([]pairing, error) {
 	if err != nil || service == "" || workspace == "" {
 		return nil, err
 	}
+	by := l.origin.Value(p.context())
 	if o == v1alpha1.OriginService {
-		return []pairing{{from: service, to: workspace, chosen: l.heeds(p, service)}}, nil
+		return []pairing{{from: service, to: workspace, below: by}}, nil
 	}
-	return []pairing{{from: workspace, to: service}}, nil
+	return []pairing{{from: workspace, to: service, below: by}}, nil
 }
 
 // locate returns the names of the objects that are selected, and what is made of them.
-func (s *selector) locate(p primaries, find finder) ([]pairing, error) {
+func (s *selector) locate(o v1alpha1.Origin, p primaries, find finder) ([]pairing, error) {
 	data := p.data()
 	data["LocalObject"], data["RemoteObject"] = p.service.Object, p.workspace.Object
 	selects, err := s.render(data)
@@ -251,14 +258,17 @@ func (s *selector) locate(p primaries, find finder) ([]pairing, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen := s.heeds(p, selects)
+	by := s.rewritten(p.context())
+	if o == v1alpha1.OriginService {
+		by = s.provenance(p.context())
+	}
 	var out []pairing
 	for _, u := range found {
 		to, err := s.rewrite(u, data)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, pairing{from: u.GetName(), to: to, chosen: chosen})
+		out = append(out, pairing{from: u.GetName(), to: to, below: by})
 	}
 	return out, nil
 }

@@ -21,6 +21,8 @@ type Cache interface {
 	Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error)
 	// Copies returns the objects with a key by KeyOf.
 	Copies(key string) ([]*unstructured.Unstructured, error)
+	// States returns the Secrets with a key by StateKeyOf.
+	States(key string) ([]*unstructured.Unstructured, error)
 }
 
 // A Writer writes to one workspace or to the service cluster.

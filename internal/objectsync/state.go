@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,8 @@ const (
 	// hashes.
 	keyRecords = "related"
 	keyPending = "pending"
+	// keyUIDs is the key of the UIDs of objects of the service cluster that consumers have named.
+	keyUIDs = "uids"
 	// keyHash is how many digits of a hash the name of a Secret has.
 	keyHash = 20
 )
@@ -100,6 +103,13 @@ type state struct {
 	slots   map[string][]byte // by the key of the object
 	records []Record          // sorted
 	pending []Record          // of copies that are about to be made: nobody knows whether they are; sorted
+	uids    map[Ref]types.UID // of related objects of the service cluster that a consumer has named, without versions
+}
+
+// A namedUID is one entry of uids.
+type namedUID struct {
+	Ref Ref       `json:"ref"`
+	UID types.UID `json:"uid"`
 }
 
 // all returns the records and those of copies that are about to be made.
@@ -115,13 +125,13 @@ type subject struct {
 
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
-	s := state{slots: map[string][]byte{}}
+	s := state{slots: map[string][]byte{}, uids: map[Ref]types.UID{}}
 	if secret == nil {
 		return s, nil
 	}
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	for key, encoded := range data {
-		if key == keyRecords || key == keyPending {
+		if key == keyRecords || key == keyPending || key == keyUIDs {
 			continue
 		}
 		b, err := base64.StdEncoding.DecodeString(encoded)
@@ -131,20 +141,26 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		s.slots[key] = b
 	}
 	var err error
-	if s.records, err = readRecords(secret, keyRecords); err != nil {
+	if s.records, err = readList[Record](secret, keyRecords); err != nil {
 		return s, err
 	}
-	s.pending, err = readRecords(secret, keyPending)
+	if s.pending, err = readList[Record](secret, keyPending); err != nil {
+		return s, err
+	}
+	uids, err := readList[namedUID](secret, keyUIDs)
+	for _, u := range uids {
+		s.uids[u.Ref] = u.UID
+	}
 	return s, err
 }
 
-// readRecords returns the related objects that a list in a Secret tells of.
-func readRecords(secret *unstructured.Unstructured, key string) ([]Record, error) {
+// readList returns a list that a Secret holds.
+func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error) {
 	encoded, found, _ := unstructured.NestedString(secret.Object, "data", key)
 	if !found {
 		return nil, nil
 	}
-	var records []Record
+	var records []T
 	b, err := base64.StdEncoding.DecodeString(encoded)
 	if err == nil {
 		err = json.Unmarshal(b, &records)
@@ -157,12 +173,12 @@ func readRecords(secret *unstructured.Unstructured, key string) ([]Record, error
 
 // clone returns a copy that can be changed.
 func (s state) clone() state {
-	return state{slots: maps.Clone(s.slots), records: slices.Clone(s.records), pending: slices.Clone(s.pending)}
+	return state{slots: maps.Clone(s.slots), records: slices.Clone(s.records), pending: slices.Clone(s.pending), uids: maps.Clone(s.uids)}
 }
 
 // equal says whether two states are the same.
 func (s state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records) && slices.Equal(s.pending, t.pending)
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records) && slices.Equal(s.pending, t.pending) && maps.Equal(s.uids, t.uids)
 }
 
 // key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
@@ -257,10 +273,26 @@ func (s state) data() (map[string]any, error) {
 		}
 		add(key, b)
 	}
+	if len(s.uids) > 0 {
+		b, err := json.Marshal(s.sortedUIDs())
+		if err != nil {
+			return nil, errors.New("cannot encode UIDs of related objects")
+		}
+		add(keyUIDs, b)
+	}
 	if size > stateMax {
 		return nil, errors.Wrapf(ErrTooLarge, "%d of %d bytes", size, stateMax)
 	}
 	return out, nil
+}
+
+func (s state) sortedUIDs() []namedUID {
+	var out []namedUID
+	for r, uid := range s.uids {
+		out = append(out, namedUID{r, uid})
+	}
+	slices.SortFunc(out, func(a, b namedUID) int { return strings.Compare(a.Ref.String(), b.Ref.String()) })
+	return out
 }
 
 // secret returns the Secret that holds the state.

@@ -51,12 +51,32 @@ type pass struct {
 	agents bool                       // All of it is as api-syncagent has left it.
 	state  state                      // as it is to be
 	result Result
+
+	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
+}
+
+// findState returns the Secret with the state, nil if there is none.
+func (p *pass) findState() (*unstructured.Unstructured, error) {
+	states := p.Service.Cache(Secrets)
+	named, err := states.Get(p.stateName())
+	if err != nil || named != nil {
+		return named, err
+	}
+	keyed, err := states.States(p.id.Key())
+	if err != nil {
+		return nil, err
+	}
+	found := p.ChooseState(p.me(), nil, keyed)
+	if found != nil {
+		p.formerState = nameOf(found)
+	}
+	return found, nil
 }
 
 // Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches. A result is usable
 // beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in}
+	p := &pass{Syncer: s, Input: in.withRefusals()}
 	var err error
 	p.source, err = in.Workspace.Cache(s.primary.Workspace.GroupVersionResource).Get(in.Object)
 	if err != nil || p.source == nil {
@@ -72,7 +92,7 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 // Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called again until nothing is
 // waited for.
 func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in}
+	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {
 		return p.result, err
 	}
@@ -83,7 +103,7 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 // Abandon lets go of an object whose workspace leaves, and of its related objects there. The copy stays, marked as left behind, and so do
 // its related objects and its state: should the object come again, they are its own.
 func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
-	p := &pass{Syncer: s, Input: in}
+	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {
 		return p.result, err
 	}
@@ -106,7 +126,7 @@ func (p *pass) load() error {
 	if p.copied != nil {
 		p.result.Copy = types.NamespacedName{Namespace: p.copied.GetNamespace(), Name: p.copied.GetName()}
 	}
-	secret, err := p.Service.Cache(Secrets).Get(p.stateName())
+	secret, err := p.findState()
 	if err != nil {
 		return err
 	}

@@ -128,6 +128,9 @@ func (p *pass) remove(ctx context.Context, side Side, o Ref) (gone bool, err err
 }
 
 func (p *pass) stateName() types.NamespacedName {
+	if p.formerState.Name != "" {
+		return p.formerState
+	}
 	return p.StateOf(p.me())
 }
 

@@ -27,6 +27,7 @@ func (p *publication) adapt(c Consumers) {
 		wanted[e.URL] = e.Cluster
 	}
 	p.mu.Lock()
+	allowed := p.roster.changes(c)
 	changed, renewed := p.roster.follow(c)
 	var gone []*endpoint
 	for url, e := range p.endpoints {
@@ -43,6 +44,9 @@ func (p *publication) adapt(c Consumers) {
 	}
 	for url, cluster := range wanted {
 		p.join(url, cluster)
+	}
+	for _, cluster := range allowed {
+		p.retryRefused(cluster)
 	}
 	if changed {
 		p.seekLost()

@@ -49,6 +49,9 @@ func reasonOf(err error) string {
 			return reason
 		}
 	}
+	if r := objectsync.RefusalOf(err); r != nil {
+		return string(apierrors.ReasonForError(r))
+	}
 	if r := apierrors.ReasonForError(err); r != "" {
 		return string(r)
 	}
@@ -62,4 +65,11 @@ func count(name string, c *v1alpha1.ObjectCounts) {
 	objects.WithLabelValues(name, "orphaned").Set(float64(c.Orphaned))
 }
 
-func forgetMetrics(name string) { objects.DeletePartialMatch(prometheus.Labels{labelName: name}) }
+// forgetCounts forgets how many objects there are, and forgetMetrics all series of a PublishedResource.
+func forgetCounts(name string) { objects.DeletePartialMatch(prometheus.Labels{labelName: name}) }
+
+func forgetMetrics(name string) {
+	forgetCounts(name)
+	durations.DeletePartialMatch(prometheus.Labels{labelName: name})
+	failures.DeletePartialMatch(prometheus.Labels{labelName: name})
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -33,6 +34,7 @@ func (p *publication) process(item objectsync.Primary) {
 	} else {
 		p.queue.Retry(item, err)
 	}
+	p.noteRefusal(item, err)
 	switch {
 	case isEarly(err), apierrors.IsConflict(err), errors.Is(err, objectsync.ErrEnding):
 	case err == nil && !synced:
@@ -187,6 +189,13 @@ func (p *publication) standing(cluster string) (bound, gone bool) {
 	return p.roster.bound(cluster), p.roster.gone(cluster)
 }
 
+// hides reports whether a workspace has not accepted the permission claim for a resource.
+func (p *publication) hides(cluster string, r schema.GroupResource) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.roster.hides(cluster, r.String())
+}
+
 // releaseLost deletes the copy of an object that is not there any more, and says whether it is gone.
 func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
 	if _, gone := p.standing(item.Cluster); !gone {
@@ -221,7 +230,7 @@ func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstru
 		return nil, false, err
 	}
 	known := copied != nil && isOf(copied, p.config.Sync.Primary.Workspace)
-	return copied, known || p.syncer.Owns(p.states.Get(p.syncer.StateOf(item))), nil
+	return copied, known || p.syncer.Owns(p.stateOf(item)), nil
 }
 
 // isOf says whether a copy is of an object of a kind. One that does not tell its kind is not.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -52,6 +53,8 @@ type publication struct {
 	grounds        *grounds
 	emptying       *emptying
 	places         *places
+	refusals       *refusalIndex
+	ownStates      *ownStates
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by URL
@@ -71,6 +74,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
 		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),
+		refusals: newRefusalIndex(), ownStates: newOwnStates(),
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -89,16 +93,22 @@ func (p *publication) open() {
 	p.states = c.Service.Watches().Table(watch.Interest{
 		Resource: objectsync.Secrets, Scope: watch.ScopeSelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
-	}, nil)
+	}, objectsync.StateKeyOf)
 	p.copies.Listen(p.copyChanged)
 	p.states.Listen(p.stateChanged)
 	p.adapt(c.Consumers)
 }
 
-// stateChanged adds to the queue whose state has changed, and records what it tells.
+// stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has just written it is not
+// one of them: its own write must not end its backoff.
 func (p *publication) stateChanged(n types.NamespacedName) {
 	p.config.ledger.note(n, p.states.Get)
-	p.wake(look{n, "", objectsync.Secrets})
+	writer, own := p.ownStates.writerOf(n, p.states.Get(n))
+	for _, item := range p.looks.of(look{n, "", objectsync.Secrets}) {
+		if !own || item != writer {
+			p.queue.Add(item)
+		}
+	}
 }
 
 // openRelated opens a stream of related resources, nil if its endpoint has gone.
@@ -185,7 +195,13 @@ func (p *publication) survey() {
 
 // learn reads from its state which related objects an object holds.
 func (p *publication) learn(item objectsync.Primary) {
-	p.holders.add(item, p.syncer.Held(item, p.states.Get(p.syncer.StateOf(item))))
+	p.holders.add(item, p.syncer.Held(item, p.stateOf(item)))
+}
+
+// stateOf returns the state of an object, nil if there is none.
+func (p *publication) stateOf(item objectsync.Primary) *unstructured.Unstructured {
+	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
+	return p.syncer.ChooseState(item, p.states.Get(p.syncer.StateOf(item)), p.states.Keyed(id.Key()))
 }
 
 // run syncs objects until the publication is stopped.

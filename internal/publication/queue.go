@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -16,8 +15,10 @@ import (
 )
 
 const (
-	// retryFirst is the pause before an object that failed is tried again, which doubles each time.
-	retryFirst = 50 * time.Millisecond
+	// retryFirst is the pause before an object that failed is tried again, which doubles each time. If only a change cures the cause, the pause
+	// grows tenfold: after one minute such an object rests for seven.
+	retryFirst    = 50 * time.Millisecond
+	lastingGrowth = 10
 	// earlyMost bounds the pause if something is not known yet, retryMost if the cause may pass, and lastingMost if only a change cures it,
 	// which is a reason by itself to look again.
 	earlyMost   = time.Second
@@ -37,7 +38,7 @@ func newQueue() queue {
 		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[objectsync.Primary]{Queue: newTurns(workers)}),
 		passing: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, retryMost),
-		lasting: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, lastingMost),
+		lasting: newGrowingLimiter(retryFirst, lastingMost, lastingGrowth),
 	}
 }
 
@@ -81,5 +82,5 @@ func isLasting(err error) bool {
 			return true
 		}
 	}
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	return objectsync.RefusalOf(err) != nil
 }

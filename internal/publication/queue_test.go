@@ -6,8 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
@@ -26,11 +25,11 @@ func TestPauses(t *testing.T) {
 		"Exists":  {"Likewise, of a name that the operator has taken.", errors.Wrap(objectsync.ErrExists, "a"), lastingMost},
 		"Invalid": {
 			"What a server does not accept it does not accept a second time.",
-			errors.Wrap(apierrors.NewInvalid(schema.GroupKind{Kind: "Cert"}, "a", nil), "cannot create"), lastingMost,
+			errors.Wrap(&objectsync.Refusal{}, "cannot create"), lastingMost,
 		},
-		"Forbidden": {
-			"Rights may come without a change of the object.",
-			apierrors.NewForbidden(schema.GroupResource{Resource: "certs"}, "a", nil), retryMost,
+		"OneOfTwo": {
+			"Nor beside another failure.",
+			kerrors.NewAggregate([]error{errors.New("boom"), errors.Wrap(&objectsync.Refusal{}, "cannot create")}), lastingMost,
 		},
 		"Template":   {"A template yields nothing for an object before that, or its copy, is another.", errors.Wrap(gotemplate.ErrFailed, "a"), lastingMost},
 		"Costly":     {"Nor does it become cheaper.", errors.Wrap(gotemplate.ErrTooCostly, "a"), lastingMost},
@@ -45,6 +44,9 @@ func TestPauses(t *testing.T) {
 			defer q.ShutDown()
 			p := in("a", "1")
 			got := q.pause(p, tc.err)
+			if tc.want == lastingMost {
+				wantNoneInSecondMinute(t, q, p, tc.err, got)
+			}
 			if got != retryFirst {
 				t.Errorf("the first pause: want %s, got %s", retryFirst, got)
 			}
@@ -59,6 +61,16 @@ func TestPauses(t *testing.T) {
 				t.Errorf("the first pause of a new failure: want %s, got %s", retryFirst, got)
 			}
 		})
+	}
+}
+
+// wantNoneInSecondMinute checks that an object is not tried in the second minute after its first failure, whose pause is given.
+func wantNoneInSecondMinute(t *testing.T, q queue, p objectsync.Primary, err error, first time.Duration) {
+	t.Helper()
+	for at := first; at < 2*time.Minute; at += q.pause(p, err) {
+		if at > time.Minute {
+			t.Errorf("tried %s after it has failed", at)
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func (r *report) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
-	forgetMetrics(r.name)
+	forgetCounts(r.name)
 }
 
 // counts returns what the status says.

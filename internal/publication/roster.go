@@ -3,6 +3,7 @@ package publication
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -31,6 +32,8 @@ type Workspace struct {
 	Path, Endpoint string
 	// Bound says whether it can use the API.
 	Bound bool
+	// Hidden are the resources whose permission claims it has not accepted, as resource.group, sorted and separated by commas.
+	Hidden string
 }
 
 // A roster tells who has bound the API, where each logical cluster is, and which are gone. A lock of its owner guards it.
@@ -59,6 +62,22 @@ func (r *roster) follow(c Consumers) (changed, renewed bool) {
 	}
 	changed = !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints)
 	return changed, len(was.Schemas) > 0 && len(c.Schemas) > 0 && !slices.Equal(was.Schemas, c.Schemas)
+}
+
+// changes returns the logical clusters whose bindings allow something else than before.
+func (r *roster) changes(c Consumers) []string {
+	var out []string
+	for cluster, w := range c.Workspaces {
+		if was := r.consumers.Workspaces[cluster]; was.Bound != w.Bound || was.Hidden != w.Hidden {
+			out = append(out, cluster)
+		}
+	}
+	return out
+}
+
+// hides reports whether a workspace has not accepted the permission claim for a resource.
+func (r *roster) hides(cluster, resource string) bool {
+	return slices.Contains(strings.Split(r.consumers.Workspaces[cluster].Hidden, ","), resource)
 }
 
 // inherit takes over where workspaces are from an earlier roster.

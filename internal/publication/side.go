@@ -118,6 +118,9 @@ type cache struct {
 // Get returns a resource, and notes that it has been looked at.
 func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 	c.pass.look(look{n, c.cluster, c.resource})
+	if err := c.hidden(); err != nil {
+		return nil, err
+	}
 	if t := c.own(c.resource, n); t != nil {
 		u := t.Get(c.name(n))
 		if u != nil || t == c.pass.states || !c.relates(c.resource) {
@@ -135,6 +138,12 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	n := types.NamespacedName{Namespace: namespace}
 	c.pass.look(look{n, c.cluster, c.resource})
+	if err := c.hidden(); err != nil {
+		return nil, err
+	}
+	if c.endpoint == nil && c.resource == c.pass.config.Sync.Primary.Service.GroupVersionResource && !c.relates(c.resource) {
+		return c.pass.copies.Select(namespace, s), c.pass.copies.Ready()
+	}
 	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
 		t := c.endpoint.objects
 		return t.Select(c.name(n).Namespace, s), t.Ready()
@@ -155,6 +164,26 @@ func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 	return all, c.pass.copies.Ready()
 }
 
+// States returns the states with a key.
+func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
+	all := c.pass.states.Keyed(key)
+	for _, u := range all {
+		c.pass.look(look{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, "", objectsync.Secrets})
+	}
+	return all, c.pass.states.Ready()
+}
+
+// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not known, and never gone.
+func (c cache) hidden() error {
+	if c.endpoint == nil || c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
+		return nil
+	}
+	if r := c.resource.GroupResource(); c.pass.hides(c.cluster, r) {
+		return objectsync.NewClaimRefusal(r)
+	}
+	return nil
+}
+
 // carriers returns the streams that are open and carry a resource.
 func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*watch.Table {
 	all := []*watch.Table{s.own(r, n), s.pass.related.find(s.streamKey(r, n.Namespace))}
@@ -170,7 +199,11 @@ func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic
 
 // put shows the answer to a write.
 func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
-	for _, t := range s.carriers(r, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}) {
+	n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	for _, t := range s.carriers(r, n) {
+		if t == s.pass.states {
+			s.pass.ownStates.note(n, u, s.pass.item)
+		}
 		if t != s.pass.states || u.GetLabels()[objectsync.LabelState] != "" { // What only has the name of a state is none.
 			t.Put(u)
 		}

@@ -126,6 +126,7 @@ func (s *Supervisor) Stop(name string) {
 	if current != nil {
 		current.stop(true)
 	}
+	forgetMetrics(name)
 }
 
 // Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.

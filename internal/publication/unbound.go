@@ -116,3 +116,6 @@ func (nothing) Select(string, labels.Selector) ([]*unstructured.Unstructured, er
 
 // Copies returns no objects.
 func (nothing) Copies(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+
+// States returns no states.
+func (nothing) States(string) ([]*unstructured.Unstructured, error) { return nil, nil }

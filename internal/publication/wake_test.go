@@ -42,7 +42,7 @@ func TestWake(t *testing.T) {
 		"NobodysThere": {"Nor any other workspace.", secret("third", "a", "x"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &publication{looks: newLinks[look](), queue: newQueue()}
+			p := &publication{looks: newLinks[look](), queue: newQueue(), ownStates: newOwnStates()}
 			defer p.queue.ShutDown()
 			for who, all := range looking {
 				for _, l := range all {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
@@ -93,7 +94,7 @@ func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) 
 		c.Endpoints = append(c.Endpoints, publication.Endpoint{URL: url, Cluster: cluster, Listed: e.seen.listed[url]})
 	}
 	for _, consumer := range e.consumers {
-		c.Workspaces[consumer.Cluster] = publication.Workspace{Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound}
+		c.Workspaces[consumer.Cluster] = publication.Workspace{Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound, Hidden: strings.Join(resources(consumer.Open), ",")}
 	}
 	return c, nil
 }
@@ -132,4 +133,9 @@ func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
 		}
 	}
 	o.Status.Objects = now
+	if now.Failed > 0 && now.Synced == 0 {
+		first := now.Failures[0]
+		e.pass.report(v1alpha1.ReasonObjectsNotSynced, errors.Errorf(
+			"none of %d objects is synced: %s in workspace %s: %s", now.Failed, first.Object, first.Workspace, first.Message))
+	}
 }

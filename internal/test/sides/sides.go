@@ -82,6 +82,12 @@ func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), err
 }
 
+// States is that of a cache.
+func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
+	all, err := c.Select("", labels.Everything())
+	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.StateKeyOf(u) != key }), err
+}
+
 // A writer writes with a client of its own.
 type writer struct{ client dynamic.Interface }
 

@@ -56,6 +56,8 @@ const (
 	ReasonInvalidSpec xpv2.ConditionReason = "InvalidSpec"
 	// ReasonWorkspaceDeleted means that what was published has gone because the workspace of the APIExport is being deleted.
 	ReasonWorkspaceDeleted xpv2.ConditionReason = "WorkspaceDeleted"
+	// ReasonObjectsNotSynced means that the API is published and none of the objects of consumers can be synced.
+	ReasonObjectsNotSynced xpv2.ConditionReason = "ObjectsNotSynced"
 	// ReasonConsumersLeft means that a deleted PublishedResource is kept as consumers still have objects of the API.
 	ReasonConsumersLeft xpv2.ConditionReason = "ConsumersHaveObjects"
 )

@@ -79,6 +79,12 @@ type RelatedResource struct {
 	// +optional
 	Reference *RelatedResourceReference `json:"reference,omitempty"`
 
+	// consumerMayName opens what values of the consumer's object may name on the service cluster. Without it they name only what belongs to the
+	// workspace: objects in a namespace or with a name that no other workspace can have, objects that the copy owns, and objects that name the
+	// copy in a label or annotation. What the rules alone name needs no opening.
+	// +optional
+	ConsumerMayName *ConsumerMayName `json:"consumerMayName,omitempty"`
+
 	// mutation changes the objects on their way from their origin. Their status is changed by steps for status on the same way.
 	// +optional
 	Mutation *ResourceMutations `json:"mutation,omitempty"`
@@ -90,6 +96,30 @@ type RelatedResource struct {
 	// syncStatus says whether the status is copied with the objects. The default is false.
 	// +optional
 	SyncStatus bool `json:"syncStatus,omitempty"`
+}
+
+// NamePattern is a name in which * stands for any characters, and $remoteClusterName for the name of the logical cluster.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=`^([a-z0-9.*-]|[$]remoteClusterName)+$`
+type NamePattern string
+
+// ConsumerMayName opens namespaces and objects of the service cluster for values of consumers. A consumer can then read each opened object with
+// origin service, and make each with origin kcp, unless another workspace has it already.
+type ConsumerMayName struct {
+	// namespaces are patterns of namespaces. kube-system, kube-public, kube-node-lease, the namespace of states and namespaces with nothing but
+	// copies of other workspaces are never opened.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Namespaces []NamePattern `json:"namespaces,omitempty"`
+
+	// objects are patterns of names of objects.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Objects []NamePattern `json:"objects,omitempty"`
 }
 
 // RelatedResourceProjection says what related objects are in kcp.

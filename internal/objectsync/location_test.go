@@ -72,7 +72,7 @@ func TestNameThatTellsNothing(t *testing.T) {
 		want   bool
 	}{
 		"Cluster":   {"The logical cluster tells whose it is.", "$remoteClusterName-$remoteName", true},
-		"Hash":      {"Nobody chooses a hash.", "$remoteNameHash", true},
+		"Hash":      {"The same name in another workspace has the same hash.", "$remoteNameHash", false},
 		"Names":     {"Names in workspaces are free.", "$remoteNamespace-$remoteName", false},
 		"Templates": {"In whatever way they are put together.", "kube-{{ .Object.metadata.name }}", false},
 	} {

@@ -1,0 +1,139 @@
+package publishedresource_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// acceptOnly makes a tenant accept the claims on some resources and no others.
+func acceptOnly(t *testing.T, in tenant, accepted ...string) {
+	t.Helper()
+	var some []apisv1alpha2.PermissionClaim
+	for _, c := range claims() {
+		if slices.Contains(accepted, c.Resource) {
+			some = append(some, c)
+		}
+	}
+	kube.Eventually(t, soon, "the claims of workspace "+in.path, func() (bool, string) {
+		b := &apisv1alpha2.APIBinding{}
+		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, b); err != nil {
+			return false, err.Error()
+		}
+		b.Spec.PermissionClaims = kcp.Accepted(some...)
+		err := in.Update(t.Context(), b)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// setQuota sets how many Secrets a namespace of the service cluster may have. No controller does what the status needs.
+func (s *shop) setQuota(t *testing.T, namespace, secrets string) {
+	t.Helper()
+	q := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all"}}
+	hard := corev1.ResourceList{"count/secrets": resource.MustParse(secrets)}
+	q.Spec.Hard = hard
+	if err := client.IgnoreAlreadyExists(s.c.Create(t.Context(), q)); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the quota", func() (bool, string) {
+		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(q), q); err != nil {
+			return false, err.Error()
+		}
+		q.Spec.Hard = hard
+		if err := s.c.Update(t.Context(), q); err != nil {
+			return false, err.Error()
+		}
+		q.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}
+		err := s.c.Status().Update(t.Context(), q)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// TestSyncRefusalsRest shows that objects rest whose related objects a server refuses, by a claim, a quota or a policy: nothing is written, the
+// right people are told, and a cure is found. SYNC_REFUSED_OBJECTS is how many objects there are of each kind. With SYNC_REFUSED_REST, in seconds, the
+// rest begins after one minute and lasts that long.
+func TestSyncRefusalsRest(t *testing.T) {
+	each, rest := setting(t, "SYNC_REFUSED_OBJECTS", 5), setting(t, "SYNC_REFUSED_REST", 0)
+	s := openShop(t)
+	o := s.publishCerts(t)
+	rejects, full, denied := s.tenant(t), s.tenant(t), s.tenant(t)
+	acceptOnly(t, rejects, "events", "namespaces")
+	for _, in := range []tenant{rejects, full, denied} {
+		create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
+	}
+	s.setQuota(t, full.cluster, "0")
+	policy := refuse(t, s.c, denied.cluster+".example.com", admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: matching("", "secrets", admissionv1.Create),
+		Validations:      []admissionv1.Validation{{Expression: "object.metadata.namespace != '" + denied.cluster + "'", Message: refusal}},
+	})
+	kube.Eventually(t, soon, "refusal", func() (bool, string) {
+		return isRefused(s.c.Create(t.Context(), secretIn(denied.cluster, "probe", ""), client.DryRunAll))
+	})
+	a, begin := s.account(t), time.Now()
+	for i := range each {
+		name := fmt.Sprintf("web-%d", i)
+		create(t, s.c, secretIn(rejects.cluster, name+"-tls", "theirs"))
+		create(t, rejects, s.cert(name))
+		for _, in := range []tenant{full, denied} {
+			u := s.cert(name)
+			u.Object["spec"].(map[string]any)["keyName"] = name + "-key"
+			create(t, in, secretIn(metav1.NamespaceDefault, name+"-key", "mine"), u)
+		}
+	}
+	awaitEvent(t, rejects, objectsync.ReasonClaimMissing)
+	awaitEvent(t, full, objectsync.ReasonNoRoom)
+	awaitEvent(t, denied, objectsync.ReasonRejected)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 0 && c.Failed == int64(3*each) })
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
+	a.wantRest(t, begin, rest)
+
+	acceptOnly(t, rejects, "events", "namespaces", "secrets")
+	s.setQuota(t, full.cluster, "1000")
+	if err := s.c.Delete(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "permission", func() (bool, string) {
+		err := s.c.Create(t.Context(), secretIn(denied.cluster, "probe", ""), client.DryRunAll)
+		return err == nil, fmt.Sprint(err)
+	})
+	for _, in := range []tenant{full, denied} { // The first to succeed wakes the others.
+		patch(t, in, s.cert("web-0"), `{"metadata":{"labels":{"again":"please"}}}`)
+	}
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == int64(3*each) && c.Failed == 0 })
+	await(t, s.c, o, is(xpv2.TypeSynced, ""))
+	for i := range each {
+		awaitValue(t, rejects, metav1.NamespaceDefault, fmt.Sprintf("web-%d-tls", i), "theirs")
+		awaitValue(t, s.c, full.cluster, fmt.Sprintf("web-%d-key", i), "mine")
+		awaitValue(t, s.c, denied.cluster, fmt.Sprintf("web-%d-key", i), "mine")
+	}
+}
+
+// wantRest checks that nothing is asked for as many seconds after one minute or, for zero, for some while within that minute.
+func (a *account) wantRest(t *testing.T, begin time.Time, seconds int) {
+	t.Helper()
+	if seconds == 0 {
+		a.awaitRest(t, 10*time.Second)
+		return
+	}
+	kube.Eventually(t, 2*time.Minute, "the end of one minute", func() (bool, string) { return time.Since(begin) > time.Minute, "" })
+	a.reset()
+	kube.Throughout(t, time.Duration(seconds)*time.Second, "nothing is asked", func() (bool, string) {
+		below, inKCP := a.requests()
+		return len(below)+len(inKCP) == 0, below.String() + inKCP.String()
+	})
+}

@@ -1,0 +1,62 @@
+package mutation
+
+import (
+	"strings"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
+)
+
+// Provenance tells who decides on what the steps for spec leave in a field, given what is known of the object on the other side. Unless a step
+// replaces the whole field, and none after it touches it, that is whoever has made the object.
+func (m *Mutations) Provenance(path jsonpath.Path, other func(path ...string) provenance.Value) provenance.Value {
+	if m == nil || path.Complex() {
+		return provenance.Entered
+	}
+	for i := len(m.spec) - 1; i >= 0; i-- {
+		at := m.spec[i].target()
+		if at.String() == path.String() {
+			return m.spec[i].provenance(other)
+		}
+		if at.Complex() || strings.ContainsAny(at.String(), `\:`) || overlap(at.String(), path.String()) {
+			return provenance.Entered
+		}
+	}
+	return provenance.Entered
+}
+
+// overlap reports whether one of two paths leads to a part of what the other does.
+func overlap(a, b string) bool {
+	return strings.HasPrefix(a+".", b+".") || strings.HasPrefix(b+".", a+".")
+}
+
+func (d deletion) target() jsonpath.Path    { return d.path }
+func (r replacement) target() jsonpath.Path { return r.path }
+func (r rendering) target() jsonpath.Path   { return r.path }
+func (e evaluation) target() jsonpath.Path  { return e.path }
+
+func (d deletion) provenance(func(path ...string) provenance.Value) provenance.Value {
+	return provenance.Entered
+}
+
+func (r replacement) provenance(func(path ...string) provenance.Value) provenance.Value {
+	return r.origin
+}
+
+// provenance looks at what the template is made of: LocalObject is the object that is changed, RemoteObject the other one.
+func (r rendering) provenance(other func(path ...string) provenance.Value) provenance.Value {
+	return r.origin.Value(provenance.Context{Of: func(path ...string) provenance.Value {
+		switch {
+		case path[0] == "RemoteObject":
+			return other(path[1:]...)
+		case strings.Join(path, ".") == "LocalObject.metadata.uid":
+			return provenance.Assigned
+		}
+		return provenance.Entered
+	}})
+}
+
+// provenance of an expression is not looked into.
+func (e evaluation) provenance(func(path ...string) provenance.Value) provenance.Value {
+	return provenance.Entered
+}

@@ -1,0 +1,82 @@
+package objectsync
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// What tells on the service cluster whose an object is. It is written with the first content.
+const (
+	// AnnotationUID is on each copy and tells the UID of the object it was made for.
+	AnnotationUID = "syncagent.kcp.io/remote-object-uid"
+	// LabelRelatedCluster is on each copy of a related object, with the logical cluster that the object is in.
+	LabelRelatedCluster = "syncagent.kcp.io/related-cluster"
+	// AnnotationRelatedObject and AnnotationRelatedUID tell which related object a copy is of.
+	AnnotationRelatedObject = "syncagent.kcp.io/related-object"
+	AnnotationRelatedUID    = "syncagent.kcp.io/related-object-uid"
+)
+
+// relatedText names a related object for its copy.
+func relatedText(r Ref) string {
+	return r.groupKind().String() + " " + r.NamespacedName().String()
+}
+
+// mark writes into a new copy of a related object whose it is. Copies in workspaces carry nothing of ours.
+func (p *pass) mark(m relation, copied *unstructured.Unstructured) {
+	if m.related.origin != v1alpha1.OriginKCP {
+		return
+	}
+	l, a := copied.GetLabels(), copied.GetAnnotations()
+	if l == nil {
+		l = map[string]string{}
+	}
+	if a == nil {
+		a = map[string]string{}
+	}
+	l[LabelRelatedCluster] = p.id.Cluster
+	a[AnnotationRelatedObject], a[AnnotationRelatedUID] = relatedText(m.from), string(m.origin.GetUID())
+	copied.SetLabels(l)
+	copied.SetAnnotations(a)
+}
+
+// isMarked reports whether an object of the service cluster says that it is the copy of a related object of this workspace. Consumers cannot write
+// that: labels and annotations of our domain never pass.
+func (p *pass) isMarked(from Ref, u *unstructured.Unstructured) bool {
+	return u.GetLabels()[LabelRelatedCluster] == p.id.Cluster && u.GetAnnotations()[AnnotationRelatedObject] == relatedText(from)
+}
+
+// isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or because the object of the
+// consumer tells of it, whose workspace it is in.
+func (p *pass) isOurs(m relation) bool {
+	if m.related.origin == v1alpha1.OriginKCP {
+		return p.isMarked(m.from, m.copied)
+	}
+	return p.isAnnounced(m)
+}
+
+// own reports whether an object of the service cluster belongs to the workspace: it is owned by the copy, says so by our labels, or names the
+// copy in a label or annotation. A name that another workspace could have names nothing.
+func (p primaries) own(u *unstructured.Unstructured) bool {
+	l := u.GetLabels()
+	if ownedBy(u, p.service) || l[LabelRelatedCluster] == p.cluster || l[LabelCluster] == p.cluster && l[LabelState] == "" {
+		return true
+	}
+	names := func(_, value string) bool { return p.copyName.Unique && value == p.service.GetName() }
+	return anyOf(l, names) || anyOf(u.GetAnnotations(), names)
+}
+
+// isReplaced reports whether the object at the origin is another one than that which was copied.
+func (p *pass) isReplaced(m relation) bool {
+	uid, known := p.state.uids[m.from.Plain()]
+	return known && m.origin != nil && uid != m.origin.GetUID()
+}
+
+// noteUID remembers which object of the service cluster was copied, if the consumer has named it: another one of that name has to be admitted anew.
+func (p *pass) noteUID(m relation) {
+	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() || p.state.uids[m.from.Plain()] == m.origin.GetUID() {
+		return
+	}
+	p.state = p.state.clone()
+	p.state.uids[m.from.Plain()] = m.origin.GetUID()
+}

@@ -1,0 +1,133 @@
+package objectsync
+
+import (
+	"context"
+	"strings"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
+)
+
+// A RefusalCause tells what stands against a write, and so who can cure it.
+type RefusalCause int
+
+const (
+	// RefusedByPolicy means that the server does not accept the content: validation, a webhook or a policy.
+	RefusedByPolicy RefusalCause = iota
+	// RefusedByQuota means that there is no room for the object.
+	RefusedByQuota
+	// RefusedByRights means that the provider may not write it: RBAC, or a permission claim that is not accepted.
+	RefusedByRights
+)
+
+// A Refusal is the answer of a server that decided against a write. The same write fails again until somebody changes something.
+type Refusal struct {
+	// Workspace reports whether the workspace refuses, and not the service cluster.
+	Workspace bool
+	// Resource is what was to be written.
+	Resource schema.GroupResource
+	// Cause tells what stands against it.
+	Cause RefusalCause
+
+	err error
+}
+
+// Error returns the answer of the server.
+func (r *Refusal) Error() string { return r.err.Error() }
+
+// Unwrap returns the answer of the server.
+func (r *Refusal) Unwrap() error { return r.err }
+
+// NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so hides what it has of it.
+func NewClaimRefusal(r schema.GroupResource) *Refusal {
+	return &Refusal{Workspace: true, Resource: r, Cause: RefusedByRights, err: errors.Errorf("the workspace has not accepted the permission claim for %s", r)}
+}
+
+// RefusalOf returns the refusal that an error is caused by, the first one of an aggregate, nil if there is none.
+func RefusalOf(err error) *Refusal {
+	var r *Refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	var all kerrors.Aggregate
+	if !errors.As(err, &all) {
+		return nil
+	}
+	for _, one := range all.Errors() {
+		if r := RefusalOf(one); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// refusalOf wraps an error of a write that the server has decided against. All other errors stay as they are.
+func refusalOf(err error, workspace bool, r schema.GroupResource) error {
+	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return err
+	}
+	out := &Refusal{Workspace: workspace, Resource: r, err: err}
+	switch {
+	case !forbidden:
+	case strings.Contains(err.Error(), `is forbidden: User "`): // The text of every authorizer, see responsewriters.Forbidden.
+		out.Cause = RefusedByRights
+	case strings.Contains(err.Error(), "exceeded quota"): // The text of admission plugin ResourceQuota.
+		out.Cause = RefusedByQuota
+	}
+	return out
+}
+
+// A refusalWriter is a Writer that recognizes refusals.
+type refusalWriter struct {
+	Writer
+
+	workspace bool
+}
+
+// withRefusals has the writers of both sides recognize refusals.
+func (in Input) withRefusals() Input {
+	if in.Workspace.Writer != nil {
+		in.Workspace.Writer = refusalWriter{in.Workspace.Writer, true}
+	}
+	in.Service.Writer = refusalWriter{in.Service.Writer, false}
+	return in
+}
+
+// Create creates an object.
+func (w refusalWriter) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	return refusalOf(w.Writer.Create(ctx, r, u), w.workspace, r.GroupResource())
+}
+
+// Patch patches an object.
+func (w refusalWriter) Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error {
+	return refusalOf(w.Writer.Patch(ctx, o, patch, subresources...), w.workspace, o.GVR().GroupResource())
+}
+
+// Delete deletes an object.
+func (w refusalWriter) Delete(ctx context.Context, o Ref, uid types.UID) error {
+	return refusalOf(w.Writer.Delete(ctx, o, uid), w.workspace, o.GVR().GroupResource())
+}
+
+// refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.
+func refusalWarning(r *Refusal) (reason, message string) {
+	switch {
+	case r.Workspace && r.Cause == RefusedByRights:
+		return ReasonClaimMissing, "This workspace does not let the provider of the service write " + r.Resource.String() +
+			". Accept its permission claim in the APIBinding"
+	case r.Workspace && r.Cause == RefusedByQuota:
+		return ReasonNoRoom, "The quota of this workspace has no room for " + r.Resource.String() + " of the service. Raise it, or delete others"
+	case r.Workspace:
+		return ReasonRejected, "This workspace does not accept " + r.Resource.String() + " of the service. Check its policies and webhooks"
+	case r.Cause == RefusedByRights:
+		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
+	case r.Cause == RefusedByQuota:
+		return ReasonNoRoom, "The provider of the service has no room for this object. Delete others, or ask the provider of the service"
+	}
+	return ReasonRejected, "The provider of the service does not accept this object as it is. Check its fields"
+}

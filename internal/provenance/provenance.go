@@ -1,0 +1,121 @@
+package provenance
+
+import "strings"
+
+// A Source is who decides on a text.
+type Source int
+
+const (
+	// Provider means that the service owner's rules and the servers decide.
+	Provider Source = iota
+	// Hash means that the consumer chooses among hashes, and so cannot aim at a given text.
+	Hash
+	// Consumer means that the consumer may choose any text.
+	Consumer
+)
+
+// A Value is what is known of a text.
+type Value struct {
+	Source Source
+	// Unique reports whether no other workspace can have the same text, whatever its consumer enters.
+	Unique bool
+	// Atomic reports whether a unique text has no dash in it that a consumer could have put there.
+	Atomic bool
+}
+
+// Values of texts that rules are made of.
+var (
+	// Assigned is a text that a server has made for one workspace or object: the name of a logical cluster, a UID.
+	Assigned = Value{Source: Provider, Unique: true, Atomic: true}
+	// Entered is a text of the consumer.
+	Entered = Value{Source: Consumer}
+	// Path is that of a workspace: unique, but its parts are names that consumers choose.
+	Path = Value{Source: Consumer, Unique: true}
+	// Fixed is a constant.
+	Fixed = Value{Source: Provider}
+)
+
+// Hashed returns what is known of a hash of a text.
+func Hashed(v Value) Value {
+	if v.Source == Consumer {
+		v.Source = Hash
+	}
+	v.Atomic = v.Unique
+	return v
+}
+
+// A Part is a part of a text.
+type Part struct {
+	Value
+
+	text     string
+	constant bool
+}
+
+// Text returns a constant part.
+func Text(s string) Part { return Part{Value: Fixed, text: s, constant: true} }
+
+// Of returns a part that is known to be what a Value says.
+func Of(v Value) Part { return Part{Value: v} }
+
+// Join returns what is known of a text that parts make together.
+func Join(parts ...Part) Value {
+	parts = withoutEmpty(parts)
+	if len(parts) == 1 {
+		return parts[0].Value
+	}
+	out, variable := Value{}, 0
+	for _, p := range parts {
+		out.Source = max(out.Source, p.Source)
+		if !p.constant {
+			variable++
+			out.Unique = out.Unique || p.Unique
+		}
+	}
+	if variable > 1 {
+		out.Unique = anchoredAtStart(parts) || anchoredAtEnd(parts)
+	}
+	return out
+}
+
+func withoutEmpty(parts []Part) []Part {
+	var out []Part
+	for _, p := range parts {
+		if !p.constant || p.text != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// anchoredAtStart reports whether the first part that is not constant is unique, and its end is where a constant says.
+func anchoredAtStart(parts []Part) bool {
+	for i, p := range parts {
+		if p.constant {
+			continue
+		}
+		return p.Unique && p.Atomic && (i+1 == len(parts) || parts[i+1].constant && isDelimiter(parts[i+1].text[0]))
+	}
+	return false
+}
+
+// anchoredAtEnd reports the same of the last such part, and of its beginning.
+func anchoredAtEnd(parts []Part) bool {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].constant {
+			continue
+		}
+		if !parts[i].Unique || !parts[i].Atomic {
+			return false
+		}
+		if i == 0 {
+			return true
+		}
+		before := parts[i-1]
+		return before.constant && isDelimiter(before.text[len(before.text)-1])
+	}
+	return false
+}
+
+// isDelimiter reports whether a character is none of those that names of logical clusters are made of.
+func isDelimiter(c byte) bool { return strings.IndexByte("-.:/", c) >= 0 }

@@ -1,0 +1,147 @@
+package publication
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// A growingLimiter is a rate limiter whose pauses grow by a factor. Methods may be called concurrently.
+type growingLimiter struct {
+	first, most time.Duration
+	growth      float64
+
+	mu       sync.Mutex
+	failures map[objectsync.Primary]int
+}
+
+var _ workqueue.TypedRateLimiter[objectsync.Primary] = &growingLimiter{}
+
+func newGrowingLimiter(first, most time.Duration, growth float64) *growingLimiter {
+	return &growingLimiter{first: first, most: most, growth: growth, failures: map[objectsync.Primary]int{}}
+}
+
+// When returns how long an object rests that has failed once more.
+func (l *growingLimiter) When(p objectsync.Primary) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.failures[p]
+	l.failures[p]++
+	return time.Duration(min(float64(l.first)*math.Pow(l.growth, float64(n)), float64(l.most)))
+}
+
+// Forget forgets that an object has failed.
+func (l *growingLimiter) Forget(p objectsync.Primary) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.failures, p)
+}
+
+// NumRequeues returns how often an object has failed in a row.
+func (l *growingLimiter) NumRequeues(p objectsync.Primary) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failures[p]
+}
+
+// A refusalIndex knows the objects that a server has refused to write something for, and which one. Methods may be called concurrently.
+type refusalIndex struct {
+	mu sync.Mutex
+	by map[objectsync.Primary]string // the logical cluster, empty for the service cluster
+}
+
+func newRefusalIndex() *refusalIndex { return &refusalIndex{by: map[objectsync.Primary]string{}} }
+
+// set records that a server refuses something for an object.
+func (r *refusalIndex) set(p objectsync.Primary, server string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.by[p] = server
+}
+
+// drop forgets an object, and returns which server has refused something for it.
+func (r *refusalIndex) drop(p objectsync.Primary) (server string, refused bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	server, refused = r.by[p]
+	delete(r.by, p)
+	return server, refused
+}
+
+// of returns the objects that a server has refused something for.
+func (r *refusalIndex) of(server string) []objectsync.Primary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []objectsync.Primary
+	for p, by := range r.by {
+		if by == server {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// noteRefusal records whether an object has been refused. What cures one cures others: if it is refused no more, the others that the same
+// server has refused are tried again.
+func (p *publication) noteRefusal(item objectsync.Primary, err error) {
+	if r := objectsync.RefusalOf(err); r != nil {
+		server := ""
+		if r.Workspace {
+			server = item.Cluster
+		}
+		p.refusals.set(item, server)
+		return
+	}
+	if err != nil {
+		return
+	}
+	if server, was := p.refusals.drop(item); was {
+		p.retryRefused(server)
+	}
+}
+
+// retryRefused tries again all objects that a server has refused, with new pauses.
+func (p *publication) retryRefused(server string) {
+	for _, item := range p.refusals.of(server) {
+		p.queue.Forget(item)
+		p.queue.Add(item)
+	}
+}
+
+// ownStates knows which object has last written each state. Methods may be called concurrently.
+type ownStates struct {
+	mu sync.Mutex
+	by map[types.NamespacedName]stateWrite
+}
+
+type stateWrite struct {
+	item    objectsync.Primary
+	version string
+}
+
+func newOwnStates() *ownStates { return &ownStates{by: map[types.NamespacedName]stateWrite{}} }
+
+// note records the answer to the write of a state.
+func (o *ownStates) note(n types.NamespacedName, u *unstructured.Unstructured, item objectsync.Primary) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.by[n] = stateWrite{item, u.GetResourceVersion()}
+}
+
+// writerOf returns which object has written a state as it is now, and false if that was somebody else. Nil is a state that is gone.
+func (o *ownStates) writerOf(n types.NamespacedName, u *unstructured.Unstructured) (item objectsync.Primary, own bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if u == nil {
+		delete(o.by, n)
+		return item, false
+	}
+	w, ok := o.by[n]
+	return w.item, ok && w.version == u.GetResourceVersion()
+}

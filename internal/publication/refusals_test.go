@@ -1,0 +1,58 @@
+package publication
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// TestRetryRefused shows whom the cure of a refusal wakes: the others that the same server has refused.
+func TestRetryRefused(t *testing.T) {
+	p := &publication{queue: newQueue(), refusals: newRefusalIndex()}
+	defer p.queue.ShutDown()
+	above := &objectsync.Refusal{Workspace: true}
+	for _, item := range []objectsync.Primary{in("a", "1"), in("a", "2"), in("b", "3")} {
+		p.noteRefusal(item, above)
+	}
+	p.noteRefusal(in("a", "below"), &objectsync.Refusal{})
+	p.noteRefusal(in("a", "failed"), errors.New("boom"))
+	p.noteRefusal(in("a", "1"), errors.New("unreachable")) // It is not known whether it would be refused.
+	p.noteRefusal(in("a", "never"), nil)
+	if got := drain(p.queue); got != nil {
+		t.Errorf("want nobody woken, got %v", got)
+	}
+	p.noteRefusal(in("a", "1"), nil)
+	if diff := cmp.Diff([]string{"2"}, drain(p.queue)); diff != "" {
+		t.Errorf("woken by a cure in the workspace: -want, +got:\n%s", diff)
+	}
+	p.noteRefusal(in("a", "below"), nil)
+	if got := drain(p.queue); got != nil {
+		t.Errorf("want nobody else of the service cluster, got %v", got)
+	}
+}
+
+// TestOwnStates shows that a state tells its writer nothing new as long as nobody else has written it.
+func TestOwnStates(t *testing.T) {
+	n := types.NamespacedName{Namespace: "states", Name: "a"}
+	of := func(version string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetResourceVersion(version)
+		return u
+	}
+	o := newOwnStates()
+	o.note(n, of("7"), in("a", "1"))
+	if item, own := o.writerOf(n, of("7")); !own || item != in("a", "1") {
+		t.Errorf("want the writer, got %v %t", item, own)
+	}
+	if _, own := o.writerOf(n, of("8")); own {
+		t.Error("somebody else has written it")
+	}
+	if _, own := o.writerOf(n, nil); own || len(o.by) != 0 {
+		t.Errorf("want a state that is gone forgotten, got %v", o.by)
+	}
+}
