@@ -113,7 +113,7 @@ func TestConnectionsAreNotShared(t *testing.T) {
 	if tenant.digest() == operator.digest() {
 		t.Error("their digests are the same")
 	}
-	routes := newRoutes(Addresses{})
+	routes := newRoutes(Addresses{}, nil)
 	if routes[identity.WriterTenant].dialer == routes[identity.WriterOperator].dialer {
 		t.Error("they share connections")
 	}

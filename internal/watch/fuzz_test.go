@@ -30,7 +30,7 @@ func FuzzEvents(f *testing.F) {
 		f.Add([]byte(stream), false)
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, wildcard bool) {
-		s := newStore(func(types.NamespacedName, Owner) {}, func() {})
+		s := newStore(func(types.NamespacedName, Owner) {}, func() {}, func() {})
 		if wildcard {
 			s.name = nameInCluster
 		}
