@@ -23,7 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -33,6 +33,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -63,7 +64,7 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(replica.protect(cfg), replica, f)
+	mgr, err := newManager(replica.protect(cfg), replica, f, log)
 	if err != nil {
 		return err
 	}
@@ -116,19 +117,24 @@ func restConfig(path string) (*rest.Config, string, error) {
 	cfg.UserAgent = version.UserAgent()
 	cfg.QPS, cfg.Burst = -1, 0 // See package target for why there is no client-side limit.
 	// The API server warns of Crossplane's finalizer at each write that carries it.
-	cfg.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
+	cfg.WarningHandlerWithContext = ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true})
 	return cfg, namespace, nil
 }
 
-func newManager(cfg *rest.Config, replica candidate, f *flags) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logger) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	kinds := runtime.NewSchemeBuilder(corev1.AddToScheme, apiextensionsv1.AddToScheme, apis.AddToScheme)
 	if err := kinds.AddToScheme(scheme); err != nil {
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
+	caches := cacheOptions(f)
+	caches.NewInformer = watch.NewInformer(func() {
+		target.CountRestoredControlPlane()
+		log.Info("Control plane has gone back in its history, as after a restore from a backup")
+	})
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                 scheme,
-		Cache:                  cacheOptions(f),
+		Cache:                  caches,
 		Client:                 client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Metrics:                server.Options{BindAddress: f.metricsAddress},
 		HealthProbeBindAddress: f.healthAddress,

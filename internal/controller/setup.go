@@ -18,6 +18,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not serve yet are added
@@ -29,6 +30,9 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner, CrossNamespace: o.AllowCrossNamespaceReferences,
 		Sanitized: o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
+	})
+	o.Registry.OnRestored(func(r target.Restored) {
+		o.Logger.Info("Target has gone back in its history, as after a restore from a backup", "server", r.Server, "providerConfigs", r.Configs)
 	})
 	var parts []part
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
@@ -46,7 +50,13 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 
 // configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
 func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
-	controller := sync.OnceValues(func() (*providerconfig.Controller, error) { return providerconfig.Setup(mgr, o.Options, c) })
+	controller := sync.OnceValues(func() (*providerconfig.Controller, error) {
+		pc, err := providerconfig.Setup(mgr, o.Options, c)
+		if err == nil {
+			o.Registry.OnRestored(pc.Restored)
+		}
+		return pc, err
+	})
 	parts := []part{{kinds: configKinds(c), setup: func() error {
 		_, err := controller()
 		return errors.Wrap(err, "cannot set up ProviderConfigs")

@@ -35,3 +35,15 @@ func TestFinalizerReleased(t *testing.T) {
 		})
 	}
 }
+
+// TestWentBackIsDesired shows that an object that is older than it was has changed, whatever its generation is.
+func TestWentBackIsDesired(t *testing.T) {
+	for version, want := range map[string]bool{"8": true, "9": false, "10": false} {
+		before, after := metadata(nil), metadata(nil)
+		before.SetResourceVersion("9")
+		after.SetResourceVersion(version)
+		if got := DesiredStateChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != want {
+			t.Errorf("from version 9 to %s: want %t, got %t", version, want, got)
+		}
+	}
+}

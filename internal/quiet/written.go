@@ -18,21 +18,32 @@ const (
 	lagInterval = 2 * time.Millisecond
 	// lagPatience is how long a pass waits for the cache.
 	lagPatience = 500 * time.Millisecond
+	// lagMost is for how long a write counts more than a cache that does not show it. A cache that is later than that may never show it: the
+	// control plane may have been restored from a backup that is older.
+	lagMost = 10 * time.Second
 )
 
-// written remembers the resource version of our last write to each object of a kind, until the cache has seen it.
+// written remembers our last write to each object of a kind, until the cache has seen it.
 type written struct {
-	mu       sync.Mutex
-	versions map[types.NamespacedName]string
+	now func() time.Time
+
+	mu     sync.Mutex
+	writes map[types.NamespacedName]write
 }
 
-func newWritten() *written { return &written{versions: map[types.NamespacedName]string{}} }
+// A write is known by the resource version it has made.
+type write struct {
+	version string
+	at      time.Time
+}
+
+func newWritten() *written { return &written{now: time.Now, writes: map[types.NamespacedName]write{}} }
 
 // note remembers a write.
 func (w *written) note(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.versions[client.ObjectKeyFromObject(obj)] = obj.GetResourceVersion()
+	w.writes[client.ObjectKeyFromObject(obj)] = write{version: obj.GetResourceVersion(), at: w.now()}
 }
 
 // await reads an object from the cache until it is no older than our last write to it. If the cache stays behind for long the error is
@@ -51,23 +62,23 @@ func (w *written) await(ctx context.Context, key types.NamespacedName, read func
 	return err
 }
 
-// seen says whether a resource version is no older than our last write, which need not be remembered any more then.
+// seen reports whether a resource version is no older than our last write, or that no longer counts. It need not be remembered any more then.
 func (w *written) seen(key types.NamespacedName, rv string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	last, ok := w.versions[key]
+	last, ok := w.writes[key]
 	if !ok {
 		return true
 	}
-	if c, err := resourceversion.CompareResourceVersion(rv, last); err == nil && c < 0 {
+	if c, err := resourceversion.CompareResourceVersion(rv, last.version); err == nil && c < 0 && w.now().Sub(last.at) < lagMost {
 		return false
 	}
-	delete(w.versions, key)
+	delete(w.writes, key)
 	return true
 }
 
 func (w *written) forget(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.versions, key)
+	delete(w.writes, key)
 }

@@ -3,6 +3,7 @@ package quiet
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
@@ -87,5 +88,17 @@ func TestGetAwaitsOurWrite(t *testing.T) {
 				t.Errorf("%s\nA change of the answer changes the cache", tc.reason)
 			}
 		})
+	}
+}
+
+// TestRestoredCache shows that our own write is not waited for without end, which a control plane that was restored from a backup never shows.
+func TestRestoredCache(t *testing.T) {
+	key := client.ObjectKey{Name: "x"}
+	c := Client{Client: &cache{versions: []string{"4"}}, written: newWritten()}
+	c.written.note(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, ResourceVersion: "5"}})
+	c.written.now = func() time.Time { return time.Now().Add(lagMost) }
+	got := &corev1.ConfigMap{}
+	if err := c.Get(WithPass(t.Context(), &Pass{}), key, got); err != nil || got.ResourceVersion != "4" {
+		t.Errorf("want what the cache has, got version %q and error %v", got.ResourceVersion, err)
 	}
 }

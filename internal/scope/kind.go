@@ -2,11 +2,13 @@ package scope
 
 import (
 	"context"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -67,6 +69,13 @@ type User struct {
 // Key returns the name of a ProviderConfig of this kind that is unique among all kinds.
 func (c Config) Key(pc client.Object) string {
 	return configKey(c.Kinds.Config, pc.GetNamespace(), pc.GetName())
+}
+
+// Named returns the ProviderConfig of a key, and whether it is one of this kind.
+func (c Config) Named(key string) (types.NamespacedName, bool) {
+	name, ok := strings.CutPrefix(key, c.Kinds.Config.GroupKind().String()+"/")
+	namespace, name, _ := strings.Cut(name, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok
 }
 
 func configKey(gvk schema.GroupVersionKind, namespace, name string) string {

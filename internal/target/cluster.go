@@ -38,6 +38,8 @@ type Cluster struct {
 	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
 	retries *rate.Limiter
 	cancel  context.CancelFunc
+
+	restored func(*Cluster) // called when the cluster has gone back in its history; set before there are streams
 }
 
 const (
@@ -107,7 +109,7 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	if err != nil {
 		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
 	}
-	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake})
+	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o watch.Owner) { c.watches.Kick(); wake(o) })
 	return nil

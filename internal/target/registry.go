@@ -48,6 +48,7 @@ type Registry struct {
 	users    map[*Cluster]map[watch.Owner]struct{}
 	uses     map[watch.Owner]use
 	configs  map[string]map[watch.Owner]struct{} // by the key of a ProviderConfig
+	restored []func(Restored)
 }
 
 // A use is what one owner has of the Registry.
@@ -72,7 +73,9 @@ func NewRegistry(o Options) (*Registry, error) {
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
 	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
-	r.local = local
+	if r.local = local; err == nil {
+		local.restored = r.tellRestored
+	}
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 
@@ -214,7 +217,7 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 		if c, err = newCluster(a, r.wake, r.wakeUsers); err != nil {
 			return nil, err
 		}
-		c.credentials = &creds
+		c.credentials, c.restored = &creds, r.tellRestored
 		r.clusters[digest] = c
 		r.users[c] = map[watch.Owner]struct{}{}
 	}

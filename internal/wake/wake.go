@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -35,7 +36,7 @@ func Users(r *target.Registry, c scope.Config) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
 		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, _ queue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || quiet.WentBack(e.ObjectOld, e.ObjectNew) {
 				r.Wake(c.Key(e.ObjectNew))
 			}
 		},

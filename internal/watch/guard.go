@@ -121,8 +121,11 @@ func (g *guard) mayStream() error {
 		return nil
 	}
 	g.stalled = false
-	return errors.New("the list that came as a stream has not come to its end")
+	return errStalled
 }
+
+// errStalled means that a list which came as a stream has not come to its end.
+var errStalled = errors.New("the list that came as a stream has not come to its end")
 
 // mayResume returns an error that makes the reflector list again if what a watch has missed may not be had by resuming it. A server that was
 // away may have been restored. One that has only cut the watch is asked whether it has come as far in its history as the watch; a list of one

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,8 +50,9 @@ type informerGuard struct {
 
 	wentBack func()
 
-	at     sync.Mutex
-	stream history
+	at      sync.Mutex
+	stream  history
+	refused time.Time // the server has refused a connection last
 }
 
 // List is for those without a context.
@@ -65,7 +68,7 @@ func (g *informerGuard) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // ListWithContext lists.
 func (g *informerGuard) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	g.advance(o.ResourceVersion)
-	list, err := untilReached(ctx, func() (runtime.Object, error) { return g.guard.ListWithContext(ctx, o) })
+	list, err := untilServed(ctx, g, func() (runtime.Object, error) { return g.guard.ListWithContext(ctx, o) })
 	if m, merr := meta.ListAccessor(list); err == nil && merr == nil {
 		g.startAt(m.GetResourceVersion())
 	}
@@ -75,7 +78,7 @@ func (g *informerGuard) ListWithContext(ctx context.Context, o metav1.ListOption
 // WatchWithContext begins or resumes a watch.
 func (g *informerGuard) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	g.advance(o.ResourceVersion)
-	w, err := untilReached(ctx, func() (watch.Interface, error) { return g.guard.WatchWithContext(ctx, o) })
+	w, err := untilServed(ctx, g, func() (watch.Interface, error) { return g.guard.WatchWithContext(ctx, o) })
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +90,12 @@ func (g *informerGuard) WatchWithContext(ctx context.Context, o metav1.ListOptio
 	}), nil
 }
 
-// untilReached makes a request until something answers at the address of the server. Reflectors of informers would try again too, but up to a
-// minute later each time.
-func untilReached[T any](ctx context.Context, request func() (T, error)) (T, error) {
+// untilServed makes a request until something answers at the address of the server and, if nothing did, until that is no longer starting:
+// reflectors of informers would try again too, but up to a minute later each time.
+func untilServed[T any](ctx context.Context, g *informerGuard, request func() (T, error)) (T, error) {
 	for {
 		answer, err := request()
-		if !utilnet.IsConnectionRefused(err) {
+		if !g.waits(err) {
 			return answer, err
 		}
 		select {
@@ -101,6 +104,18 @@ func untilReached[T any](ctx context.Context, request func() (T, error)) (T, err
 		case <-time.After(wait.Jitter(retryRefused, 1)):
 		}
 	}
+}
+
+// waits reports whether an error is one of a server that is down or has just started.
+func (g *informerGuard) waits(err error) bool {
+	g.at.Lock()
+	defer g.at.Unlock()
+	if utilnet.IsConnectionRefused(err) {
+		g.refused = time.Now()
+		return true
+	}
+	return err != nil && time.Since(g.refused) < starting && !errors.Is(err, errStalled) &&
+		!apierrors.IsResourceExpired(err) && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err)
 }
 
 // bookmark records a bookmark: that at the end of a list, or one that comes each minute.

@@ -120,11 +120,11 @@ func (s *names) Bookmark(version string) error {
 // Replace takes over a list.
 func (s *names) Replace(list []any, version string) error {
 	changed, wentBack := s.replace(list, version)
-	if changed {
-		s.changed()
-	}
 	if wentBack {
 		s.wentBack()
+	}
+	if changed {
+		s.changed()
 	}
 	s.filled()
 	return nil

@@ -25,7 +25,7 @@ type Options struct {
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)
 	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once for all streams that
-	// notice it. All owners of those are woken before.
+	// notice it. It must not block.
 	WentBack func()
 
 	kicked   time.Time // the Set was kicked last

@@ -155,10 +155,10 @@ func (s *store) record(event, left *unstructured.Unstructured) []types.Namespace
 // Replace takes over a list. What we have written since the list was made is kept, unless the server has gone back in its history.
 func (s *store) Replace(list []any, version string) error {
 	changed, wentBack := s.replace(list, version)
-	s.pass(changed)
 	if wentBack {
 		s.wentBack()
 	}
+	s.pass(changed)
 	s.filled()
 	return nil
 }

@@ -41,6 +41,10 @@ const (
 	ReasonCannotCompare xpv2.ConditionReason = "CannotCompare"
 )
 
+// ReasonTargetRestored is the reason of the event on a ProviderConfig or a PublishedResource whose server has gone back in its history, as after a
+// restore of its etcd from a backup. All that was seen of it is compared again.
+const ReasonTargetRestored = "TargetRestored"
+
 // Reasons of condition Synced beside those of crossplane-runtime.
 const (
 	// ReasonTargetUnreachable means that the target does not answer. Nothing is sent to it until a probe succeeds.

@@ -36,14 +36,16 @@ type Controller struct {
 	controller ctrlcontroller.Controller
 	cache      cache.Cache
 	guard      *guard
+	events     event.Recorder
 }
 
 // Setup adds the controller of one kind of ProviderConfig to a manager. It knows of no users until it follows them.
 func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) (*Controller, error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
+	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
 	r := providerconfig.NewReconciler(countingManager{quiet.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
-		providerconfig.WithRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))))
+		providerconfig.WithRecorder(events))
 	g := &guard{client: mgr.GetClient(), config: c, next: reconcile.Func(
 		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
@@ -54,7 +56,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) (*Controller,
 		For(c.New()).
 		Watches(c.NewUsage(), gathered(c)).
 		Build(g)
-	return &Controller{controller: built, cache: mgr.GetCache(), guard: g}, errors.Wrapf(err, "cannot set up controller %s", name)
+	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events}, errors.Wrapf(err, "cannot set up controller %s", name)
 }
 
 // Follow makes the controller heed users of a kind, which the control plane must serve.

@@ -62,6 +62,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
 	c.guard = newGuard(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
+	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	b := ctrl.NewControllerManagedBy(mgr).

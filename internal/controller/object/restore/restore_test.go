@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
@@ -146,6 +147,23 @@ func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, i int) {
 	_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))) // One more or less does not matter.
 }
 
+// awaitEvent waits for the event that says on a ProviderConfig that its target was restored.
+func awaitEvent(t *testing.T, c client.Client, config string) {
+	t.Helper()
+	kube.Eventually(t, soon, "an event on the ProviderConfig", func() (bool, string) {
+		events := &corev1.EventList{}
+		if err := c.List(t.Context(), events); err != nil {
+			return false, err.Error()
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind == "ProviderConfig" && e.InvolvedObject.Name == config && e.Reason == commonv1.ReasonTargetRestored {
+				return e.Type == corev1.EventTypeWarning, e.Message
+			}
+		}
+		return false, "none"
+	})
+}
+
 // TestTargetRestored shows that what a restore of a target has undone is done again, and that what somebody changes or deletes after it is
 // noticed, although the resource versions of all that are lower than those the provider has seen.
 func TestTargetRestored(t *testing.T) {
@@ -180,6 +198,7 @@ func TestTargetRestored(t *testing.T) {
 	awaitColor(t, healing, tns, "patched", "green")
 	awaitColor(t, healing, tns, "deleted", "green")
 	t.Logf("drift was reverted after %s", time.Since(begin))
+	awaitEvent(t, c, config)
 }
 
 // TestControlPlaneRestored shows that the provider follows what a restored control plane says, of Objects that are there and of new ones,

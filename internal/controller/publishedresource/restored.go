@@ -1,0 +1,44 @@
+package publishedresource
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// restoredTimeout bounds how long a PublishedResource is looked for that an event is about.
+const restoredTimeout = 30 * time.Second
+
+// restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a service cluster.
+func (c *connector) restored(r target.Restored) {
+	names := map[string]struct{}{}
+	for _, o := range r.Owners {
+		if slices.Contains([]string{c.controller, c.controller + controllerSource, c.controller + controllerEndpoint}, o.Controller) {
+			names[ofOwner(o.NamespacedName).Name] = struct{}{}
+		}
+	}
+	for name := range names {
+		c.publications.Restored(name) // Before anybody is told of a change.
+	}
+	go func() { // The caller does not wait for the cache.
+		ctx, cancel := context.WithTimeout(context.Background(), restoredTimeout)
+		defer cancel()
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			o := &v1alpha1.PublishedResource{}
+			if c.local.Get(ctx, types.NamespacedName{Name: name}, o) != nil {
+				continue // It has gone.
+			}
+			c.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
+				"server %s has gone back in its history, as after a restore from a backup: all objects there are compared again", r.Server)))
+		}
+	}()
+}
