@@ -60,7 +60,7 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(replica.protect(cfg), replica, f)
+	mgr, err := newManager(replica.fence.Protect(cfg), replica, f)
 	if err != nil {
 		return err
 	}

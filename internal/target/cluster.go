@@ -63,9 +63,7 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 	if before, all := strings.CutSuffix(host.Path, "*"); all {
 		c.breaker.lanes = before
 	}
-	if a.fence != nil {
-		cfg.Wrap(a.fence.Wrap) // Behind all that waits.
-	}
+	cfg.Wrap(a.fence.Wrap) // Behind all that waits.
 	cfg.Wrap(c.breaker.wrap)
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(ctx, a.tokens, func() { c.watches.Kick(); wakeAll(c) })

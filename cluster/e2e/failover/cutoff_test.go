@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,8 +46,8 @@ func TestCutOffLeaderWritesNothing(t *testing.T) {
 	endDrift()
 	t.Logf("cut off for %s until another led; %d writes to the target by the former leader meanwhile",
 		since.Sub(cut).Round(time.Millisecond), len(writes(t, &target, mt, leader.user, cut)))
-	checkNoWrites(t, leader, since, m, mt)
 	s.awaitSettled(t)
+	checkNoWrites(t, leader, since, m, mt)
 }
 
 // drift changes ConfigMaps of the storm on the target until the function it returns is called.
