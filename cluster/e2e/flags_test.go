@@ -56,7 +56,15 @@ func TestRefusesFlags(t *testing.T) {
 		want string // in the log
 	}{
 		"PollJitterOf100": {args: []string{"--poll-jitter-percentage=100"}, want: "--poll-jitter-percentage must be below 100"},
-		"UnknownFlag":     {args: []string{"--no-such-flag"}, want: "unknown long flag '--no-such-flag'"},
+		"LeaseOfHalfSeconds": {
+			args: []string{"--leader-election", "--leader-election-lease-duration=1500ms"},
+			want: "--leader-election-lease-duration must be in whole seconds",
+		},
+		"LeaseTooShort": {
+			args: []string{"--leader-election", "--leader-election-lease-duration=50s"},
+			want: "leaseDuration must be greater than renewDeadline",
+		},
+		"UnknownFlag": {args: []string{"--no-such-flag"}, want: "unknown long flag '--no-such-flag'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, tc.args...)

@@ -60,8 +60,8 @@ func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Log
 	if err != nil {
 		return candidate{}, errors.Wrap(err, "cannot prepare leader election")
 	}
-	f := fence.New(func(holder string) {
-		log.Info("This replica has lost its Lease and ends at once", "holder", holder)
+	f := fence.New(func(reason string) {
+		log.Info("This replica has lost its Lease and ends at once", "reason", reason)
 		os.Exit(1)
 	})
 	return candidate{lock: f.Lock(lock), fence: f}, nil
@@ -93,12 +93,4 @@ func (e *election) newLock(cfg *rest.Config, namespace string) (resourcelock.Int
 			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: identity}),
 		},
 	}, nil
-}
-
-// protect returns a configuration for clients that write only while this replica leads, if there is an election.
-func (c candidate) protect(cfg *rest.Config) *rest.Config {
-	if c.fence == nil {
-		return cfg
-	}
-	return c.fence.Protect(cfg)
 }

@@ -54,15 +54,18 @@ func TestFlags(t *testing.T) {
 		"PollJitter":      {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
 		"LeaderElection":  {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.election.enabled = true }},
 		"LeaseDuration": {
-			[]string{"--leader-election-lease-duration=9s"}, prefix + "LEADER_ELECTION_LEASE_DURATION", "9s",
+			[]string{"--leader-election-lease-duration=9s"},
+			prefix + "LEADER_ELECTION_LEASE_DURATION", "9s",
 			func(f *flags) { f.election.leaseDuration = 9 * time.Second },
 		},
 		"RenewDeadline": {
-			[]string{"--leader-election-renew-deadline=9s"}, prefix + "LEADER_ELECTION_RENEW_DEADLINE", "9s",
+			[]string{"--leader-election-renew-deadline=9s"},
+			prefix + "LEADER_ELECTION_RENEW_DEADLINE", "9s",
 			func(f *flags) { f.election.renewDeadline = 9 * time.Second },
 		},
 		"RetryPeriod": {
-			[]string{"--leader-election-retry-period=9s"}, prefix + "LEADER_ELECTION_RETRY_PERIOD", "9s",
+			[]string{"--leader-election-retry-period=9s"},
+			prefix + "LEADER_ELECTION_RETRY_PERIOD", "9s",
 			func(f *flags) { f.election.retryPeriod = 9 * time.Second },
 		},
 		"MaxReconcileRate": {[]string{"--max-reconcile-rate=7"}, prefix + "MAX_RECONCILE_RATE", "7", func(f *flags) { f.maxReconcileRate = 7 }},

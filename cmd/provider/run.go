@@ -64,7 +64,7 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(replica.protect(cfg), replica, f, log)
+	mgr, err := newManager(replica.fence.Protect(cfg), replica, f, log)
 	if err != nil {
 		return err
 	}

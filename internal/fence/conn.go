@@ -17,8 +17,10 @@ type DialFunc = func(ctx context.Context, network, address string) (net.Conn, er
 // Protect returns a copy of a REST configuration with Wrap and Dial. What wraps transports later is in front of the Fence.
 func (f *Fence) Protect(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(f.Wrap)
-	cfg.Dial = f.Dial(cfg.Dial)
+	if f != nil {
+		cfg.Wrap(f.Wrap)
+		cfg.Dial = f.Dial(cfg.Dial)
+	}
 	return cfg
 }
 
@@ -28,6 +30,9 @@ func (f *Fence) Protect(cfg *rest.Config) *rest.Config {
 func (f *Fence) Dial(next DialFunc) DialFunc {
 	if next == nil {
 		next = dialer.DialContext
+	}
+	if f == nil {
+		return next
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if f.expired() {

@@ -12,15 +12,16 @@
 // rejected for the same reason. Fencing tokens were rejected because no API server compares them.
 //
 // When the Lease ends. It ends nine tenths of its duration after the last successful renewal was sent, not answered. Other replicas count the
-// whole duration from when they see the renewal, so they start later. The last tenth is for requests that are on their way. At the end all connections
-// are closed, so that servers give up requests that they have not answered, and reads begin anew with the next renewal.
+// whole duration from when they see the renewal, so they start later. The last tenth is for requests that are on their way. At the end all
+// connections are closed, so that servers give up requests that they have not answered.
 //
-// The clock. It counts the time for which the machine is suspended (CLOCK_BOOTTIME), which Go's monotonic clock does not. Systems other than Linux
-// use the wall clock. Neither is compared with the clock of another machine.
+// The clock. It counts the time for which the machine is suspended (CLOCK_BOOTTIME), which Go's monotonic clock does not. Systems other than
+// Linux use the wall clock. Neither is compared with the clock of another machine.
 //
-// After the Lease. A replica that renews an expired Lease which nobody else has held goes on, because nobody else has written. A replica that
-// reads another holder after it led ends at once: client-go alone would try to renew for another RenewDeadline, and drain
-// afterwards. A release closes the Fence for good before it is sent.
+// After the Lease. It never opens again in the same process: what that knows is old, and the failures that the Fence causes must not be
+// acted upon as if they were those of a target. A process that reads another holder ends at once: client-go alone would try to renew for
+// another RenewDeadline, and drain afterwards. One that finds its Lease run out, but not taken, releases it and ends too, so that its
+// successor need not wait. A release closes the Fence before it is sent.
 //
 // What passes. Clients that the Fence does not wrap: the leader election itself, token endpoints of identities and the change log, which
 // change no object. Reviews of access and of tokens pass too: they are created, but not stored, and the start needs them.

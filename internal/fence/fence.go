@@ -25,10 +25,11 @@ const (
 	ended = -1 // It will not hold the Lease again.
 )
 
-// A Fence lets writes pass while this replica holds a Lease. Its methods may be called concurrently.
+// A Fence lets writes pass while this replica holds a Lease. Its methods may be called concurrently. A nil Fence lets all pass: without a leader
+// election there is no Lease.
 type Fence struct {
 	now    func() time.Duration
-	lost   func(holder string)
+	lost   func(reason string)
 	expiry atomic.Int64 // when the Lease ends, in nanoseconds of now, or never or ended
 
 	mu     sync.Mutex
@@ -36,13 +37,13 @@ type Fence struct {
 	conns  map[*conn]struct{}
 }
 
-// New returns a Fence that is closed until its Lock is acquired. It calls lost once it reads that another replica, or nobody, holds the Lease
-// although this one did. lost must end the process.
-func New(lost func(holder string)) *Fence {
+// New returns a Fence that is closed until its Lock is acquired. It calls lost, once it is closed for good, if the Lease has run out or another
+// replica has held it. lost must end the process.
+func New(lost func(reason string)) *Fence {
 	return newFence(uptime, lost)
 }
 
-func newFence(now func() time.Duration, lost func(holder string)) *Fence {
+func newFence(now func() time.Duration, lost func(reason string)) *Fence {
 	f := &Fence{now: now, lost: lost, conns: map[*conn]struct{}{}}
 	f.expire = time.AfterFunc(math.MaxInt64, f.closeExpired)
 	return f
@@ -51,6 +52,9 @@ func newFence(now func() time.Duration, lost func(holder string)) *Fence {
 // Wrap returns a transport that fails with ErrClosed, without sending it, a request that could change something while this replica does not
 // hold the Lease.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
+	if f == nil {
+		return next
+	}
 	return &transport{fence: f, next: next}
 }
 
@@ -95,11 +99,11 @@ func (f *Fence) expired() bool {
 // leads reports whether this replica has held the Lease and has not given it up.
 func (f *Fence) leads() bool { return f.expiry.Load() > 0 }
 
-// renewed records a successful renewal for a duration, whose request was sent at a time.
+// renewed records a successful renewal for a duration, whose request was sent at a time, unless the Lease has run out meanwhile.
 func (f *Fence) renewed(sent, lease time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.expiry.Load() == ended {
+	if f.expired() {
 		return
 	}
 	expiry := sent + lease - lease/marginShare

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -31,13 +30,13 @@ type world struct {
 	lock  resourcelock.Interface
 	clock atomic.Int64
 	lease *fakeLease
-	lost  []string // the holders the Fence was lost to
+	lost  int // how often the process would have ended
 }
 
 func newWorld() *world {
 	w := &world{lease: &fakeLease{}}
 	w.clock.Store(int64(begin))
-	w.fence = newFence(func() time.Duration { return time.Duration(w.clock.Load()) }, func(holder string) { w.lost = append(w.lost, holder) })
+	w.fence = newFence(func() time.Duration { return time.Duration(w.clock.Load()) }, func(string) { w.lost++ })
 	w.lock = w.fence.Lock(w.lease)
 	return w
 }
@@ -142,7 +141,10 @@ func TestWrites(t *testing.T) {
 		},
 		"SlowRenewal": {
 			reason: "The Lease counts from when its renewal was sent, not from when it was answered.",
-			before: func(t *testing.T, w *world) { w.lease.during = func() { w.pass(end) }; w.renew(t) },
+			before: func(t *testing.T, w *world) {
+				w.lease.during = func() { w.pass(end) }
+				w.renew(t)
+			},
 		},
 		"FailedRenewal": {
 			reason: "A renewal that fails prolongs nothing.",
@@ -155,9 +157,17 @@ func TestWrites(t *testing.T) {
 			},
 		},
 		"RenewedLate": {
-			reason: "A replica whose Lease ran out, and was taken by nobody, leads again.",
+			reason: "A replica whose Lease has run out does not lead again.",
 			before: func(t *testing.T, w *world) { w.renew(t); w.pass(lease * 2); w.renew(t) },
-			writes: true, reads: true,
+		},
+		"RenewedTooSlowly": {
+			reason: "A renewal that was sent in time is too late if it is answered after the end.",
+			before: func(t *testing.T, w *world) {
+				w.renew(t)
+				w.pass(end / 2)
+				w.lease.during = func() { w.pass(end/2 + 1) }
+				w.renew(t)
+			},
 		},
 		"Released": {
 			reason: "A replica that has given the Lease up does not write again.",
@@ -209,8 +219,8 @@ func TestWrites(t *testing.T) {
 				if arrived := got.Load() > before; arrived != r.want {
 					t.Errorf("%s\n%s %s arrived: want %t, got %t (%v)", tc.reason, r.method, r.path, r.want, arrived, err)
 				}
-				if !r.want && !errors.Is(err, ErrClosed) {
-					t.Errorf("%s %s: want %v, got %v", r.method, r.path, ErrClosed, err)
+				if !r.want && err == nil {
+					t.Errorf("%s %s: want an error", r.method, r.path)
 				}
 			}
 		})
@@ -241,26 +251,80 @@ func send(t *testing.T, c *http.Client, method, url string) error {
 	return res.Body.Close()
 }
 
-// TestLost shows when a replica ends because of who holds the Lease.
+// TestLost shows when a replica ends, and who holds the Lease then.
 func TestLost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		led    bool
 		after  func(w *world)
-		want   []string
+		want   bool
+		holder string
 	}{
-		"Waits":         {reason: "Who waits for the Lease sees other holders.", after: func(w *world) { w.lease.record = record(them) }},
-		"Holds":         {reason: "The holder goes on.", led: true, after: func(*world) {}},
-		"Expired":       {reason: "Nobody else has led.", led: true, after: func(w *world) { w.pass(2 * lease) }},
-		"Unknown":       {reason: "A request that fails tells nothing.", led: true, after: func(w *world) { w.lease.err = errBoom }},
-		"Taken":         {reason: "Another leads.", led: true, after: func(w *world) { w.lease.record = record(them) }, want: []string{them}},
-		"TakenAndGiven": {reason: "Another has led.", led: true, after: func(w *world) { w.lease.record = record("") }, want: []string{""}},
-		"Released": {
-			reason: "Another may lead after a release.", led: true,
+		"Waits": {
+			reason: "A replica that waits for the Lease sees other holders.",
+			after:  func(w *world) { w.lease.record = record(them) },
+			holder: them,
+		},
+		"Holds": {
+			reason: "The holder goes on.",
+			led:    true,
+			after:  func(*world) {},
+			holder: us,
+		},
+		"Unknown": {
+			reason: "A request that fails does not tell who holds the Lease.",
+			led:    true,
+			after:  func(w *world) { w.lease.err = errBoom },
+			holder: us,
+		},
+		"Taken": {
+			reason: "Another replica leads.",
+			led:    true,
+			after:  func(w *world) { w.lease.record = record(them) },
+			want:   true, holder: them,
+		},
+		"TakenAndReleased": {
+			reason: "Another replica has led.",
+			led:    true,
+			after:  func(w *world) { w.lease.record = record("") },
+			want:   true,
+		},
+		"ReleasedAndTaken": {
+			reason: "Another replica may lead after a release.",
+			led:    true,
 			after: func(w *world) {
 				_ = w.lock.Update(context.Background(), record(""))
 				w.lease.record = record(them)
 			},
+			holder: them,
+		},
+		"Updated": {
+			reason: "A Lease that has run out is released.",
+			led:    true,
+			after: func(w *world) {
+				w.pass(lease)
+				_ = w.lock.Update(context.Background(), record(us))
+			},
+			want: true,
+		},
+		"Created": {
+			reason: "It is released also if somebody has deleted it.",
+			led:    true,
+			after: func(w *world) {
+				w.pass(lease)
+				_ = w.lock.Create(context.Background(), record(us))
+			},
+			want: true,
+		},
+		"CannotRelease": {
+			reason: "A replica whose Lease has run out ends whether it can release it or not.",
+			led:    true,
+			after: func(w *world) {
+				w.pass(lease)
+				w.lease.err = errBoom
+				_ = w.lock.Update(context.Background(), record(us))
+			},
+			want: true, holder: us,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,8 +334,11 @@ func TestLost(t *testing.T) {
 			}
 			tc.after(w)
 			_, _, _ = w.lock.Get(t.Context())
-			if diff := cmp.Diff(tc.want, w.lost); diff != "" {
-				t.Errorf("%s\nlost to: -want, +got:\n%s", tc.reason, diff)
+			if got := w.lost == 1; got != tc.want || w.lost > 1 {
+				t.Errorf("%s\nended: want %t, got %t (%d times)", tc.reason, tc.want, got, w.lost)
+			}
+			if holder := w.lease.record.HolderIdentity; holder != tc.holder {
+				t.Errorf("%s\nholder of the Lease: want %q, got %q", tc.reason, tc.holder, holder)
 			}
 		})
 	}

@@ -18,19 +18,19 @@ type lock struct {
 	fence *Fence
 }
 
-// Get reads the Lease. Another holder than this replica, while it leads, ends it.
+// Get reads the Lease. If another than this replica holds it, while this one leads, the process ends.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() && l.fence.leads() {
 		l.fence.end()
-		l.fence.lost(record.HolderIdentity)
+		l.fence.lost("another replica has taken it: " + record.HolderIdentity)
 	}
 	return record, raw, err
 }
 
 // Create creates the Lease, held by this replica.
 func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.renew(record, func() error { return l.Interface.Create(ctx, record) })
+	return l.write(ctx, record, l.Interface.Create)
 }
 
 // Update acquires, renews or releases the Lease. A release is sent after the last write.
@@ -39,12 +39,24 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 		l.fence.end()
 		return l.Interface.Update(ctx, record)
 	}
-	return l.renew(record, func() error { return l.Interface.Update(ctx, record) })
+	return l.write(ctx, record, l.Interface.Update)
 }
 
-func (l *lock) renew(record resourcelock.LeaderElectionRecord, send func() error) error {
+// A writer creates or updates the Lease.
+type writer = func(context.Context, resourcelock.LeaderElectionRecord) error
+
+// write makes this replica the holder, unless the Lease has run out: then it releases the Lease, so that the next replica need not wait, and
+// the process ends.
+func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write writer) error {
+	if l.fence.expired() {
+		l.fence.end()
+		record.HolderIdentity, record.LeaseDurationSeconds = "", 1 // As client-go releases it.
+		err := write(ctx, record)
+		l.fence.lost("it has run out")
+		return err
+	}
 	sent := l.fence.now()
-	if err := send(); err != nil {
+	if err := write(ctx, record); err != nil {
 		return err
 	}
 	l.fence.renewed(sent, time.Duration(record.LeaseDurationSeconds)*time.Second)

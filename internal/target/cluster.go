@@ -83,11 +83,11 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 
 // wrappers returns what each request passes, in order, the innermost first.
 func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
-	var w []transport.WrapperFunc
-	if r.fence != nil {
-		w = append(w, r.fence.Wrap) // Behind all that waits.
+	w := []transport.WrapperFunc{
+		r.fence.Wrap, // Behind all that waits.
+		c.breaker.wrap,
+		r.answers(c.breaker), // The breaker counts what is read to check an answer.
 	}
-	w = append(w, c.breaker.wrap, r.answers(c.breaker)) // The breaker counts what is read to check an answer.
 	if c.tokens != nil {
 		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}

@@ -38,10 +38,8 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 		identity.WriterOperator: {dialer: &transport.DialHolder{Dial: newDialer().DialContext}, maxList: maxList, fence: f},
 		identity.WriterTenant:   {dialer: a.dialer(), direct: true, maxList: maxTenantList, fence: f},
 	}
-	if f != nil {
-		for _, r := range routes {
-			r.dialer.Dial = f.Dial(r.dialer.Dial)
-		}
+	for _, r := range routes {
+		r.dialer.Dial = f.Dial(r.dialer.Dial)
 	}
 	return routes
 }

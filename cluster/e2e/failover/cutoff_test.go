@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,13 +30,11 @@ func TestCutOffLeaderWritesNothing(t *testing.T) {
 	})
 	holder, _ := s.awaitHolder(t, "")
 	m, mt := local.Audit(t).Mark(), target.Audit(t).Mark()
-	s.start(t, nil)
+	follower := s.start(t, nil)
 	storm := s.newStorm(t)
-	kube.Eventually(t, soon, "writes of the leader", func() (bool, string) {
-		return len(writes(t, &target, mt, leader.user, time.Time{})) > stormRate, ""
-	})
+	s.awaitWrites(t, leader, mt, time.Time{}, stormRate)
 	storm.end()
-	s.awaitSettled(t)
+	s.awaitSettled(t, follower)
 	endDrift := s.drift(t)
 
 	proxy.Cut(math.MaxInt)
@@ -47,8 +44,8 @@ func TestCutOffLeaderWritesNothing(t *testing.T) {
 	endDrift()
 	t.Logf("cut off for %s until another led; %d writes to the target by the former leader meanwhile",
 		since.Sub(cut).Round(time.Millisecond), len(writes(t, &target, mt, leader.user, cut)))
+	s.awaitSettled(t, follower)
 	checkNoWrites(t, leader, since, m, mt)
-	s.awaitSettled(t)
 }
 
 // drift changes ConfigMaps of the storm on the target until the function it returns is called.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -146,6 +147,26 @@ func checkNoWrites(t *testing.T, former *replica, since time.Time, m, mt kube.Ma
 	if len(onLocal)+len(onTarget) > 0 {
 		t.Errorf("writes of a replica after another has led: want none, got %d to the control plane and %d to the target since %s:\n%s%s",
 			len(onLocal), len(onTarget), since, onLocal, onTarget)
+	}
+}
+
+// awaitWrites waits until a replica has written more than n times to the target from a time on, and reports whether it still runs.
+func (s *stage) awaitWrites(t *testing.T, r *replica, mt kube.Mark, from time.Time, n int) bool {
+	t.Helper()
+	kube.Eventually(t, soon, "writes of replica "+r.user, func() (bool, string) {
+		got := len(writes(t, &target, mt, r.user, from))
+		return got > n || r.ended(), strconv.Itoa(got)
+	})
+	return !r.ended()
+}
+
+// ended reports whether the process of a replica is gone.
+func (r *replica) ended() bool {
+	select {
+	case <-r.Exited():
+		return true
+	default:
+		return false
 	}
 }
 

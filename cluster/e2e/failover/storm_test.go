@@ -73,10 +73,14 @@ func (st *storm) write(ctx context.Context, i int) error {
 	return client.IgnoreNotFound(st.stage.c.Patch(ctx, o, patch))
 }
 
-// awaitSettled waits until there is a ConfigMap on the target for each Object, as the Object wants it, and no other.
-func (s *stage) awaitSettled(t *testing.T) {
+// awaitSettled waits until there is a ConfigMap on the target for each Object, as the Object wants it, and no other. A replica that has ended
+// is replaced meanwhile, as a kubelet does. It returns the replica or what has replaced it.
+func (s *stage) awaitSettled(t *testing.T, r *replica) *replica {
 	t.Helper()
 	kube.Eventually(t, soon, "each Object to have its ConfigMap, and none without an Object", func() (bool, string) {
+		if r.ended() {
+			r = s.start(t, nil)
+		}
 		objects, configMaps := &objectv1alpha2.ObjectList{}, &corev1.ConfigMapList{}
 		if err := s.c.List(t.Context(), objects); err != nil {
 			return false, err.Error()
@@ -102,4 +106,5 @@ func (s *stage) awaitSettled(t *testing.T) {
 		diff := cmp.Diff(want, got)
 		return diff == "" && waiting == 0, fmt.Sprintf("%d Objects not Ready, ConfigMaps: -want, +got:\n%s", waiting, diff)
 	})
+	return r
 }
