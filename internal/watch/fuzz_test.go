@@ -22,6 +22,7 @@ func FuzzEvents(f *testing.F) {
 {"type":"DELETED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}}`,
 		`{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"7"}}}
 {"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":1,"resourceVersion":{},"annotations":"odd"}}}`,
+		`{"type":"ADDED","object":{"kind":"X","metadata":{"name":"b","resourceVersion":"99999999999999999999999999"}}}`,
 		`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Status","metadata":null,"code":410}}`,
 		`{"type":"ADDED","object":{"kind":"X","metadata":{"name":"a","resourceVersion":"0005"}}}
 {"type":"MODIFIED","object":{"kind":"X","metadata":{"name":"a","resourceVersion":"-1"}}}`,
@@ -76,7 +77,9 @@ func deliver(t *testing.T, s *store, line []byte) {
 		err = s.Update(u)
 	case watch.Deleted:
 		err = s.Delete(u)
-	case watch.Bookmark, watch.Error: // event knows none.
+	case watch.Bookmark:
+		err = s.Bookmark(u.GetResourceVersion())
+	case watch.Error: // It does not reach a store.
 	}
 	if err != nil {
 		t.Errorf("a store takes whatever it is told: %v", err)
@@ -89,6 +92,6 @@ func event(line []byte) (watch.EventType, []byte, bool) {
 	if json.Unmarshal(line, &e) != nil {
 		return "", nil, false
 	}
-	known := []watch.EventType{watch.Added, watch.Modified, watch.Deleted}
+	known := []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark}
 	return watch.EventType(e.Type), e.Object.Raw, slices.Contains(known, watch.EventType(e.Type))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,34 +29,63 @@ type record struct {
 	leaks   []string
 }
 
-// watch records the Objects of a namespace until the test ends. The namespace must be empty.
+// watch records the Objects of a namespace until the test ends.
 func (w world) watch(t *testing.T, namespace string) *record {
 	t.Helper()
 	r := &record{objects: map[string]build.Object{}, ready: map[string]time.Time{}, synced: map[string]time.Time{}}
-	list := &mobjectv1alpha1.ObjectList{}
-	if err := w.c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
-	stream, err := w.c.Watch(ctx, &mobjectv1alpha1.ObjectList{}, client.InNamespace(namespace),
-		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var recording sync.WaitGroup
 	recording.Go(func() {
-		for e := range stream.ResultChan() {
-			if o, ok := e.Object.(*mobjectv1alpha1.Object); ok {
-				r.note(e.Type, o)
+		for ctx.Err() == nil {
+			if err := r.follow(ctx, w.c, namespace); err != nil && ctx.Err() == nil {
+				t.Logf("begin to watch anew: %v", err)
 			}
 		}
 	})
 	t.Cleanup(func() {
 		cancel()
-		stream.Stop()
 		recording.Wait()
 	})
 	return r
+}
+
+// follow records what is there and what changes, until the stream ends.
+func (r *record) follow(ctx context.Context, c client.WithWatch, namespace string) error {
+	list := &mobjectv1alpha1.ObjectList{}
+	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return errors.Wrap(err, "cannot list Objects")
+	}
+	there := map[string]bool{}
+	for i := range list.Items {
+		there[list.Items[i].GetName()] = true
+		r.note(watch.Added, &list.Items[i])
+	}
+	r.keep(there)
+	stream, err := c.Watch(ctx, &mobjectv1alpha1.ObjectList{}, client.InNamespace(namespace),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}})
+	if err != nil {
+		return errors.Wrap(err, "cannot watch Objects")
+	}
+	defer stream.Stop()
+	for e := range stream.ResultChan() {
+		o, ok := e.Object.(*mobjectv1alpha1.Object)
+		if !ok {
+			return errors.Errorf("stream says %v", e.Object)
+		}
+		r.note(e.Type, o)
+	}
+	return nil
+}
+
+// keep forgets the Objects that are not there.
+func (r *record) keep(there map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.objects {
+		if !there[name] {
+			delete(r.objects, name)
+		}
+	}
 }
 
 func (r *record) note(event watch.EventType, o build.Object) {
