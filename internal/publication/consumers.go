@@ -38,6 +38,13 @@ func (p *publication) adapt(c Consumers) {
 		gone = append(gone, e)
 		delete(p.endpoints, url)
 	}
+	maps.DeleteFunc(p.staying, func(cluster, _ string) bool {
+		_, is := c.Workspaces[cluster]
+		return !is
+	})
+	for _, e := range p.endpoints {
+		e.forget(c.Workspaces)
+	}
 	p.mu.Unlock()
 	for _, e := range gone {
 		p.leaveEndpoint(e)
