@@ -100,8 +100,9 @@ type PublishedResourceSpec struct {
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
-	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one: Adopt (the
-	// default) makes it the copy, Refuse leaves it and reports it. An object that belongs to another workspace's object is always refused.
+	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one: Adopt makes it the
+	// copy, Refuse leaves it and reports it. The default is to adopt it if naming keeps workspaces apart there, so that no other one can have
+	// objects of that name. An object that belongs to another workspace's object is always refused.
 	// +optional
 	// +kubebuilder:validation:Enum=Adopt;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
