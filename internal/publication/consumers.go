@@ -53,7 +53,7 @@ func (p *publication) adapt(c Consumers) {
 		p.join(url, cluster)
 	}
 	for _, cluster := range allowed {
-		p.retryRefused(cluster)
+		p.retryRefused(refuser{cluster: cluster, above: true})
 	}
 	if changed {
 		p.seekLost()
