@@ -72,8 +72,7 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 
 // recorded says whether the copy of a related object has been recorded, under whatever identifier and in whatever version.
 func (p *pass) recorded(m relation) bool {
-	is := m.record().plain()
-	return slices.ContainsFunc(p.state.records, func(r Record) bool { return r.plain() == is })
+	return slices.ContainsFunc(p.state.records, m.record().same)
 }
 
 // bequeathed says whether api-syncagent has copied a related object: it remembers objects, but not where their copies are. What we have

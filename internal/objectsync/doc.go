@@ -21,6 +21,40 @@
 //
 // Release is for an object that is gone without our noticing, or whose workspace has left.
 //
+// # The way of an object
+//
+//  1. A watch of the workspace shows the object. The caller calls Sync (sync.go), which reads the copy and the state (load).
+//  2. An object that is being deleted, or leaves the filter, gives up what belongs to it: related objects, the copy, the state, in this order
+//     (release.go). Abandon does so for a workspace that leaves, but the copy stays (abandon.go).
+//  3. The object gets our finalizer (write.go). Its copy is made, or gets what has changed at the source (place.go, merge.go). What is copied
+//     stands in the state before (state.go).
+//  4. The rules of each related resource yield names on both sides (related.go, resolve.go), with who decides on them (location.go).
+//  5. What may not be where the rules put it is refused (admit.go, location.go, ownership.go). All else is copied: present ones get what has changed,
+//     new ones stand in the state before they are made (relate.go, carry.go, pending.go).
+//  6. Copies that nothing refers to any more go (records.go). The state is saved, and annotations tell the consumer of copies in the workspace.
+//  7. The status of the copy goes up (place.go). The Result tells the caller what to watch; what consumers can do about an error is an event
+//     (events.go, refusal.go).
+//
+// # Who may name what
+//
+// The rules of the service owner say where related objects are on the service cluster. Package provenance reads from the rules who decides on a name: it
+// follows a value through reference, template, selector and mutation, and counts what it does not understand as the consumer's.
+//
+//	namespace   that of the copy                                       open
+//	            named by the rules alone                               open
+//	            named by the consumer                                  closed, unless consumerMayName.namespaces opens it
+//	            of the system, of states, of other workspaces' copies  closed, whatever the spec says
+//	object      named by the rules alone                               open
+//	            in a place that no other workspace can have            open
+//	            named by the consumer elsewhere                        closed, unless it belongs to the workspace or consumerMayName.objects opens it
+//
+// A place is one that no other workspace can have if its namespace or its name has the logical cluster, or a UID, where no value of a consumer can move
+// it. An object belongs to the workspace if the copy owns it, if it names the copy, or if it carries our label of the workspace. What was copied because the
+// consumer has named it is remembered with its UID: another object in its place is admitted anew.
+//
+// An age says nothing, as Secrets are rotated by deletion and restored from backups. A hash of a consumer's name alone says nothing either: another
+// workspace has the same one, and an earlier consumer may have left Secrets under it. Paths are never flattened: root:a-b would be root:a:b.
+//
 // # Decisions
 //
 // The workspace is the truth. What has changed there since the last time is merged into the copy, so that what webhooks and operators have
@@ -31,7 +65,15 @@
 // share a place in it, the second has one of its own. What is about to be created is remembered before, and what was patched after: a
 // program that ends in between loses nothing, and repeats at most a patch that changes nothing. Records of related objects stand there too,
 // so that a copy is known when the reference to it is gone; the agent does not see them. A copy whose making has not been answered is recorded as
-// such: what then has its name is ours only if it is what it was to be.
+// such: what then has its name is ours only if it says so or, in a workspace, if it is what it was to be. A copy that a server refuses stays recorded
+// so, and the next try writes nothing but the copy: to forget it again would be a write for each try, and each write would be a reason for another.
+//
+// A state is found by its labels and the kind in it, which never change: its name, which api-syncagent makes of the version of the API, does. A state that is
+// found keeps its name, so that nothing has to be moved. A state that is lost is rebuilt from what copies say of themselves. What others have changed of
+// them stays, and what the consumer has changed meanwhile comes with the next change.
+//
+// What a workspace hides, because it has not accepted a permission claim, is unknown and not gone. Nothing is deleted or made again for it, and what stands
+// there waits.
 //
 // A state tells whose it is, but for those of api-syncagent. One of another owner is not read, and a Secret that is none is not made one: what a
 // state records is deleted one day.
@@ -39,11 +81,9 @@
 // A copy belongs to the object whose identity it carries. One with another identity, or another owner, is never taken or written. Beside the
 // agent's labels, which do not tell the kind, copies get an annotation with it; copies of the agent get it with their next change.
 //
-// Related objects carry nothing of ours, so that a copy belongs to whoever has recorded it. A copy that is there without a record is not
-// overwritten. What records a copy is what it is of and where it is: an identifier and a version may change. An object of the service cluster
-// that a consumer has a say in naming is copied up only if it has come about for that consumer: it is in a namespace of the workspace, younger
-// than the copy, or belongs to it. Else any tenant could read any Secret of a shared namespace. Who has a say in a name is found out by
-// trial: it is, if another name comes of other values. Rejected was to read it from the rules, as templates and expressions are programs.
+// Copies of related objects in a workspace carry nothing of ours, and belong to whoever has recorded them. Those on the service cluster say whose they are
+// from their creation on. A copy that is there without either is not overwritten. What records a copy is what it is of and where it is: an identifier and
+// a version may change.
 //
 // An API that the service cluster does not serve has no objects there, so that nobody waits for their deletion.
 //

@@ -1,6 +1,8 @@
 package objectsync
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/pkg/errors"
@@ -55,6 +57,7 @@ var warnings = []warning{
 	{ErrForeign, ReasonNameTaken, "The name of this object or of a related one is in use for another object. Use another name"},
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
 	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
+	{ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer", RelatedMax)},
 	{ErrNoNamespace, ReasonCannotSync, "Related objects have no namespace. Only the provider of the service can change that"},
 	{ErrUneven, ReasonRefused, "This object names different numbers of related objects than its provider does. Check the names in it"},
 	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},

@@ -20,7 +20,7 @@ func (p *pass) inherits(m relation) bool {
 
 // unresolvable says whether an error means that a primary names related objects by what cannot be a name, so that there are none.
 func unresolvable(err error) bool {
-	return errors.Is(err, ErrNoNamespace) || errors.Is(err, ErrUneven) || errors.Is(err, ErrInvalidName)
+	return errors.Is(err, ErrNoNamespace) || errors.Is(err, ErrUneven) || errors.Is(err, ErrInvalidName) || errors.Is(err, ErrTooMany)
 }
 
 // crowded says whether the place where api-syncagent remembers an object has one of another kind.

@@ -161,9 +161,9 @@ func (r *reference) mutated(p primaries) ([]string, error) {
 
 // checkLocation refuses a related object if the consumer has named it and it does not belong to the workspace.
 func (p *pass) checkLocation(m relation, both primaries) error {
-	below, u := m.to, m.copied
+	below, u := m.below(), m.copied
 	if m.related.origin == v1alpha1.OriginService {
-		below, u = m.from, m.origin
+		u = m.origin
 	}
 	open, err := p.isOpenNamespace(m, below.Namespace, both)
 	if err != nil {

@@ -21,8 +21,7 @@ func (p *pass) expect(m relation) {
 // resumes says whether the copy of a related object was about to be made when that was last heard of, and is what it was to be: then it is
 // ours, or nothing is overwritten.
 func (p *pass) resumes(m relation) bool {
-	is := m.record().plain()
-	return slices.ContainsFunc(p.stored.pending, func(r Record) bool { return r.plain() == is }) && p.isIntended(m.record(), m.copied)
+	return slices.ContainsFunc(p.stored.pending, m.record().same) && p.isIntended(m.record(), m.copied)
 }
 
 // isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a workspace it is what it was to

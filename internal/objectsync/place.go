@@ -248,6 +248,10 @@ func (p *pass) raiseStatus(ctx context.Context) error {
 	if err := patch(ctx, p.Workspace.Writer, p.workspaceRef(), change, statusField); err != nil {
 		return err
 	}
+	now, err := p.Workspace.Cache(p.primary.Workspace.GroupVersionResource).Get(p.Object)
+	if err == nil && now != nil && now.GetResourceVersion() == p.source.GetResourceVersion() {
+		return nil // The workspace has pruned all of it, and has nothing new.
+	}
 	p.tell(ReasonStatusSynced, "The status of the object has been updated")
 	return nil
 }

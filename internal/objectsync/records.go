@@ -18,21 +18,20 @@ import (
 // remember records a related object.
 func (p *pass) remember(m relation) {
 	is := m.record()
-	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), func(r Record) bool { return r.plain() == is.plain() })
+	p.state.pending = slices.DeleteFunc(p.state.pending, is.same)
 	p.state.records = with(p.state.records, is)
 	p.noteUID(m)
 }
 
-// with returns records with one more, sorted.
+// with returns records with one more, sorted. It takes the records over.
 func with(records []Record, r Record) []Record {
+	at, _ := slices.BinarySearchFunc(records, r, func(a, b Record) int {
+		return cmp.Or(strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()), strings.Compare(a.To.String(), b.To.String()))
+	})
 	if slices.Contains(records, r) {
 		return records
 	}
-	out := append(slices.Clone(records), r)
-	slices.SortFunc(out, func(a, b Record) int {
-		return cmp.Or(strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()), strings.Compare(a.To.String(), b.To.String()))
-	})
-	return out
+	return slices.Insert(records, at, r)
 }
 
 // disown forgets a related object.
@@ -56,7 +55,7 @@ func (p *pass) siblings(r Record) []Record {
 
 // doubled says whether another record is of the same copy: under another identifier, or in another version.
 func (p *pass) doubled(r Record) bool {
-	return slices.ContainsFunc(p.siblings(r), func(x Record) bool { return x.plain() == r.plain() })
+	return slices.ContainsFunc(p.siblings(r), r.same)
 }
 
 // forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and what is remembered

@@ -24,6 +24,14 @@ func (m relation) record() Record {
 	return Record{Identifier: m.identifier, Origin: m.related.origin, From: m.from, To: m.to}
 }
 
+// below returns the one that is on the service cluster, the object at the origin or its copy.
+func (m relation) below() Ref {
+	if m.related.origin == v1alpha1.OriginService {
+		return m.from
+	}
+	return m.to
+}
+
 // sides returns the side of the origin of related objects, and that of their copies.
 func (p *pass) sides(o v1alpha1.Origin) (origin, other Side) {
 	if o == v1alpha1.OriginService {
@@ -85,12 +93,13 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 
 // noteKept notes in the result what has been copied by now.
 func (p *pass) noteKept(all []relation) {
+	kept := map[Record]bool{}
 	for _, m := range all {
-		for i := range p.result.Related {
-			if h := &p.result.Related[i]; h.Record == m.record() {
-				h.Kept = p.recorded(m)
-			}
-		}
+		kept[m.record()] = p.recorded(m)
+	}
+	for i := range p.result.Related {
+		h := &p.result.Related[i]
+		h.Kept = kept[h.Record]
 	}
 }
 
@@ -116,6 +125,9 @@ func (p *pass) find(r *related, both primaries) ([]relation, error) {
 	var out []relation
 	for _, m := range matches {
 		x := relation{related: r, match: m}
+		if x.below().Namespace == both.service.GetNamespace() {
+			x.at.namespace = both.copyNamespace
+		}
 		p.result.Related = append(p.result.Related, p.holding(x.record()))
 		if x.origin, err = origin.Cache(m.from.GVR()).Get(m.from.NamespacedName()); err != nil {
 			return nil, err

@@ -22,12 +22,17 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
+// RelatedMax is how many related objects one object may refer to by one rule.
+const RelatedMax = 1000
+
 // Causes of errors of related resources.
 var (
 	// ErrNoNamespace means that a primary without a namespace does not tell the namespaces of its related objects.
 	ErrNoNamespace = errors.New("the object or its copy has no namespace, and none is configured for related objects")
 	// ErrUneven means that a reference yields more names on one side than on the other.
 	ErrUneven = errors.New("the reference yields different numbers of names on both sides")
+	// ErrTooMany means that an object refers to more related objects than RelatedMax.
+	ErrTooMany = errors.Errorf("more than %d related objects by one rule", RelatedMax)
 	// ErrInvalidName means that a rule for related objects yields what is no name.
 	ErrInvalidName = errors.New("name of a related object is invalid")
 )
@@ -83,6 +88,9 @@ func (r *related) resolve(p primaries, caches Side) ([]match, error) {
 		names, err := r.object.locate(r.origin, p, r.finder(caches, ns.from))
 		if err != nil {
 			return nil, err
+		}
+		if len(out)+len(names) > RelatedMax {
+			return nil, ErrTooMany
 		}
 		for _, n := range names {
 			if err := checkNames(n, ns); err != nil {
@@ -193,6 +201,9 @@ func (r *reference) names(u *unstructured.Unstructured) ([]string, error) {
 	values := []gjson.Result{found}
 	if found.IsArray() {
 		values = found.Array()
+	}
+	if len(values) > RelatedMax {
+		return nil, ErrTooMany
 	}
 	var names []string
 	for _, v := range values {

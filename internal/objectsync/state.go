@@ -58,6 +58,11 @@ func (r Record) plain() Record {
 	return Record{Origin: r.Origin, From: r.From.Plain(), To: r.To.Plain()}
 }
 
+// same reports whether two records are of one copy.
+func (r Record) same(o Record) bool {
+	return r.From.Name == o.From.Name && r.To.Name == o.To.Name && r.plain() == o.plain()
+}
+
 // A Ref names an object of one side.
 type Ref struct {
 	Group     string `json:"group,omitempty"`

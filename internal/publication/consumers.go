@@ -38,6 +38,13 @@ func (p *publication) adapt(c Consumers) {
 		gone = append(gone, e)
 		delete(p.endpoints, url)
 	}
+	maps.DeleteFunc(p.staying, func(cluster, _ string) bool {
+		_, is := c.Workspaces[cluster]
+		return !is
+	})
+	for _, e := range p.endpoints {
+		e.forget(c.Workspaces)
+	}
 	p.mu.Unlock()
 	for _, e := range gone {
 		p.leaveEndpoint(e)
@@ -46,7 +53,7 @@ func (p *publication) adapt(c Consumers) {
 		p.join(url, cluster)
 	}
 	for _, cluster := range allowed {
-		p.retryRefused(cluster)
+		p.retryRefused(refuser{cluster: cluster, above: true})
 	}
 	if changed {
 		p.seekLost()

@@ -1,6 +1,7 @@
 package publication
 
 import (
+	"maps"
 	"strings"
 	"sync"
 
@@ -34,6 +35,16 @@ func (e *endpoint) client(cluster string) (dynamic.Interface, error) {
 		e.clients[cluster] = c
 	}
 	return c, err
+}
+
+// forget drops the clients of all logical clusters but those given.
+func (e *endpoint) forget(but map[string]Workspace) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.clients, func(cluster string, _ dynamic.Interface) bool {
+		_, is := but[cluster]
+		return !is
+	})
 }
 
 // primaryOf returns the object of a name in a stream of an endpoint.

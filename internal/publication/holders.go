@@ -110,8 +110,13 @@ func (s *holders) add(p objectsync.Primary, more []objectsync.Holding) {
 	s.mu.Lock()
 	all := slices.Clone(s.all[p])
 	s.mu.Unlock()
+	known := set[objectsync.Holding]{}
+	for _, h := range all {
+		known[h] = struct{}{}
+	}
 	for _, h := range more {
-		if !slices.Contains(all, h) {
+		if _, is := known[h]; !is {
+			known[h] = struct{}{}
 			all = append(all, h)
 		}
 	}

@@ -167,6 +167,7 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	}
 	p.report.forget(item)
 	p.tells.forget(item)
+	p.vainPatches.note(item, statusPatch{}, false)
 	return p.settle(ctx, item, "")
 }
 

@@ -55,6 +55,7 @@ type publication struct {
 	places         *places
 	refusals       *refusalIndex
 	ownStates      *ownStates
+	vainPatches    *vainPatches
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by URL
@@ -74,7 +75,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
 		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),
-		refusals: newRefusalIndex(), ownStates: newOwnStates(),
+		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(),
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())

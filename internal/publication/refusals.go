@@ -50,23 +50,35 @@ func (l *growingLimiter) NumRequeues(p objectsync.Primary) int {
 	return l.failures[p]
 }
 
+// A refuser is what objects are refused by that are cured together: a workspace, or the service cluster for the objects of a workspace. Without a
+// logical cluster it is the rights that the provider has on the service cluster, on which no consumer decides.
+type refuser struct {
+	cluster string
+	above   bool // in the workspace
+}
+
 // A refusalIndex knows the objects that a server has refused to write something for, and which one. Methods may be called concurrently.
 type refusalIndex struct {
 	mu sync.Mutex
-	by map[objectsync.Primary]string // the logical cluster, empty for the service cluster
+	by map[objectsync.Primary]refuser
+	// rights is when all objects were last tried again that lack rights on the service cluster.
+	rights time.Time
 }
 
-func newRefusalIndex() *refusalIndex { return &refusalIndex{by: map[objectsync.Primary]string{}} }
+// rightsEvery is how often objects of all workspaces are tried again at most because one of them is allowed by now.
+const rightsEvery = 10 * time.Second
+
+func newRefusalIndex() *refusalIndex { return &refusalIndex{by: map[objectsync.Primary]refuser{}} }
 
 // set records that a server refuses something for an object.
-func (r *refusalIndex) set(p objectsync.Primary, server string) {
+func (r *refusalIndex) set(p objectsync.Primary, server refuser) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.by[p] = server
 }
 
 // drop forgets an object, and returns which server has refused something for it.
-func (r *refusalIndex) drop(p objectsync.Primary) (server string, refused bool) {
+func (r *refusalIndex) drop(p objectsync.Primary) (server refuser, refused bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	server, refused = r.by[p]
@@ -74,10 +86,16 @@ func (r *refusalIndex) drop(p objectsync.Primary) (server string, refused bool) 
 	return server, refused
 }
 
-// of returns the objects that a server has refused something for.
-func (r *refusalIndex) of(server string) []objectsync.Primary {
+// of returns the objects that a server has refused something for, none if that was asked a moment ago for the objects of all workspaces.
+func (r *refusalIndex) of(server refuser) []objectsync.Primary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if server == (refuser{}) {
+		if time.Since(r.rights) < rightsEvery {
+			return nil
+		}
+		r.rights = time.Now()
+	}
 	var out []objectsync.Primary
 	for p, by := range r.by {
 		if by == server {
@@ -91,9 +109,9 @@ func (r *refusalIndex) of(server string) []objectsync.Primary {
 // server has refused are tried again.
 func (p *publication) noteRefusal(item objectsync.Primary, err error) {
 	if r := objectsync.RefusalOf(err); r != nil {
-		server := ""
-		if r.Workspace {
-			server = item.Cluster
+		server := refuser{cluster: item.Cluster, above: r.Workspace}
+		if !r.Workspace && r.Cause == objectsync.RefusedByRights {
+			server = refuser{}
 		}
 		p.refusals.set(item, server)
 		return
@@ -107,7 +125,7 @@ func (p *publication) noteRefusal(item objectsync.Primary, err error) {
 }
 
 // retryRefused tries again all objects that a server has refused, with new pauses.
-func (p *publication) retryRefused(server string) {
+func (p *publication) retryRefused(server refuser) {
 	for _, item := range p.refusals.of(server) {
 		p.queue.Forget(item)
 		p.queue.Add(item)

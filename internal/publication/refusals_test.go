@@ -19,7 +19,12 @@ func TestRetryRefused(t *testing.T) {
 	for _, item := range []objectsync.Primary{in("a", "1"), in("a", "2"), in("b", "3")} {
 		p.noteRefusal(item, above)
 	}
-	p.noteRefusal(in("a", "below"), &objectsync.Refusal{})
+	for _, item := range []objectsync.Primary{in("a", "below"), in("b", "other")} {
+		p.noteRefusal(item, &objectsync.Refusal{})
+	}
+	for _, item := range []objectsync.Primary{in("a", "rights"), in("b", "others")} {
+		p.noteRefusal(item, &objectsync.Refusal{Cause: objectsync.RefusedByRights})
+	}
 	p.noteRefusal(in("a", "failed"), errors.New("boom"))
 	p.noteRefusal(in("a", "1"), errors.New("unreachable")) // It is not known whether it would be refused.
 	p.noteRefusal(in("a", "never"), nil)
@@ -32,7 +37,16 @@ func TestRetryRefused(t *testing.T) {
 	}
 	p.noteRefusal(in("a", "below"), nil)
 	if got := drain(p.queue); got != nil {
-		t.Errorf("want nobody else of the service cluster, got %v", got)
+		t.Errorf("want nobody else of the workspace that the service cluster has refused, got %v", got)
+	}
+	p.noteRefusal(in("a", "rights"), nil)
+	if diff := cmp.Diff([]string{"others"}, drain(p.queue)); diff != "" {
+		t.Errorf("woken by rights: -want, +got:\n%s", diff)
+	}
+	p.noteRefusal(in("a", "rights"), &objectsync.Refusal{Cause: objectsync.RefusedByRights})
+	p.noteRefusal(in("a", "rights"), nil)
+	if got := drain(p.queue); got != nil {
+		t.Errorf("want nobody woken again a moment later, got %v", got)
 	}
 }
 

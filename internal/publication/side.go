@@ -238,7 +238,20 @@ func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstr
 
 // Patch changes an object.
 func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
+	var status *statusPatch
+	if s.endpoint != nil && len(subresources) > 0 && o.GVR() == s.pass.config.Sync.Primary.Workspace.GroupVersionResource {
+		status = &statusPatch{body: string(patch)}
+		if u := s.endpoint.objects.Get(s.name(o.NamespacedName())); u != nil {
+			status.version = u.GetResourceVersion()
+		}
+		if s.pass.vainPatches.has(s.pass.item, *status) {
+			return nil
+		}
+	}
 	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	if status != nil && err == nil {
+		s.pass.vainPatches.note(s.pass.item, *status, answer.GetResourceVersion() == status.version)
+	}
 	switch {
 	case err != nil:
 		return err

@@ -79,7 +79,19 @@ func (c *connector) open(ctx context.Context, o *v1alpha1.PublishedResource) (*e
 	}
 	e.pass.cluster = e.cluster
 	e.plan, err = planOf(&o.Spec, e.connection.Spec.KCP)
+	e.keepAgent(o)
 	return e, err
+}
+
+// keepAgent keeps the owner under which objects have been synced, and reports another one: all that has been made would be somebody else's.
+func (e *external) keepAgent(o *v1alpha1.PublishedResource) {
+	was := o.Status.AgentName
+	if was == "" || e.plan.agent == "" || was == e.plan.agent {
+		return
+	}
+	e.pass.report(v1alpha1.ReasonInvalidSpec, errors.Errorf(
+		"agentName stays %q, under which objects have been synced: to use %q, make another PublishedResource", was, e.plan.agent))
+	e.plan.agent = was
 }
 
 // connect returns the cluster of a ProviderConfig, and what that says.

@@ -39,6 +39,9 @@ func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) err
 		return err
 	}
 	err = e.publications.Serve(e.name, c)
+	if err == nil {
+		o.Status.AgentName = e.plan.agent
+	}
 	e.describeObjects(o)
 	if errors.Is(err, objectsync.ErrInvalidSpec) {
 		return errors.Wrap(errInvalidSpec, err.Error())

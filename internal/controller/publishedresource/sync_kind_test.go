@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -43,8 +44,8 @@ func TestSyncRelatedKind(t *testing.T) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
 		return err == nil, fmt.Sprint(err)
 	})
-	if len(hat.GetLabels())+len(hat.GetAnnotations()) > 0 {
-		t.Errorf("want no metadata of ours on related objects, got %v %v", hat.GetLabels(), hat.GetAnnotations())
+	if hat.GetLabels()[objectsync.LabelRelatedCluster] != in.cluster {
+		t.Errorf("want the copy to say whose it is, got %v %v", hat.GetLabels(), hat.GetAnnotations())
 	}
 	patch(t, in, s.object("Hat", "web"), `{"spec":{"size":"XS"}}`)
 	kube.Eventually(t, synced, "the new size below", func() (bool, string) {

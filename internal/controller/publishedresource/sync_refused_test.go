@@ -137,3 +137,45 @@ func (a *account) wantRest(t *testing.T, begin time.Time, seconds int) {
 		return len(below)+len(inKCP) == 0, below.String() + inKCP.String()
 	})
 }
+
+// TestSyncClaimWithdrawn shows that what a workspace hides for a while is neither deleted nor made again, and goes on and goes as before when it is
+// shown again.
+func TestSyncClaimWithdrawn(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	web, key := s.cert("web"), secretIn(metav1.NamespaceDefault, "web-key", "mine")
+	web.Object["spec"].(map[string]any)["keyName"] = key.Name
+	create(t, in, key, web)
+	s.issue(t, s.copyOf(t, in), "theirs")
+	awaitValue(t, s.c, in.cluster, key.Name, "mine")
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "theirs")
+
+	acceptOnly(t, in, "events", "namespaces")
+	awaitEvent(t, in, objectsync.ReasonClaimMissing)
+	kube.Throughout(t, 5*time.Second, "the copies stay", func() (bool, string) {
+		below, above := &corev1.Secret{}, &corev1.Secret{}
+		if err := s.c.Get(t.Context(), types.NamespacedName{Namespace: in.cluster, Name: key.Name}, below); err != nil {
+			return false, err.Error()
+		}
+		err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"}, above)
+		return err == nil, fmt.Sprint(err)
+	})
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 1 })
+
+	acceptOnly(t, in, "events", "namespaces", "secrets")
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
+	patch(t, in, key, `{"stringData":{"key":"rotated"}}`)
+	awaitValue(t, s.c, in.cluster, key.Name, "rotated")
+	patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"rotated"}}`)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "rotated")
+	if err := in.Delete(t.Context(), web); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, in, web)
+	awaitDeleted(t, s.c, secretIn(in.cluster, key.Name, ""))
+	if err := in.Get(t.Context(), client.ObjectKeyFromObject(key), key); err != nil || len(key.Finalizers) > 0 {
+		t.Errorf("want the Secret left alone, got %v, %v", key.Finalizers, err)
+	}
+}

@@ -81,7 +81,7 @@ type CreatedNamespaces struct {
 type ExistingObjectsPolicy string
 
 const (
-	// ExistingObjectsAdopt makes an object that belongs to no one the copy. It is the default.
+	// ExistingObjectsAdopt makes an object that belongs to no one the copy.
 	ExistingObjectsAdopt ExistingObjectsPolicy = "Adopt"
 	// ExistingObjectsRefuse leaves such an object, and reports it.
 	ExistingObjectsRefuse ExistingObjectsPolicy = "Refuse"

@@ -16,6 +16,10 @@ type PublishedResourceStatus struct {
 	// +optional
 	APIExport string `json:"apiExport,omitempty"`
 
+	// agentName is the owner under which objects of consumers have been synced. It stays, as all that has been made carries it.
+	// +optional
+	AgentName string `json:"agentName,omitempty"`
+
 	// endpoints are where the objects of consumers are reached, one for each shard of kcp that has bound workspaces.
 	// +optional
 	// +listType=map

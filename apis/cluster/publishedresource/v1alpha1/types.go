@@ -52,7 +52,8 @@ type PublishedResourceSpec struct {
 	APIExport *commonv1.APIExport `json:"apiExport,omitempty"`
 
 	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of api-syncagent does. The
-	// default is that of the ProviderConfig, and else the name of the APIExportEndpointSlice with -syncagent appended.
+	// default is that of the ProviderConfig, and else the name of the APIExportEndpointSlice with -syncagent appended. Once objects have been
+	// synced the name stays what it was, see status.agentName: another one is reported, and changes nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
@@ -99,8 +100,9 @@ type PublishedResourceSpec struct {
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
-	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one: Adopt (the
-	// default) makes it the copy, Refuse leaves it and reports it. An object that belongs to another workspace's object is always refused.
+	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one: Adopt makes it the
+	// copy, Refuse leaves it and reports it. The default is to adopt it if naming keeps workspaces apart there, so that no other one can have
+	// objects of that name. An object that belongs to another workspace's object is always refused.
 	// +optional
 	// +kubebuilder:validation:Enum=Adopt;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
