@@ -162,6 +162,7 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 	if p.Amend != nil {
 		p.Amend(obj)
 	}
+	keepSame(p.last, obj)
 	if p.concerns(obj) && equality.Semantic.DeepEqual(status(p.last), status(obj)) {
 		return nil
 	}
