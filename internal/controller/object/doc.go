@@ -68,7 +68,7 @@
 //
 // The field manager of an Object is its name, as in provider-kubernetes, whose fields are ours thereby. Only where another Object of that
 // name has the resource, too, is the later one told apart by its namespace. To name all by their namespaces was rejected: each takeover
-// would leave fields behind. See Claims.
+// would leave fields behind. A resource that exists is known by its UID, as one cluster may have several URLs. See Claims.
 //
 // A resource that provider-kubernetes has applied client-side is migrated before it is applied. Whether it was is seen on the resource,
 // which is read once if the status hints at it and the watch does not show it, as it has no label yet. To go by the status alone was
