@@ -10,6 +10,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 )
 
 const (
@@ -56,10 +57,11 @@ func (r *report) note(p objectsync.Primary, workspace string, err error, took ti
 		return
 	}
 	is := failure{workspace, err.Error()}
-	r.failures[p] = is
-	if !failed || was != is {
-		r.tell()
+	if failed && was.workspace == is.workspace && quiet.SameText(was.message, is.message) {
+		return
 	}
+	r.failures[p] = is
+	r.tell()
 }
 
 // forget drops an object that is gone.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -54,7 +55,7 @@ func (t *tells) tell(p objectsync.Primary, u *unstructured.Unstructured, all []o
 	for _, e := range all {
 		if e.Type == corev1.EventTypeWarning {
 			warning = e
-			if t.was(p) == e {
+			if was := t.was(p); was.Type == e.Type && was.Reason == e.Reason && quiet.SameText(was.Message, e.Message) {
 				continue
 			}
 		}

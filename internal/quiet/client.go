@@ -18,6 +18,8 @@ import (
 type Pass struct {
 	// Amend, if set, may change the status of the object before it is compared and written.
 	Amend func(client.Object)
+	// Shrink, if set, drops from the status of an object that is too large what it can do without, and reports whether there was anything.
+	Shrink func(client.Object) bool
 	// Unsaved is set when the status could not be written, of which crossplane-runtime does not tell if the cause is a conflict.
 	Unsaved bool
 	// Gone is set when the object no longer exists.
@@ -160,10 +162,15 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 	if p.Amend != nil {
 		p.Amend(obj)
 	}
+	keepSame(p.last, obj)
 	if p.concerns(obj) && equality.Semantic.DeepEqual(status(p.last), status(obj)) {
 		return nil
 	}
-	if err := w.SubResourceWriter.Update(ctx, obj, o...); err != nil {
+	err := w.SubResourceWriter.Update(ctx, obj, o...)
+	if IsTooLarge(err) && p.Shrink != nil && p.Shrink(obj) {
+		err = w.SubResourceWriter.Update(ctx, obj, o...)
+	}
+	if err != nil {
 		p.Unsaved = true
 		return err
 	}

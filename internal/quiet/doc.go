@@ -15,6 +15,10 @@
 // The final status of a pass may be amended before it is compared and written. crossplane-runtime reports each creation as Creating
 // and looks again; Amend lets what the creation has shown count at once, in one write instead of two.
 //
+// A condition that differs from the last one only by what is new in each attempt, such as the current time or our own port, keeps its words.
+// Such texts would be a write and an event for each probe. To cut what is new out of the text was rejected: a time in it may be what the
+// user has to know.
+//
 // Events of type Normal are limited to five a second, fifty at once, for each controller of Objects. They repeat what the status says, and
 // where a thousand resources are made at a time, each would be one write in five and a burden on etcd for an hour. Warnings are not limited,
 // nor are events of other kinds: each is a step that somebody follows.

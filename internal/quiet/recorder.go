@@ -1,8 +1,6 @@
 package quiet
 
 import (
-	"strings"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -46,6 +44,7 @@ func (r Recorder) Limited() Recorder {
 
 // Event records an event about something new.
 func (r Recorder) Event(obj runtime.Object, e event.Event) {
+	e.Message = clip(e.Message)
 	if c, ok := obj.(resource.Conditioned); ok && known(c, e) {
 		return
 	}
@@ -63,7 +62,7 @@ func (r Recorder) WithAnnotations(keysAndValues ...string) event.Recorder {
 func known(c resource.Conditioned, e event.Event) bool {
 	synced := c.GetCondition(xpv2.TypeSynced)
 	if e.Type == event.TypeWarning {
-		return synced.Status == corev1.ConditionFalse && strings.HasSuffix(synced.Message, e.Message)
+		return synced.Status == corev1.ConditionFalse && says(synced.Message, e.Message)
 	}
 	switch e.Reason {
 	case reasonDeleted:

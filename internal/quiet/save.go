@@ -14,6 +14,7 @@ const saveTimeout = 30 * time.Second
 
 // Save patches the status of an object if it has changed since before. That the object is gone is no error.
 func Save(ctx context.Context, c client.Client, before, now client.Object) error {
+	keepSame(before, now)
 	if equality.Semantic.DeepEqual(status(before), status(now)) {
 		return nil
 	}

@@ -151,6 +151,11 @@ type ObjectObservation struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Manifest runtime.RawExtension `json:"manifest,omitempty"`
 
+	// omittedBytes is the size of the resource, in bytes, if manifest does not show its content: with it the Object would be too large
+	// for the control plane. manifest then has apiVersion, kind, and the name, namespace and uid of metadata.
+	// +optional
+	OmittedBytes int64 `json:"omittedBytes,omitempty"`
+
 	// providerConfigRef is the ProviderConfig through which manifest was seen. When the Object refers to another one, the resource is
 	// dealt with through this one first.
 	// +optional

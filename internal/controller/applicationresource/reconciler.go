@@ -152,7 +152,11 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if derr := describe(p, err); derr != nil {
 		return reconcile.Result{}, derr
 	}
-	if serr := quiet.Save(ctx, r.local, p.before, p.resource); serr != nil {
+	serr := quiet.Save(ctx, r.local, p.before, p.resource)
+	if quiet.IsTooLarge(serr) && omit(p.resource) {
+		serr = quiet.Save(ctx, r.local, p.before, p.resource)
+	}
+	if serr != nil {
 		return reconcile.Result{}, serr
 	}
 	switch {

@@ -16,6 +16,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 )
 
@@ -139,19 +140,20 @@ func ready(s workloadv1alpha1.State) xpv2.Condition {
 	return xpv2.Unavailable().WithMessage("The resource is not submitted")
 }
 
-// showRemote copies the status of the live resource, unless that is what the status shows already.
+// showRemote copies the status of the live resource, unless that is what the status shows already, or is known to be too large to show.
 func showRemote(p *pass) error {
 	var now any
 	if p.live != nil {
 		now = p.live.Object["status"]
 	}
+	st := &p.resource.Status
 	if now == nil {
-		p.resource.Status.Remote = nil
+		st.Remote, st.OmittedBytes = nil, 0
 		return nil
 	}
-	if was := p.resource.Status.Remote; was != nil {
+	if st.Remote != nil {
 		var shown any
-		if utiljson.Unmarshal(was.Raw, &shown) == nil && equality.Semantic.DeepEqual(shown, now) {
+		if utiljson.Unmarshal(st.Remote.Raw, &shown) == nil && equality.Semantic.DeepEqual(shown, now) {
 			return nil
 		}
 	}
@@ -159,6 +161,21 @@ func showRemote(p *pass) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot encode the status of the resource")
 	}
-	p.resource.Status.Remote = &apiextensionsv1.JSON{Raw: raw}
+	if st.OmittedBytes > 0 && int64(len(raw)) >= st.OmittedBytes {
+		return nil // Only when it is smaller it may fit.
+	}
+	st.Remote, st.OmittedBytes = &apiextensionsv1.JSON{Raw: raw}, 0
+	if len(raw)+len(p.resource.Spec.Template.Raw) > quiet.FitsMost {
+		omit(p.resource)
+	}
 	return nil
+}
+
+// omit leaves the status of the live resource out, and reports whether it was there.
+func omit(o *workloadv1alpha1.KubernetesApplicationResource) bool {
+	if o.Status.Remote == nil {
+		return false
+	}
+	o.Status.Remote, o.Status.OmittedBytes = nil, int64(len(o.Status.Remote.Raw))
+	return true
 }

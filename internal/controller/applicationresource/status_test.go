@@ -1,12 +1,14 @@
 package applicationresource
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -55,4 +57,35 @@ func TestStateOf(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestShowRemote shows that a status which does not fit is left out, that it stays so as long as it is no smaller, and that one which fits
+// is shown.
+func TestShowRemote(t *testing.T) {
+	const fits, tooLarge = 1000, 2_000_000
+	r := &workloadv1alpha1.KubernetesApplicationResource{}
+	look := func(size int) {
+		t.Helper()
+		live := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"a": strings.Repeat("x", size)}}}
+		if err := showRemote(&pass{resource: r, live: live}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(reason string, shown bool) {
+		t.Helper()
+		if (r.Status.Remote != nil) != shown || (r.Status.OmittedBytes == 0) != shown {
+			t.Errorf("%s\nwant shown %t, got %v, omittedBytes %d", reason, shown, r.Status.Remote != nil, r.Status.OmittedBytes)
+		}
+	}
+	look(tooLarge)
+	check("What cannot fit is left out.", false)
+	look(fits)
+	check("What fits is shown.", true)
+	if !omit(r) || omit(r) {
+		t.Error("want it left out, once")
+	}
+	look(fits)
+	check("What the control plane has refused is not tried again.", false)
+	look(fits / 2)
+	check("What has shrunk is.", true)
 }

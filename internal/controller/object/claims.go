@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -29,22 +30,32 @@ const indexName = "name"
 type Claims struct {
 	mu      sync.Mutex
 	holders map[spot]watch.Owner
-	spots   map[watch.Owner]spot
+	spots   map[watch.Owner][]spot
 	listers []func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error)
 }
 
-// A spot is where Objects of one name can meet: a resource, whether it exists or not.
+// A spot is where Objects of one name can meet: a resource, whether it exists or not. One that exists has a second spot, with its UID only:
+// a server may have several URLs, and UIDs are the same whichever is used.
 type spot struct {
 	types.NamespacedName
 
 	server string
 	kind   schema.GroupKind
+	uid    types.UID
 	object string
+}
+
+// spotsOf returns the spots of a resource that is at one.
+func spotsOf(s spot, live *unstructured.Unstructured) []spot {
+	if live == nil {
+		return []spot{s}
+	}
+	return []spot{s, {uid: live.GetUID(), object: s.object}}
 }
 
 // NewClaims returns Claims of no Object.
 func NewClaims() *Claims {
-	return &Claims{holders: map[spot]watch.Owner{}, spots: map[watch.Owner]spot{}}
+	return &Claims{holders: map[spot]watch.Owner{}, spots: map[watch.Owner][]spot{}}
 }
 
 // include adds the Objects of a kind to those that may meet.
@@ -64,24 +75,33 @@ func (c *Claims) include(mgr ctrl.Manager, kind client.Object, newList func() re
 	return nil
 }
 
-// hold says whether an owner holds a spot, which it gets if nobody has it.
-func (c *Claims) hold(o watch.Owner, s spot) bool {
+// hold reports whether an owner holds all of some spots, which it gets if nobody has any of them.
+func (c *Claims) hold(o watch.Owner, all []spot) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if holder, ok := c.holders[s]; ok {
-		return holder == o
+	for _, s := range all {
+		if holder, ok := c.holders[s]; ok && holder != o {
+			return false
+		}
 	}
 	c.drop(o)
-	c.holders[s], c.spots[o] = o, s
+	for _, s := range all {
+		c.holders[s] = o
+	}
+	c.spots[o] = all
 	return true
 }
 
-// held says whether an owner holds a spot, and whether somebody else does.
-func (c *Claims) held(o watch.Owner, s spot) (mine, others bool) {
+// held reports whether an owner holds all of some spots, and whether somebody else holds one.
+func (c *Claims) held(o watch.Owner, all []spot) (mine, others bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	holder, ok := c.holders[s]
-	return ok && holder == o, ok && holder != o
+	mine = true
+	for _, s := range all {
+		holder, ok := c.holders[s]
+		mine, others = mine && ok && holder == o, others || ok && holder != o
+	}
+	return mine, others
 }
 
 // release gives up what an owner holds.
@@ -93,10 +113,10 @@ func (c *Claims) release(o watch.Owner) {
 
 // drop gives up what an owner holds. The caller holds the lock.
 func (c *Claims) drop(o watch.Owner) {
-	if s, ok := c.spots[o]; ok {
+	for _, s := range c.spots[o] {
 		delete(c.holders, s)
-		delete(c.spots, o)
 	}
+	delete(c.spots, o)
 }
 
 // namesakes returns the other Objects of an Object's name that may apply. They are shared and must not be changed.
@@ -141,7 +161,7 @@ func (e *external) claim(ctx context.Context, o Object) error {
 		return errors.Wrap(err, "cannot find the field manager")
 	}
 	if alone && mayApply(o) {
-		alone = e.options.Claims.hold(e.owner, s)
+		alone = e.options.Claims.hold(e.owner, spotsOf(s, e.live))
 	}
 	e.manager = fieldManager(o)
 	if !alone {
@@ -153,7 +173,7 @@ func (e *external) claim(ctx context.Context, o Object) error {
 
 // alone says whether nobody else has the manager of an Object's name on its resource.
 func (e *external) alone(ctx context.Context, o Object, s spot) (bool, error) {
-	if mine, others := e.options.Claims.held(e.owner, s); mine || others {
+	if mine, others := e.options.Claims.held(e.owner, spotsOf(s, e.live)); mine || others {
 		return mine, nil
 	}
 	if applied := o.Observed().Applied; applied != nil && e.seen(o, s) {

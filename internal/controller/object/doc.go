@@ -57,13 +57,18 @@
 // resource: a dry run that deletes what it may only have looked at would be the worst of surprises. To hold the deletion until the
 // annotation goes was rejected, as it would block the deletion of namespaces.
 //
+// A resource that is too large for the status is left out of it but for its identity, and the status says its size. Without that no status
+// could be written, and the manifest would be applied at each pass, as nothing tells that it was. What fits is estimated first, and left
+// to the control plane if the estimate was wrong. It is not tried again before the resource is smaller. To cut the content was rejected:
+// what reads it could not tell.
+//
 // A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid fields heal
 // without a sign that could be watched. Together, such retries are limited to 50 a second for each target. What can be watched is not
 // retried but waited for: credentials, a target that does not answer, a kind it does not serve.
 //
 // The field manager of an Object is its name, as in provider-kubernetes, whose fields are ours thereby. Only where another Object of that
 // name has the resource, too, is the later one told apart by its namespace. To name all by their namespaces was rejected: each takeover
-// would leave fields behind. See Claims.
+// would leave fields behind. A resource that exists is known by its UID, as one cluster may have several URLs. See Claims.
 //
 // A resource that provider-kubernetes has applied client-side is migrated before it is applied. Whether it was is seen on the resource,
 // which is read once if the status hints at it and the watch does not show it, as it has no label yet. To go by the status alone was

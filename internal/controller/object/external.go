@@ -150,7 +150,7 @@ func (e *external) note(o Object) error {
 		ref := e.config
 		o.Observed().ProviderConfigReference = &ref
 	}
-	return record(o.Observed(), e.live, e.options)
+	return record(o, e.live, e.options)
 }
 
 // upToDate says whether nothing needs to be applied now.

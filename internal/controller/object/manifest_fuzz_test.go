@@ -59,7 +59,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		checkTaken(t, o, raw, u)
 		checkPlaced(t, u, target.Mapping{Namespaced: variant%2 == 0})
-		if err := record(o.Observed(), u, Options{SanitizeSecrets: variant%3 == 0, RemoveManagedFields: variant%5 == 0}); err != nil {
+		if err := record(o, u, Options{SanitizeSecrets: variant%3 == 0, RemoveManagedFields: variant%5 == 0}); err != nil {
 			t.Errorf("manifest %q as what was seen: %v", raw, err)
 		}
 	})

@@ -40,7 +40,7 @@ type pass struct {
 type passKey struct{}
 
 func withPass(ctx context.Context, p *pass) context.Context {
-	p.quiet.Amend = p.amend
+	p.quiet.Amend, p.quiet.Shrink = p.amend, shrink
 	return quiet.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 

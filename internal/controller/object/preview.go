@@ -92,21 +92,21 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 // seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the Object has applied does
 // not make it forget that one.
 func (e *external) seePreviewed(o Object) error {
-	obs, kept, config := o.Observed(), o.Observed().Manifest, o.Observed().ProviderConfigReference
+	obs, kept, omitted, config := o.Observed(), o.Observed().Manifest, o.Observed().OmittedBytes, o.Observed().ProviderConfigReference
 	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.manifest))
 	if elsewhere && obs.Applied == nil {
-		kept = runtime.RawExtension{} // It was only looked at.
+		kept, omitted = runtime.RawExtension{}, 0 // It was only looked at.
 	}
 	if e.live == nil {
 		e.pass.verdict = &readiness.Verdict{Message: messageMissing}
-		obs.Manifest = kept
+		obs.Manifest, obs.OmittedBytes = kept, omitted
 		return nil
 	}
 	if !elsewhere || obs.Applied == nil {
 		return e.see(o)
 	}
 	err := e.note(o)
-	obs.Manifest, obs.ProviderConfigReference = kept, config
+	obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference = kept, omitted, config
 	return err
 }
 

@@ -55,7 +55,7 @@ func (e *external) replace(ctx context.Context, o Object) (bool, error) {
 		return false, err
 	}
 	obs := o.Observed()
-	obs.Manifest.Raw, obs.Applied, obs.ProviderConfigReference = nil, nil, nil
+	obs.Manifest.Raw, obs.OmittedBytes, obs.Applied, obs.ProviderConfigReference = nil, 0, nil, nil
 	e.arrive()
 	return true, nil
 }

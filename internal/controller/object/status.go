@@ -16,19 +16,25 @@ import (
 )
 
 // record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is there.
-func record(obs *commonv1.ObjectObservation, live *unstructured.Unstructured, o Options) error {
-	seen := present(live, o)
+func record(o Object, live *unstructured.Unstructured, opts Options) error {
+	obs, seen := o.Observed(), present(live, opts)
 	was := map[string]any{}
 	err := decode(obs.Manifest.Raw, &was)
-	unwanted := o.RemoveManagedFields && hasManagedFields(was)
-	if err == nil && !unwanted && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
+	unwanted := opts.RemoveManagedFields && hasManagedFields(was)
+	if err == nil && !unwanted && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
 		return nil
 	}
 	raw, err := json.Marshal(seen)
 	if err != nil {
 		return errors.Wrap(err, "cannot encode resource")
 	}
-	obs.Manifest = runtime.RawExtension{Raw: raw}
+	if stays, err := staysOmitted(obs, live, seen); err != nil || stays {
+		return err
+	}
+	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, 0
+	if !fits(o) {
+		return omit(obs)
+	}
 	return nil
 }
 

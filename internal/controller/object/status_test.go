@@ -6,9 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 )
 
 // content returns the resource of a JSON text.
@@ -67,9 +66,11 @@ func TestRecord(t *testing.T) {
 		"Changed":               {reason: "Any other change is.", was: config, live: custom, want: custom},
 	} {
 		t.Run(name, func(t *testing.T) {
-			obs := &commonv1.ObjectObservation{Manifest: runtime.RawExtension{Raw: []byte(tc.was)}}
+			o := &objectv1alpha2.Object{}
+			obs := o.Observed()
+			obs.Manifest.Raw = []byte(tc.was)
 			live := content(t, tc.live)
-			if err := record(obs, live, tc.options); err != nil {
+			if err := record(o, live, tc.options); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(content(t, tc.want), content(t, string(obs.Manifest.Raw))); diff != "" {

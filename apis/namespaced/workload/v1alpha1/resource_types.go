@@ -67,6 +67,11 @@ type KubernetesApplicationResourceStatus struct {
 	// +optional
 	Remote *apiextensionsv1.JSON `json:"remote,omitempty"`
 
+	// omittedBytes is the size of the status of the resource, in bytes, if remote does not show it: with it the
+	// KubernetesApplicationResource would be too large for the control plane.
+	// +optional
+	OmittedBytes int64 `json:"omittedBytes,omitempty"`
+
 	// submitted identifies what was last submitted. While it matches, nothing is sent to the cluster.
 	// +optional
 	Submitted *SubmittedRecord `json:"submitted,omitempty"`

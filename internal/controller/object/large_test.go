@@ -1,0 +1,87 @@
+package object_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestLargeManifest shows that an Object whose resource does not fit into its status beside the manifest is applied once, gets its
+// conditions, says that it does not show the resource, and rests; and that drift is reverted, and the resource deleted in the end.
+func TestLargeManifest(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	data := map[string]any{"large": strings.Repeat("x", 900_000)}
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		who := tns + "-large"
+		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
+		o := s.Object(ns, tns, pc, build.Manifest{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": tns, "name": "settings"}, "data": data,
+		})
+		create(t, c, o)
+		awaitReady(t, c, o)
+		if o.Observed().OmittedBytes < 100_000 || len(o.Observed().Manifest.Raw) > 1000 {
+			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes, len(o.Observed().Manifest.Raw))
+		}
+		if seen := observed(t, o); seen.GetUID() == "" || seen.GetName() != "settings" || seen.GetNamespace() != tns {
+			t.Errorf("want the resource identified, got %v", seen.ObjectMeta)
+		}
+		settle(t, c, o)
+		audit := target.Audit(t)
+		mark := audit.Mark()
+		staysUnwritten(t, c, o)
+		touch(t, c, o, 1)
+		settle(t, c, o)
+		staysUnwritten(t, c, o)
+		if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("requests at rest: -want, +got:\n%s", diff)
+		}
+
+		cm := emptySettings(tns)
+		if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"large":"drift"}}`))); err != nil {
+			t.Fatal(err)
+		}
+		kube.Eventually(t, soon, "the drift to be reverted", func() (bool, string) {
+			err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
+			return err == nil && cm.Data["large"] != "drift", "it is not"
+		})
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	})
+}
+
+// settle waits until an Object is not written any more: twice in a row its version is the same a second apart.
+func settle(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	var was []string
+	kube.Eventually(t, soon, "the Object to rest", func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		was = append(was, o.GetResourceVersion())
+		return len(was) > 10 && was[len(was)-10] == o.GetResourceVersion(), conditions(o)
+	})
+}
+
+// TestTooLarge shows that the answers of a control plane to what it cannot store, and to what it does not even read, are known.
+func TestTooLarge(t *testing.T) {
+	c := provide(t)
+	for name, size := range map[string]int{"Stored": 1_600_000, "Sent": 2_500_000, "Read": 4_000_000} {
+		t.Run(name, func(t *testing.T) {
+			o := build.Cluster().Object("", "too-large", "none", build.Manifest{
+				"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"large": strings.Repeat("x", size)},
+			})
+			if err := c.Create(t.Context(), o); !quiet.IsTooLarge(err) {
+				t.Errorf("%d bytes: want an answer that says it is too large, got: %v", size, err)
+			}
+		})
+	}
+}
