@@ -168,7 +168,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}))
 	defer internal.Close()
 	for _, code := range []int{301, 302, 303, 307, 308} {
-		c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, internal.URL+"/latest/meta-data", code) })
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, internal.URL+"/latest/meta-data", code)
+		})
 		for verb, ask := range requests() {
 			if err := ask(t.Context(), c); err == nil || !strings.Contains(err.Error(), errRedirect.Error()) {
 				t.Errorf("%s, %d: the error says that it is a redirect: got %v", verb, code, err)
@@ -321,6 +323,7 @@ func TestStalls(t *testing.T) {
 					}
 					select {
 					case <-dead:
+						stall(w)
 						<-r.Context().Done()
 					default:
 					}
