@@ -80,6 +80,8 @@ func TestFlags(t *testing.T) {
 		"AllowExec":        {[]string{"--allow-kubeconfig-exec"}, "ALLOW_KUBECONFIG_EXEC", "true", func(f *flags) { f.allowExec = true }},
 		"CrossNamespace":   {[]string{"--allow-cross-namespace-references"}, "ALLOW_CROSS_NAMESPACE_REFERENCES", "true", func(f *flags) { f.tenancy.crossNamespace = true }},
 		"ProviderIdentity": {[]string{"--allow-namespaced-provider-credentials"}, "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS", "true", func(f *flags) { f.tenancy.providerCredentials = true }},
+		"AllowedTargets":   {[]string{"--allowed-target-cidrs=10.0.0.0/8"}, "ALLOWED_TARGET_CIDRS", "10.0.0.0/8", func(f *flags) { f.tenancy.allowed = []string{"10.0.0.0/8"} }},
+		"DeniedTargets":    {[]string{"--denied-target-cidrs=10.0.0.0/8"}, "DENIED_TARGET_CIDRS", "10.0.0.0/8", func(f *flags) { f.tenancy.denied = []string{"10.0.0.0/8"} }},
 		"LegacyManager":    {[]string{"--legacy-csa-field-managers=a"}, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a", func(f *flags) { f.legacyFieldManagers = []string{"a"} }},
 		"LegacyManagers":   {nil, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a\nb", func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} }},
 		"OldCertificates":  {nil, "WEBHOOK_TLS_CERT_DIR", "/tls", func(*flags) {}},
@@ -108,6 +110,16 @@ func TestRepeatedFlag(t *testing.T) {
 	got := parse(t, "--legacy-csa-field-managers=a", "--legacy-csa-field-managers=b").legacyFieldManagers
 	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" {
 		t.Errorf("legacy field managers: -want, +got:\n%s", diff)
+	}
+}
+
+// TestBadNetworks shows that a list of addresses that cannot be read names its flag.
+func TestBadNetworks(t *testing.T) {
+	for _, flag := range []string{"--allowed-target-cidrs", "--denied-target-cidrs"} {
+		f := parse(t, flag+"=10.0.0.0/8,nonsense")
+		if _, err := f.tenancy.addresses(); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("%s: got %v", flag, err)
+		}
 	}
 }
 

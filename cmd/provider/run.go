@@ -68,8 +68,12 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
+	addresses, err := f.tenancy.addresses()
+	if err != nil {
+		return err
+	}
 	registry, err := target.NewRegistry(target.Options{
-		Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec, Fence: replica.fence,
+		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec, Fence: replica.fence,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 	})
 	if err != nil {

@@ -323,6 +323,7 @@ func TestStalls(t *testing.T) {
 					}
 					select {
 					case <-dead:
+						stall(w)
 						<-r.Context().Done()
 					default:
 					}

@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ const (
 	lateMost = 20
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
+	// maxVersion is how much of the answer to a probe is read, in bytes.
+	maxVersion = 1 << 16
 	// probeInterval is the pause between probes of a target that does not answer.
 	probeInterval = time.Second
 	// connectPatience is how long a user waits for the first probe.
@@ -251,7 +254,7 @@ func (b *breaker) learn(err error) bool {
 	return err == nil
 }
 
-// probe asks the target for its version. Any answer will do, a refusal included.
+// probe asks the target for its version. Any whole answer will do, a refusal included.
 func (b *breaker) probe() error {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, probeTimeout, errors.Errorf("no answer within %s", probeTimeout))
 	defer cancel()
@@ -260,11 +263,12 @@ func (b *breaker) probe() error {
 		return errors.Wrap(err, "cannot make a probe")
 	}
 	res, err := b.next.RoundTrip(req)
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return err
+	if err == nil {
+		_, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxVersion))
+		_ = res.Body.Close() // All of it that counts is read.
 	}
-	return res.Body.Close()
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
 }

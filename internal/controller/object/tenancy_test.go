@@ -172,9 +172,9 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 }
 
-// TestScopesShareConnections shows that ProviderConfigs of both scopes with one kubeconfig have one connection: one stream carries what
-// the Objects of both keep.
-func TestScopesShareConnections(t *testing.T) {
+// TestScopesDoNotShareConnections shows that ProviderConfigs of both scopes with one kubeconfig have a connection each: a tenant may not
+// reach every address that an operator may.
+func TestScopesDoNotShareConnections(t *testing.T) {
 	c := provide(t)
 	tns := target.Namespace(t)
 	kubeconfig := kube.Kubeconfig(t, target.User(t, tns, "system:masters"))
@@ -184,8 +184,8 @@ func TestScopesShareConnections(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 	}
-	if watches := target.Audit(t).Watches(0).By(tns); len(watches) != 1 {
-		t.Errorf("watches of both scopes: want one, got:\n%s", watches)
+	if watches := target.Audit(t).Watches(0).By(tns); len(watches) != 2 {
+		t.Errorf("watches of both scopes: want two, got:\n%s", watches)
 	}
 }
 

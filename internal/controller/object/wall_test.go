@@ -1,0 +1,399 @@
+package object_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// beside is how long an Object of a healthy target may take beside sick ones.
+	beside = 10 * time.Second
+	// sickObjects are more Objects than there are workers.
+	sickObjects = 60
+	// internalSecret is what a server has that is none of Kubernetes, and that no tenant may see.
+	internalSecret = "node-role-secret-123"
+)
+
+// A front stands before the target, and answers in its place once it is sick.
+type front struct {
+	cfg   *rest.Config
+	sick  atomic.Bool
+	asked atomic.Int64 // how often it has answered in the target's place
+}
+
+// newFront returns a front that is well. answer says whether it has answered a request.
+func newFront(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) *front {
+	t.Helper()
+	f := &front{}
+	f.cfg = kube.Front(t, targetUser(t), func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if f.sick.Load() && answer(countingWriter{w, &f.asked}, r) {
+				return
+			}
+			server.ServeHTTP(w, r)
+		})
+	})
+	return f
+}
+
+// A countingWriter counts the answers that are begun.
+type countingWriter struct {
+	http.ResponseWriter
+
+	begun *atomic.Int64
+}
+
+// WriteHeader begins an answer.
+func (w countingWriter) WriteHeader(code int) {
+	w.begun.Add(1)
+	w.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap returns the writer of the server.
+func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// awaitAsked waits until the front has begun to answer in the target's place.
+func (f *front) awaitAsked(t *testing.T) {
+	t.Helper()
+	kube.Eventually(t, soon, "requests to the sick target", func() (bool, string) { return f.asked.Load() > 0, "none" })
+}
+
+// stall sends half an answer, and then nothing until the client has gone.
+func stall(w http.ResponseWriter, r *http.Request) bool {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	_, _ = io.WriteString(w, `{"kind":"`)
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+	return true
+}
+
+// internalServer starts a server that is none of Kubernetes, and counts its requests.
+func internalServer(t *testing.T) (*rest.Config, *atomic.Int64) {
+	t.Helper()
+	var reached atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reached.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"Code":"Success","SecretAccessKey":"`+internalSecret+`"}`)
+	}))
+	t.Cleanup(func() { kube.EndServer(s) })
+	return &rest.Config{Host: s.URL}, &reached
+}
+
+// awaitNeighbour checks that an Object of a healthy target is ready in time.
+func awaitNeighbour(t *testing.T, c client.Client, s build.Scope) {
+	t.Helper()
+	kube.Within(t, beside, "an Object beside those of a sick target", func() time.Duration {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		began := time.Now()
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		return time.Since(began)
+	})
+}
+
+// showsNothing checks that neither an Object nor its events repeat what an internal server has.
+func showsNothing(t *testing.T, c client.Client, o build.Object) {
+	t.Helper()
+	events := &corev1.EventList{}
+	if err := c.List(t.Context(), events); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range events.Items {
+		if strings.Contains(e.Message, internalSecret) {
+			t.Errorf("event %s: %s", e.Reason, e.Message)
+		}
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Fatal(err)
+	}
+	if shown := conditions(o) + fmt.Sprint(o.Observed()); strings.Contains(shown, internalSecret) {
+		t.Errorf("Object: %s", shown)
+	}
+}
+
+// forsake takes Objects away without their target.
+func forsake(t *testing.T, c client.Client, objs []build.Object) {
+	t.Helper()
+	for _, o := range objs {
+		_ = c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		if err := client.IgnoreNotFound(c.Delete(t.Context(), o)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sicken has many Objects on a front, makes that sick and replaces the connection, so that all is asked anew, and deletes them.
+func sicken(t *testing.T, c client.Client, s build.Scope, f *front) []build.Object {
+	t.Helper()
+	tns := target.Namespace(t)
+	ns, pc := connect(t, c, s, f.cfg)
+	objs := make([]build.Object, 0, sickObjects)
+	for i := range sickObjects {
+		o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("c-%d", i)))
+		create(t, c, o)
+		objs = append(objs, o)
+	}
+	for _, o := range objs {
+		awaitReady(t, c, o)
+	}
+	f.sick.Store(true)
+	setKubeconfig(t, c, ns, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
+	f.awaitAsked(t)
+	for _, o := range objs {
+		remove(t, c, o)
+	}
+	return objs
+}
+
+// TestStalledDiscoveryHoldsNoWorker shows that a target which never ends its answer to a discovery holds no workers.
+func TestStalledDiscoveryHoldsNoWorker(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
+			switch r.URL.Path {
+			case "/api/v1":
+				http.NotFound(w, r)
+				return true
+			case "/api":
+				return stall(w, r)
+			}
+			return false
+		})
+		objs := sicken(t, c, s, f)
+		awaitNeighbour(t, c, s)
+		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable), "discovery")
+		f.sick.Store(false)
+		for _, o := range objs {
+			awaitGone(t, c, o)
+		}
+	})
+}
+
+// TestStalledBodiesHoldNoWorker shows that a target which dies in the middle of its answers holds no workers.
+func TestStalledBodiesHoldNoWorker(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		var dead atomic.Bool
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
+			about := strings.Contains(r.URL.Path, "/configmaps/") && r.Method != http.MethodDelete
+			if about {
+				dead.Store(true)
+			}
+			return (about || dead.Load()) && stall(w, r)
+		})
+		f.sick.Store(true)
+		ns, pc := connect(t, c, s, f.cfg)
+		objs := make([]build.Object, 0, sickObjects)
+		for i := range sickObjects {
+			o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("c-%d", i)))
+			create(t, c, o)
+			objs = append(objs, o)
+		}
+		f.awaitAsked(t)
+		awaitNeighbour(t, c, s)
+		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable))
+		forsake(t, c, objs)
+	})
+}
+
+// TestRedirectsReachNobody shows that a target cannot have the provider read or write elsewhere.
+func TestRedirectsReachNobody(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		for verb, code := range map[string]int{"Read": http.StatusFound, "Write": http.StatusTemporaryRedirect} {
+			t.Run(verb, func(t *testing.T) {
+				internal, reached := internalServer(t)
+				f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
+					if (r.Method == http.MethodGet) != (verb == "Read") || r.URL.Path == "/version" {
+						return false
+					}
+					http.Redirect(w, r, internal.Host+"/latest/meta-data/iam", code)
+					return true
+				})
+				f.sick.Store(true)
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, s, f.cfg)
+				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+				create(t, c, o)
+				awaitCondition(t, c, o, failed(""), "redirect")
+				if n := reached.Load(); n > 0 {
+					t.Errorf("requests to the internal server: want none, got %d", n)
+				}
+				showsNothing(t, c, o)
+				f.sick.Store(false)
+				awaitReady(t, c, o)
+			})
+		}
+	})
+}
+
+// TestInternalServerStaysUnseen shows that nothing of a server that is none of Kubernetes is shown to whoever points a kubeconfig at it.
+func TestInternalServerStaysUnseen(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		internal, _ := internalServer(t)
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, internal)
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		create(t, c, o)
+		awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
+		showsNothing(t, c, o)
+		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
+		awaitReady(t, c, o)
+	})
+}
+
+// TestForeignAnswerToDeletion shows that a resource is not taken for deleted because of what a proxy answers.
+func TestForeignAnswerToDeletion(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
+			"NotFound": http.NotFound,
+			"Success":  func(http.ResponseWriter, *http.Request) {},
+			"SuccessJSON": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, "{}")
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Method != http.MethodDelete {
+						return false
+					}
+					answer(w, r)
+					return true
+				})
+				tns := target.Namespace(t)
+				ns, pc := connect(t, c, s, f.cfg)
+				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+				create(t, c, o)
+				awaitReady(t, c, o)
+				f.sick.Store(true)
+				remove(t, c, o)
+				awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
+				if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
+					t.Errorf("the resource is there: got %v", err)
+				}
+				for _, e := range eventsOf(t, c, o) {
+					if e.Reason == "DeletedExternalResource" {
+						t.Errorf("no event says that it is deleted: got %s", e.Message)
+					}
+				}
+				f.sick.Store(false)
+				awaitGone(t, c, o)
+			})
+		}
+	})
+}
+
+// eventsOf returns the events of an Object.
+func eventsOf(t *testing.T, c client.Client, o build.Object) []corev1.Event {
+	t.Helper()
+	l := &corev1.EventList{}
+	if err := c.List(t.Context(), l, client.MatchingFields{"involvedObject.uid": string(o.GetUID())}); err != nil {
+		t.Fatal(err)
+	}
+	return l.Items
+}
+
+// TestForeignNotFoundIsNotAbsent shows that an Object does not go without its resource because a proxy answers in the target's place.
+func TestForeignNotFoundIsNotAbsent(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
+			http.NotFound(w, r)
+			return true
+		})
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, f.cfg)
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		f.sick.Store(true)
+		setKubeconfig(t, c, ns, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
+		f.awaitAsked(t)
+		remove(t, c, o)
+		awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
+		if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
+			t.Errorf("the resource is there: got %v", err)
+		}
+		f.sick.Store(false)
+		awaitGone(t, c, o)
+	})
+}
+
+// TestBombIsNotRead shows what users see of a target whose answers are too large.
+func TestBombIsNotRead(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		f := newFront(t, func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/configmaps/") {
+				return false
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = io.WriteString(z, `{"kind":"ConfigMap","apiVersion":"v1","data":{"a":"`)
+			zeros := make([]byte, 1<<20)
+			for range 32 {
+				_, _ = z.Write(zeros)
+			}
+			_ = z.Close()
+			return true
+		})
+		f.sick.Store(true)
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, f.cfg)
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		create(t, c, o)
+		awaitCondition(t, c, o, failed(""), "server answers with more than 8 MiB")
+		f.sick.Store(false)
+		awaitReady(t, c, o)
+	})
+}
+
+// TestDeniedAddress shows that an address of the host itself is for operators only, and that a tenant is told the rule and the flag.
+func TestDeniedAddress(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		f := newFront(t, nil)
+		u, err := url.Parse(f.cfg.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, &rest.Config{Host: "http://0.0.0.0:" + u.Port()})
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+		create(t, c, o)
+		if s.Name == build.Cluster().Name {
+			awaitReady(t, c, o)
+			return
+		}
+		awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), "0.0.0.0/8", "--allowed-target-cidrs")
+		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, f.cfg))
+		awaitReady(t, c, o)
+	})
+}
