@@ -16,6 +16,18 @@
 // to a write at once: the next look reads its own write, and the echo of that write from the stream wakes nobody. Resource versions
 // are integers that grow over the life of a resource type: https://github.com/kubernetes/enhancements/issues/5504
 //
+// The store keeps the answer to a write apart from what the stream tells. The answer counts until the stream has come as far. To ignore all that
+// is older than what is held was rejected: a server that is restored from a backup gives its resource versions out again, and what its stream
+// tells then would be ignored until the counter has caught up.
+//
+// A list that is older than what its stream has told before means that the server went back in its history. The list replaces all, its owners are
+// woken, the other streams of the server list again, and whoever runs the Set is told once.
+//
+// A guard stands between each reflector and its server, and between those of a manager's informers. It ends a watch that the server does not end
+// in time, or that has gone silent although the server sends bookmarks. A watch that ended before its time is resumed only if the server says
+// that it has come as far: it answers a watch from its future with silence. To list after each such end was rejected: a load balancer that cuts
+// idle connections each minute would have all resources sent each minute.
+//
 // A look never blocks a worker for long. While a stream has not delivered its first list, Get waits a moment and then returns an
 // error that crossplane-runtime requeues without a word; the owner is woken when the list arrives.
 //

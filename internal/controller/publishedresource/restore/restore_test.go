@@ -1,0 +1,210 @@
+// Package restore_test shows that objects of consumers are synced when the etcd of kcp is restored from a backup: history goes back there, and
+// resource versions are given out again.
+package restore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	soon       = time.Minute
+	exportName = "shop.example.com"
+	// healing is how long it may take, from when a restored kcp answers, until all is in step. A busy machine is slower than the software.
+	healing = 30 * time.Second
+	// ahead is how many writes come between the backup and the restore, so that those after it do not catch up.
+	ahead = 800
+)
+
+var (
+	local      kube.Server
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
+
+// publish publishes Hats in a workspace, and returns their group, the PublishedResource and the path of a workspace that has bound them.
+func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.PublishedResource, consumer string) {
+	t.Helper()
+	path, admin := workspaces.Workspace(t)
+	create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	ns := local.Namespace(t)
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
+	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
+	group = ns + ".example.com"
+	o = &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: ns}}
+	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: ns}
+	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
+	create(t, c,
+		&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)}},
+		build.Cluster().Config("", ns, spec), build.Definition(group, "hats"), o)
+	kube.Eventually(t, soon, "Hats to be published", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.GetCondition(v1alpha1.TypeExportUpdated).Status == corev1.ConditionTrue, fmt.Sprint(o.Status.Conditions)
+	})
+	consumer, in := workspaces.Workspace(t)
+	kcp.AwaitBound(t, in, kcp.Bind(t, in, path, exportName))
+	return group, o, consumer
+}
+
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// hat returns a Hat of a size.
+func hat(group, name, size string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": size}}}
+	u.SetAPIVersion(group + "/v1")
+	u.SetKind("Hat")
+	u.SetNamespace(metav1.NamespaceDefault)
+	u.SetName(name)
+	return u
+}
+
+// offer creates a Hat as soon as kcp serves the kind.
+func offer(t *testing.T, consumer string, u *unstructured.Unstructured) {
+	t.Helper()
+	kube.Eventually(t, soon, "creation of "+u.GetName(), func() (bool, string) {
+		err := kcp.Client(t, workspaces.Config(consumer)).Create(t.Context(), u.DeepCopy())
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// resize changes the size of a Hat as soon as kcp lets it.
+func resize(t *testing.T, consumer string, u *unstructured.Unstructured, size string) {
+	t.Helper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"`+size+`"}}`))
+	kube.Eventually(t, soon, "change of "+u.GetName(), func() (bool, string) {
+		err := kcp.Client(t, workspaces.Config(consumer)).Patch(t.Context(), u.DeepCopy(), patch)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// awaitCopy waits until the copy of a Hat has a size.
+func awaitCopy(t *testing.T, c client.Client, within time.Duration, u *unstructured.Unstructured, size string) {
+	t.Helper()
+	kube.Eventually(t, within, "the copy of "+u.GetName()+" to have size "+size, func() (bool, string) {
+		list := &unstructured.UnstructuredList{}
+		list.SetAPIVersion(u.GetAPIVersion())
+		list.SetKind("HatList")
+		if err := c.List(t.Context(), list); err != nil {
+			return false, err.Error()
+		}
+		for _, copied := range list.Items {
+			if _, source, ok := objectsync.SourceOf(&copied); ok && source.Name == u.GetName() {
+				got, _, _ := unstructured.NestedString(copied.Object, "spec", "size")
+				return got == size, got
+			}
+		}
+		return false, "there is none"
+	})
+}
+
+// write changes a ConfigMap of a workspace n times, or until the context ends, with pauses.
+func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, n int, pause time.Duration) {
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		patch := []byte(`{"data":{"beat":"` + strconv.Itoa(i) + `"}}`)
+		_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, patch)) // One more or less does not matter.
+		time.Sleep(pause)
+	}
+}
+
+// goAhead makes kcp give out many resource versions.
+func goAhead(t *testing.T, in *rest.Config) {
+	t.Helper()
+	const writers = 20
+	c := kcp.Client(t, in)
+	var writing sync.WaitGroup
+	for w := range writers {
+		cm := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, fmt.Sprintf("counter-%d", w))}
+		create(t, c, cm)
+		writing.Go(func() { write(t.Context(), c, cm, ahead/writers, 0) })
+	}
+	writing.Wait()
+}
+
+// goOn keeps writing until the test ends, as any cluster does.
+func goOn(t *testing.T, in *rest.Config) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	c, cm := kcp.Client(t, in), &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, "heart")}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		_ = c.Create(ctx, cm) // The writes that follow tell nothing either.
+		write(ctx, c, cm, 1<<20, 100*time.Millisecond)
+	})
+	t.Cleanup(func() { cancel(); writing.Wait() })
+}
+
+// TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, that what consumers change or create after it is synced,
+// although the resource versions of all that are lower than those the provider has seen, and that the PublishedResource says what happened.
+func TestKCPRestored(t *testing.T) {
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	provider.Start(t, local.User(t, "provider", "system:masters"))
+	c := local.Client(t, apis.AddToScheme)
+	group, o, consumer := publish(t, c)
+	undone, changed := hat(group, "undone", "L"), hat(group, "changed", "L")
+	for _, u := range []*unstructured.Unstructured{undone, changed} {
+		offer(t, consumer, u)
+		awaitCopy(t, c, soon, u, "L")
+	}
+	workspaces.Backup(t)
+	goAhead(t, workspaces.Config(consumer))
+	for _, u := range []*unstructured.Unstructured{undone, changed} {
+		resize(t, consumer, u, "XL")
+		awaitCopy(t, c, soon, u, "XL")
+	}
+
+	workspaces.Restore(t)
+	begin := time.Now()
+	goOn(t, workspaces.Config(consumer)) // Of which the administrator has another token now.
+	fresh := hat(group, "fresh", "S")
+	offer(t, consumer, fresh)
+	resize(t, consumer, changed, "M")
+	awaitCopy(t, c, healing, fresh, "S")
+	awaitCopy(t, c, healing, changed, "M")
+	awaitCopy(t, c, healing, undone, "L")
+	t.Logf("all was in step again %s after kcp was back", time.Since(begin))
+	kube.Eventually(t, soon, "an event on the PublishedResource", func() (bool, string) {
+		events := &corev1.EventList{}
+		if err := c.List(t.Context(), events); err != nil {
+			return false, err.Error()
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Kind == "PublishedResource" && e.InvolvedObject.Name == o.GetName() && e.Reason == commonv1.ReasonTargetRestored {
+				return e.Type == corev1.EventTypeWarning, e.Message
+			}
+		}
+		return false, "none"
+	})
+}
