@@ -26,7 +26,6 @@ func stable(err error) string {
 		dns  *net.DNSError
 		cert x509.CertificateInvalidError
 		op   *net.OpError
-		code syscall.Errno
 	)
 	switch {
 	case errors.As(err, &dns):
@@ -34,8 +33,8 @@ func stable(err error) string {
 	case errors.As(err, &cert) && cert.Reason == x509.Expired:
 		return fmt.Sprintf("tls: failed to verify certificate: x509: certificate has expired or is not yet valid: it is valid from %s to %s",
 			cert.Cert.NotBefore.UTC().Format(time.RFC3339), cert.Cert.NotAfter.UTC().Format(time.RFC3339))
-	case errors.As(err, &op) && errors.As(err, &code) && op.Addr != nil: // A reset may come at any moment.
-		return fmt.Sprintf("connection to %s: %v", op.Addr, code)
+	case errors.As(err, &op) && errors.Is(err, syscall.ECONNRESET) && op.Addr != nil: // It may come at any moment.
+		return fmt.Sprintf("connection to %s: %v", op.Addr, syscall.ECONNRESET)
 	case errors.As(err, &op):
 		o := *op
 		o.Source = nil
