@@ -2,7 +2,6 @@ package target
 
 import (
 	"fmt"
-	"net"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,23 +22,9 @@ func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
 // unreachableError is ErrUnreachable with what the last attempt died of.
 type unreachableError struct{ cause error }
 
-// Error names the cause, without what differs from one attempt to the next, such as our own port: conditions must not flap.
+// Error names the cause, as stable returns it.
 func (e unreachableError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrUnreachable, stable(e.cause))
-}
-
-func stable(err error) string {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		return fmt.Sprintf("cannot resolve %q", dns.Name)
-	}
-	var op *net.OpError
-	if errors.As(err, &op) {
-		o := *op
-		o.Source = nil
-		return o.Error()
-	}
-	return err.Error()
 }
 
 // failure returns the error for what a connection died of: an address that is not allowed is a fault of the credentials.

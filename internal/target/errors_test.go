@@ -23,7 +23,7 @@ func TestUnreachableMessage(t *testing.T) {
 		cause  func(port int) error // of an attempt from a port of ours
 		want   string               // part of the message
 	}{
-		"Reset": {"A reset read names the server.", func(port int) error { return of("read", syscall.ECONNRESET, port) }, "read tcp 127.0.0.1:6443: read: connection reset by peer"},
+		"Reset": {"A reset read names the server.", func(port int) error { return of("read", syscall.ECONNRESET, port) }, "connection to 127.0.0.1:6443: connection reset by peer"},
 		"Pipe":  {"So does a write that broke off.", func(port int) error { return of("write", syscall.EPIPE, port) }, "write tcp 127.0.0.1:6443: write: broken pipe"},
 		"Refused": {"A refused connection has no port of ours.", func(int) error {
 			return &net.OpError{Op: "dial", Net: "tcp", Addr: address(6443), Err: syscall.ECONNREFUSED}
