@@ -67,7 +67,7 @@ func run(ctx context.Context, f *flags) error {
 		return err
 	}
 	registry, err := target.NewRegistry(target.Options{
-		Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
+		Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec, Workers: f.maxReconcileRate,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 	})
 	if err != nil {

@@ -33,9 +33,10 @@ type Mapping struct {
 
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
-	client discovery.DiscoveryInterface
-	wake   func(watch.Owner)
-	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
+	client  discovery.DiscoveryInterface
+	wake    func(watch.Owner)
+	account *account
+	ctx     context.Context //nolint:containedctx // The life of the cluster, which the search shares.
 
 	flight singleflight.Group // one discovery of a group and version at a time
 
@@ -75,7 +76,13 @@ func (k *kinds) mapping(o watch.Owner, gvk schema.GroupVersionKind) (Mapping, er
 	if ok {
 		return m, nil
 	}
-	if err := k.discoverOnce(gvk); err != nil {
+	charge, err := k.account.enter(o, nil)
+	if err != nil {
+		return Mapping{}, err
+	}
+	err = k.discoverOnce(gvk)
+	charge.end()
+	if err != nil {
 		return Mapping{}, err
 	}
 	k.mu.Lock()

@@ -24,6 +24,8 @@ type Options struct {
 	Metadata metadata.Interface
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)
+	// Patient, if set, bounds how many wait for a first list at a time. Others are told at once that it has not arrived.
+	Patient chan struct{}
 
 	kicked time.Time // the Set was kicked last
 }
