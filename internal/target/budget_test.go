@@ -180,3 +180,24 @@ func TestBudgetIsSilent(t *testing.T) {
 		t.Errorf("it keeps %d", all)
 	}
 }
+
+// TestBudgetIsPatient shows that few reconciles wait for what is about to arrive, for all targets together.
+func TestBudgetIsPatient(t *testing.T) {
+	b := newBudget(20, func(watch.Owner) {})
+	one, other := &account{budget: b}, &account{budget: b}
+	ctx, done := one.wait(t.Context())
+	_, done2 := one.wait(t.Context())
+	if ctx.Err() != nil {
+		t.Errorf("a tenth of the workers may wait: %v", ctx.Err())
+	}
+	if late, _ := other.wait(t.Context()); late.Err() == nil {
+		t.Error("no more may, whatever target they wait for")
+	}
+	done()
+	done2()
+	if ctx, done := other.wait(t.Context()); ctx.Err() != nil {
+		t.Error("one that comes later may wait again")
+	} else {
+		done()
+	}
+}
