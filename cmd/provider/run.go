@@ -73,7 +73,7 @@ func run(ctx context.Context, f *flags) error {
 		return err
 	}
 	registry, err := target.NewRegistry(target.Options{
-		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec, Fence: replica.fence,
+		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec, Fence: replica.fence, Workers: f.maxReconcileRate,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 	})
 	if err != nil {

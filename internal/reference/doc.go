@@ -20,6 +20,10 @@
 // writes other fields of the resource, however often, cannot hold it up. A patch that tests the resource version could starve.
 // Server-side apply would not conflict, but leaves an entry in the managed fields of other people's resources for each Object.
 //
+// Each resource is changed by one request at a time, and no reconcile waits for that of another. Changes of a resource that is being changed
+// are collected and made together in the background, as are several changes of one Object; its owner is woken when all are made. To wait
+// for a turn was rejected: Objects with many references in common kept the workers from everybody else.
+//
 // Finalizers that earlier providers have left on Objects, of Objects that are gone or refer elsewhere, are taken off when the Object is
 // deleted, ten seconds later. On resources of other kinds nobody looks for them.
 //

@@ -62,6 +62,7 @@ type change struct {
 	uid        types.UID // of the resource; any if empty
 	finalizers []string
 	add        bool
+	last       bool          // the owner goes: it asks for the same change until all are made, and for no other
 	known      metav1.Object // the last known state of the resource, nil if there is none
 
 	answer *unstructured.Unstructured // nil if the resource is gone, or so nearly that it takes no new finalizers
@@ -116,7 +117,14 @@ func (e *editor) later(ctx context.Context, at location, c change) (*unstructure
 	return nil, queuedError{}
 }
 
-// result returns the same change if it was made in a batch, else nil. It is returned once.
+// pending reports whether changes of an owner are not made yet. It then had better not ask for results: they are of use together.
+func (e *editor) pending(o watch.Owner) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.queued[o] > 0
+}
+
+// result returns the same change if it was made in a batch, else nil. It is returned once, or each time if it is the last and has not failed.
 func (e *editor) result(at location, c *change) *change {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -129,8 +137,10 @@ func (e *editor) result(at location, c *change) *change {
 		return nil
 	}
 	made := q.made[i]
-	q.made = slices.Delete(q.made, i, i+1)
-	e.tidy(at, q)
+	if !made.last || made.err != nil {
+		q.made = slices.Delete(q.made, i, i+1)
+		e.tidy(at, q)
+	}
 	return made
 }
 

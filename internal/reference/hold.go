@@ -19,6 +19,9 @@ import (
 // finalizer. record must write the pins to the status of the Object; it is called before anything is pinned that is not recorded. What
 // is let go is taken off the status in memory only: a record without a finalizer does no harm.
 func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record func(context.Context, []commonv1.PinnedReference) error) error {
+	if r.editor.pending(f.Owner) {
+		return queuedError{}
+	}
 	pins := slices.Concat(f.Observed().References, res.loose)
 	for _, x := range res.found {
 		if !slices.Contains(pins, x.pin) {
@@ -51,6 +54,9 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record
 
 // Release lets go of all that an Object refers to. References need not lead anywhere.
 func (r *Resolver) Release(ctx context.Context, f Referrer) error {
+	if r.editor.pending(f.Owner) {
+		return queuedError{}
+	}
 	pins := f.Observed().References
 	var queued error
 	by := r.editor.editFor(len(pins))
@@ -108,6 +114,7 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 	m, served, err := r.serve(ctx, f.Owner, kindOf(p))
 	if err == nil && served {
 		c := f.unpin(p)
+		c.last = f.GetDeletionTimestamp() != nil
 		if c.known, err = r.known(ctx, p); err == nil {
 			_, err = by(ctx, locate(m, p), c)
 		}

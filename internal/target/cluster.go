@@ -35,6 +35,7 @@ type Cluster struct {
 	watches *watch.Set
 	kinds   *kinds
 	breaker *breaker
+	account *account         // what the time of reconciles is charged to; nil if it is not
 	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
 	retries *rate.Limiter
 	cancel  context.CancelFunc
@@ -52,7 +53,7 @@ const (
 // when it has for all.
 func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{cancel: cancel, retries: rate.NewLimiter(retryRate, retryBurst)}
+	c := &Cluster{cancel: cancel, retries: rate.NewLimiter(retryRate, retryBurst), account: a.account}
 	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
@@ -62,6 +63,7 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 	c.server = host.String()
 	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
 	c.breaker.base = host.Path
+	c.breaker.waiters = c.account.patient(c.breaker.waiters)
 	if before, all := strings.CutSuffix(host.Path, "*"); all {
 		c.breaker.lanes = before
 	}
@@ -91,7 +93,7 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	if c.tokens != nil {
 		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
-	return w
+	return append(w, c.account.wrap)
 }
 
 func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Owner)) error {
@@ -109,9 +111,10 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	if err != nil {
 		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
 	}
-	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack})
+	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Patient: c.account.patient(nil)})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o watch.Owner) { c.watches.Kick(); wake(o) })
+	c.kinds.account = c.account
 	return nil
 }
 
@@ -156,6 +159,8 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	if err := c.breaker.ready(ctx); err != nil || c.tokens == nil {
 		return err
 	}
+	ctx, done := c.account.wait(ctx)
+	defer done()
 	return c.tokens.Ready(ctx)
 }
 

@@ -22,6 +22,8 @@ type Options struct {
 	Injected *rest.Config
 	// UserAgent is sent to every target.
 	UserAgent string
+	// Workers is how many reconciles each controller runs at a time; zero means 100.
+	Workers int
 	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
 	AllowExec bool
 	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
@@ -41,6 +43,7 @@ type Registry struct {
 	options Options
 	routes  map[identity.Writer]route
 	local   *Cluster
+	budget  *budget
 
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName)
@@ -70,6 +73,7 @@ func NewRegistry(o Options) (*Registry, error) {
 		uses:     map[watch.Owner]use{},
 		configs:  map[string]map[watch.Owner]struct{}{},
 	}
+	r.budget = newBudget(o.Workers, r.wake)
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
 	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
@@ -214,6 +218,7 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.account = &account{budget: r.budget}
 		if c, err = newCluster(a, r.wake, r.wakeUsers); err != nil {
 			return nil, err
 		}

@@ -61,15 +61,16 @@ func keyOf(i Interest) feedKey {
 
 // A feed is one stream and those who look at it.
 type feed struct {
-	key    feedKey
-	store  *store // empty if the stream carries names only
-	names  *names // nil unless it does
-	wake   func(Owner)
-	back   func() // called when the server has gone back in its history
-	cancel context.CancelFunc
-	ended  <-chan struct{} // closed when the stream is over
-	kick   chan struct{}
-	round  renewable
+	key     feedKey
+	store   *store // empty if the stream carries names only
+	names   *names // nil unless it does
+	wake    func(Owner)
+	back    func() // called when the server has gone back in its history
+	cancel  context.CancelFunc
+	ended   <-chan struct{} // closed when the stream is over
+	kick    chan struct{}
+	patient chan struct{} // bounds who waits for the first list; nil for no bound
+	round   renewable
 
 	mu     sync.Mutex
 	owners map[types.NamespacedName]map[Owner]int
@@ -87,7 +88,7 @@ type feed struct {
 func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *feed {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
-		key: key, wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1),
+		key: key, wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), patient: o.Patient,
 		owners: map[types.NamespacedName]map[Owner]int{},
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
@@ -293,15 +294,32 @@ func (f *feed) drop(n types.NamespacedName, o Owner) bool {
 	return f.unused()
 }
 
-// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, and deniedError if the server
-// refuses the stream.
-func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
+// wait waits for the first list, unless too many do already.
+func (f *feed) wait(ctx context.Context, patience time.Duration) {
+	if f.patient != nil {
+		select {
+		case f.patient <- struct{}{}:
+			defer func() { <-f.patient }()
+		default:
+			return
+		}
+	}
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
 	case <-f.synced:
 	case <-t.C:
 	case <-ctx.Done():
+	}
+}
+
+// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, and deniedError if the server
+// refuses the stream.
+func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
+	select {
+	case <-f.synced:
+	default:
+		f.wait(ctx, patience)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,8 +20,10 @@ type ObjectSpec struct {
 	// +optional
 	ConnectionDetails []ConnectionDetail `json:"connectionDetails,omitempty"`
 
-	// references lists the resources of the control plane this Object depends on, in the order in which they are resolved.
+	// references lists the resources of the control plane this Object depends on, in the order in which they are resolved. There are at
+	// most 100: each is followed on each reconcile, and puts a finalizer on its resource.
 	// +optional
+	// +kubebuilder:validation:MaxItems=100
 	References []Reference `json:"references,omitempty"`
 
 	// readiness says when the Object counts as Ready. The default is policy SuccessfulCreate.

@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 // run takes the steps of a pass until one fails.
 func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 	record := func(e event.Event) { r.record.Event(p.before, e) }
-	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
+	return steps.Run(target.WithOwner(ctx, p.owner), steps.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
 func (r *Reconciler) owner(n types.NamespacedName) watch.Owner {

@@ -105,7 +105,7 @@ func (r *Reconciler[T]) forget(n types.NamespacedName) {
 // run takes the steps of a pass until one fails.
 func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], do ...step[T]) error {
 	record := func(e event.Event) { r.record.Event(p.collection, e) }
-	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
+	return steps.Run(target.WithOwner(ctx, p.owner), steps.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was

@@ -8,12 +8,15 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // notReadyPoll is how soon an Object that is not ready is looked at again, if the poll interval is longer.
@@ -21,10 +24,11 @@ const notReadyPoll = 30 * time.Second
 
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
-	managed reconcile.Reconciler
-	local   client.Client
-	forget  func(types.NamespacedName)
-	load    *Load
+	managed    reconcile.Reconciler
+	controller string
+	local      client.Client
+	forget     func(types.NamespacedName)
+	load       *Load
 }
 
 // Reconcile reconciles one Object.
@@ -32,6 +36,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.load.passes.Add(1)
 	defer r.load.passes.Add(-1)
 	p := &pass{}
+	ctx = target.WithOwner(ctx, watch.Owner{Controller: r.controller, NamespacedName: req.NamespacedName})
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
@@ -44,7 +49,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
 	case p.quiet.Unsaved:
 		return res, nil
-	case p.woken:
+	case apierrors.IsConflict(p.err):
+		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
+	case p.woken, target.IsBusy(p.err):
 		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
 	case p.err != nil && p.cluster != nil:
 		return retryLater(res, p.cluster.RetryDelay()), nil

@@ -65,10 +65,11 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	lasting := lost.NewManager(mgr, lost.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
 	m := quiet.NewManager(lasting)
 	r := &reconciler{
-		managed: newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
-		local:   m.GetClient(),
-		forget:  forget,
-		load:    o.Load,
+		managed:    newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
+		controller: name,
+		local:      m.GetClient(),
+		forget:     forget,
+		load:       o.Load,
 	}
 	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)

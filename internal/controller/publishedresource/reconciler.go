@@ -9,6 +9,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // wokenPoll is how soon a PublishedResource is looked at again that is woken when the cause of its failure goes.
@@ -17,6 +20,7 @@ const wokenPoll = 30 * time.Second
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
 	managed reconcile.Reconciler
+	owner   func(types.NamespacedName) watch.Owner
 	halt    func(context.Context, types.NamespacedName)
 	forget  func(types.NamespacedName)
 }
@@ -25,7 +29,7 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &pass{}
 	r.halt(ctx, req.NamespacedName)
-	res, err := r.managed.Reconcile(withPass(ctx, p), req)
+	res, err := r.managed.Reconcile(withPass(target.WithOwner(ctx, r.owner(req.NamespacedName)), p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
 	}

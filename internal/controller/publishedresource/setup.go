@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -24,6 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/wake"
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -77,7 +79,11 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	for _, config := range c.publisher.Configs {
 		b = b.Watches(config.New(), wake.Users(o.Registry, config))
 	}
-	if err := b.Complete(&reconciler{managed: newManaged(m, o, c), halt: c.halt, forget: c.forget}); err != nil {
+	r := &reconciler{
+		managed: newManaged(m, o, c), halt: c.halt, forget: c.forget,
+		owner: func(n types.NamespacedName) watch.Owner { return c.owner(n.Name, "") },
+	}
+	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
 	}
 	return addStateMetrics(mgr, o)

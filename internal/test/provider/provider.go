@@ -49,7 +49,7 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: "provider-kcp/test"})
+	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: "provider-kcp/test", Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,341 @@
+package target
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+const (
+	// promptly is how long a reconcile may wait for a target until the target counts as slow.
+	promptly = 250 * time.Millisecond
+	// defaultWorkers is how many reconciles each controller runs at a time if the Registry is not told.
+	defaultWorkers = 100
+)
+
+// ownerKey is the key of the owner in the context of a reconcile.
+type ownerKey struct{}
+
+// WithOwner returns the context of a reconcile: the time that its requests take is charged to their targets, and the owner is woken when
+// a target that has too many of them takes more.
+func WithOwner(ctx context.Context, o watch.Owner) context.Context {
+	return context.WithValue(ctx, ownerKey{}, o)
+}
+
+// A budget shares the workers of the controllers among the targets. Its methods may be called concurrently.
+type budget struct {
+	wake    func(watch.Owner)
+	all     int           // how many waits all targets together may have
+	slow    int           // how many of them the slow targets together may have
+	patient chan struct{} // bounds the reconciles that wait for something that is about to arrive
+
+	mu      sync.Mutex
+	waits   map[*wait]struct{}
+	queue   []queued // who is woken when there is a place, the first first
+	queuing map[watch.Owner]bool
+}
+
+// An account is what one target has of a budget. Nothing is charged to a nil account.
+type account struct {
+	budget *budget
+
+	held  int  // how many waits there are
+	old   int  // how many of them take longer than promptly
+	tardy bool // the last answer was not prompt
+}
+
+// A wait is the time during which a reconcile does nothing but wait for a target.
+type wait struct {
+	account *account
+	began   time.Time
+	old     bool
+	cancel  context.CancelCauseFunc // nil if it cannot be ended
+	timer   *time.Timer
+}
+
+// queued is an owner that was refused.
+type queued struct {
+	owner   watch.Owner
+	account *account
+}
+
+// newBudget returns a budget for controllers with a number of workers each. A quarter of them is never given away, so that there is always
+// one that finds out who else has something to do.
+func newBudget(workers int, wake func(watch.Owner)) *budget {
+	if workers <= 0 {
+		workers = defaultWorkers
+	}
+	all := max(1, workers-max(1, workers/4))
+	return &budget{
+		wake: wake, all: all, slow: max(1, workers/2), patient: make(chan struct{}, max(1, workers/10)),
+		waits: map[*wait]struct{}{}, queuing: map[watch.Owner]bool{},
+	}
+}
+
+// wrap puts an account in front of a transport.
+func (a *account) wrap(next http.RoundTripper) http.RoundTripper {
+	return charged{account: a, next: next}
+}
+
+// patient returns what bounds the reconciles that wait for something that is about to arrive, whatever target it is of. If nothing is counted
+// it returns the one of before.
+func (a *account) patient(before chan struct{}) chan struct{} {
+	if a == nil {
+		return before
+	}
+	return a.budget.patient
+}
+
+// wait returns a context in which a reconcile may wait for something that is about to arrive. It has ended if too many wait already. done must
+// be called.
+func (a *account) wait(ctx context.Context) (waiting context.Context, done func()) {
+	if a == nil {
+		return ctx, func() {}
+	}
+	select {
+	case a.budget.patient <- struct{}{}:
+		return ctx, func() { <-a.budget.patient }
+	default:
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	cancel()
+	return waiting, cancel
+}
+
+// A charged transport charges requests of reconciles to an account.
+type charged struct {
+	account *account
+	next    http.RoundTripper
+}
+
+// RoundTrip sends a request if the target has not more than its share of the workers. The charge ends with the body.
+func (c charged) RoundTrip(req *http.Request) (*http.Response, error) {
+	o, ok := req.Context().Value(ownerKey{}).(watch.Owner)
+	if !ok {
+		return c.next.RoundTrip(req)
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	w, err := c.account.enter(o, cancel)
+	if err != nil {
+		cancel(nil)
+		if req.Body != nil {
+			_ = req.Body.Close() // A transport always closes it.
+		}
+		return nil, err
+	}
+	end := func() {
+		w.end()
+		cancel(nil)
+	}
+	res, err := c.next.RoundTrip(req.WithContext(ctx))
+	if err == nil {
+		res.Body = chargedBody{ReadCloser: res.Body, end: end}
+		return res, nil
+	}
+	if cause := context.Cause(ctx); IsBusy(cause) {
+		err = cause
+	}
+	end()
+	return nil, err
+}
+
+// A chargedBody is the body of an answer that is charged to an account until it is closed.
+type chargedBody struct {
+	io.ReadCloser
+
+	end func()
+}
+
+// Close closes the body.
+func (b chargedBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}
+
+// enter begins a wait of an owner. If the target has its share already the error satisfies IsBusy or is a conflict, and the
+// owner is woken later.
+func (a *account) enter(o watch.Owner, cancel context.CancelCauseFunc) (*wait, error) {
+	w := &wait{account: a, began: time.Now(), cancel: cancel}
+	if a == nil {
+		return w, nil
+	}
+	b := a.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.admits(a, a.held, b.used()) && !b.evict(a) {
+		if !b.queuing[o] {
+			b.queuing[o] = true
+			b.queue = append(b.queue, queued{owner: o, account: a})
+		}
+		if a.isSlow() {
+			return nil, busyError{}
+		}
+		return nil, crowdedError{}
+	}
+	a.held++
+	b.waits[w] = struct{}{}
+	w.timer = time.AfterFunc(promptly, w.age)
+	return w, nil
+}
+
+// isSlow reports whether the target keeps a reconcile waiting, or kept the last one. The caller holds the lock.
+func (a *account) isSlow() bool { return a.old > 0 || a.tardy }
+
+// A usage is what is taken of a budget.
+type usage struct {
+	all     int // how many waits there are
+	slow    int // how many of them slow targets have
+	targets int // how many slow targets have any
+}
+
+// used returns what is taken of the budget. The caller holds the lock.
+func (b *budget) used() usage {
+	u := usage{all: len(b.waits)}
+	seen := map[*account]struct{}{}
+	for w := range b.waits {
+		if w.account.isSlow() {
+			u.slow++
+			seen[w.account] = struct{}{}
+		}
+	}
+	u.targets = len(seen)
+	return u
+}
+
+// admits reports whether a target that has a number of waits may have another. Those of slow targets share half of the workers evenly. The
+// caller holds the lock.
+func (b *budget) admits(a *account, held int, u usage) bool {
+	switch {
+	case u.all >= b.all:
+		return false
+	case !a.isSlow():
+		return true
+	case held == 0:
+		return u.slow < b.slow
+	}
+	return u.slow < b.slow && held < max(1, b.slow/max(1, u.targets))
+}
+
+// evict ends a wait of the slow target that has most of them, if that has more than the one that needs a place would have, and reports
+// whether it has. The caller holds the lock.
+func (b *budget) evict(a *account) bool {
+	var last *wait
+	for w := range b.waits {
+		switch {
+		case !w.old || w.cancel == nil || w.account == a:
+		case last == nil, w.account.held > last.account.held, w.account.held == last.account.held && w.began.After(last.began):
+			last = w
+		}
+	}
+	if last == nil || last.account.held <= a.held || a.isSlow() && last.account.held <= a.held+1 {
+		return false
+	}
+	b.remove(last)
+	last.cancel(busyError{})
+	return true
+}
+
+// age makes a wait old, and its target slow.
+func (w *wait) age() {
+	b := w.account.budget
+	b.mu.Lock()
+	if _, waits := b.waits[w]; waits {
+		w.old = true
+		w.account.old++
+		w.account.tardy = true
+	}
+	woken := b.next()
+	b.mu.Unlock()
+	b.wakeAll(woken)
+}
+
+// end ends a wait. A second call does nothing.
+func (w *wait) end() {
+	if w.account == nil {
+		return
+	}
+	b := w.account.budget
+	b.mu.Lock()
+	if _, waits := b.waits[w]; waits {
+		w.account.tardy = w.old
+		b.remove(w)
+	}
+	woken := b.next()
+	b.mu.Unlock()
+	b.wakeAll(woken)
+}
+
+// remove takes a wait off its account. The caller holds the lock.
+func (b *budget) remove(w *wait) {
+	w.timer.Stop()
+	delete(b.waits, w)
+	w.account.held--
+	if w.old {
+		w.account.old--
+	}
+}
+
+// next returns who of those that were refused finds a place now, and no longer queues them. The caller holds the lock.
+func (b *budget) next() []watch.Owner {
+	if len(b.queue) == 0 {
+		return nil
+	}
+	var woken []watch.Owner
+	u, held := b.used(), map[*account]int{}
+	b.queue = slices.DeleteFunc(b.queue, func(q queued) bool {
+		if !b.admits(q.account, q.account.held+held[q.account], u) {
+			return false
+		}
+		held[q.account]++
+		u.all++
+		if q.account.isSlow() {
+			u.slow++
+		}
+		delete(b.queuing, q.owner)
+		woken = append(woken, q.owner)
+		return true
+	})
+	return woken
+}
+
+func (b *budget) wakeAll(owners []watch.Owner) {
+	for _, o := range owners {
+		b.wake(o)
+	}
+}
+
+// busyError means that a slow target has its share of the workers. The owner is woken when it may have more.
+type busyError struct{}
+
+// Error says what keeps the target from having more workers.
+func (busyError) Error() string {
+	return ErrUnreachable.Error() + ": it takes long to answer, and has its share of the workers"
+}
+
+// Is makes the error an ErrUnreachable.
+func (busyError) Is(err error) bool { return err == ErrUnreachable }
+
+// IsBusy reports whether an error means that a slow target has its share of the workers. The owner is woken when it may have more.
+func IsBusy(err error) bool {
+	var e busyError
+	return errors.As(err, &e)
+}
+
+// crowdedError means that a target that is not slow must wait for a worker. The owner is woken when there is one.
+type crowdedError struct{}
+
+// Error says what is waited for.
+func (crowdedError) Error() string { return "waiting for a worker" }
+
+// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently.
+func (e crowdedError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
+}
