@@ -196,6 +196,9 @@ func FuzzMask(f *testing.F) {
 	f.Add("pass\"wörd\n", "a", "b", 3)
 	f.Add("12", "1", "2", 1)
 	f.Fuzz(func(t *testing.T, value, before, after string, form int) {
+		if strings.Contains(value, "*") {
+			t.Skip("it could be made of a mask")
+		}
 		all := forms(value)
 		echo := all[max(form, 0)%len(all)]
 		for _, p := range []Private{{Values: []any{value}}, {Secret: true, Values: []any{value}}} {
