@@ -43,7 +43,8 @@ func TestProvenance(t *testing.T) {
 		"Several": {"Or one of several.", []v1alpha1.ResourceMutation{template("spec.name", "x"), regex("spec.*", "a", "y")}, provenance.Entered},
 		"CEL": {
 			"Nobody looks into expressions.",
-			[]v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "spec.name", Expression: "'x'"}}}, provenance.Entered,
+			[]v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "spec.name", Expression: "'x'"}}},
+			provenance.Entered,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,28 +24,38 @@ func TestProvenance(t *testing.T) {
 	}{
 		"Default": {
 			"The default namespace is the workspace's, and the name a hash that others have too.", nil, v1alpha1.ScopeNamespaced,
-			who{provenance.Hash, false}, who{provenance.Provider, true},
+			who{provenance.Hash, false},
+			who{provenance.Provider, true},
 		},
 		"DefaultWithoutNamespace": {
 			"Without a namespace the name has the logical cluster.", nil, v1alpha1.ScopeCluster,
-			who{provenance.Hash, true}, who{provenance.Provider, true},
+			who{provenance.Hash, true},
+			who{provenance.Provider, true},
 		},
 		"Placeholders": {
 			"The documented example of api-syncagent keeps workspaces apart by names.",
 			&v1alpha1.ResourceNaming{Namespace: "kube-system", Name: "$remoteClusterName-$remoteNamespaceHash-$remoteNameHash"},
-			v1alpha1.ScopeNamespaced, who{provenance.Hash, true}, who{provenance.Provider, false},
+			v1alpha1.ScopeNamespaced,
+			who{provenance.Hash, true},
+			who{provenance.Provider, false},
 		},
 		"Names": {
 			"Names are the consumer's.", &v1alpha1.ResourceNaming{Namespace: "$remoteNamespace", Name: "a-$remoteName"},
-			v1alpha1.ScopeNamespaced, who{provenance.Consumer, false}, who{provenance.Consumer, false},
+			v1alpha1.ScopeNamespaced,
+			who{provenance.Consumer, false},
+			who{provenance.Consumer, false},
 		},
 		"Path": {
 			"Flattened paths of two workspaces can be one.", &v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | toString | replace ":" "-" }}`, Name: "$x"},
-			v1alpha1.ScopeNamespaced, who{provenance.Provider, false}, who{provenance.Consumer, false},
+			v1alpha1.ScopeNamespaced,
+			who{provenance.Provider, false},
+			who{provenance.Consumer, false},
 		},
 		"HashedPath": {
 			"Hashed ones cannot.", &v1alpha1.ResourceNaming{Namespace: `t-{{ .ClusterPath | toString | sha3short }}`, Name: "{{ .Object.metadata.uid }}"},
-			v1alpha1.ScopeNamespaced, who{provenance.Provider, true}, who{provenance.Hash, true},
+			v1alpha1.ScopeNamespaced,
+			who{provenance.Provider, true},
+			who{provenance.Hash, true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

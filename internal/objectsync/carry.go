@@ -153,8 +153,8 @@ func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]a
 	_, other := p.sides(m.related.origin)
 	err := p.create(ctx, other, m.copies(), u)
 	if apierrors.IsAlreadyExists(err) {
-		if len(p.alike(m.record())) > 0 {
-			return awaited(m)
+		if p.recorded(m) || len(p.alike(m.record())) > 0 {
+			return awaited(m) // Ours may be hidden for a moment after a permission claim is accepted again.
 		}
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}

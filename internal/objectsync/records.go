@@ -155,8 +155,11 @@ func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
 	if apierrors.IsForbidden(err) {
 		return NewClaimRefusal(from.GVR().GroupResource())
 	}
-	if err == nil || apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err == nil: // It is about to be shown again.
+		return apierrors.NewConflict(from.GVR().GroupResource(), from.Name, errors.New("the watch does not show it yet"))
 	}
 	return errors.Wrapf(err, "cannot tell whether %s is gone", from)
 }

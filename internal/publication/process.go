@@ -140,6 +140,9 @@ func (p *publication) noteLooks(at *pass) {
 // if it goes with a workspace that is gone; it stays if the workspace has left it behind.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
 	bound, gone := p.standing(item.Cluster)
+	if gone {
+		in.Workspace.Side = nowhere // Endpoints answer for it as for what is not allowed.
+	}
 	copied, left, err := p.left(item)
 	if err != nil {
 		return err

@@ -48,6 +48,7 @@ func TestSyncPrivateMetadata(t *testing.T) {
 	}
 	wantAnnotations := map[string]string{
 		"note": "b", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: metav1.NamespaceDefault, objectsync.AnnotationKind: "Cert." + s.group,
+		objectsync.AnnotationUID: string(web.GetUID()),
 	}
 	if diff := cmp.Diff(wantAnnotations, copied.GetAnnotations()); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
