@@ -135,11 +135,14 @@ func statusIn(content []byte) (*metav1.Status, bool) {
 
 // inOurWords returns the Status of a code.
 func inOurWords(method string, code int) []byte {
-	err := apierrors.NewGenericServerResponse(code, strings.ToLower(method), schema.GroupResource{}, "", "", 0, false)
-	s := err.ErrStatus
+	refused := apierrors.NewGenericServerResponse(code, strings.ToLower(method), schema.GroupResource{}, "", "", 0, false)
+	s := refused.ErrStatus
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	s.Message, s.Details = foreignError{code: code}.Error(), nil
-	content, _ := json.Marshal(&s) // It has no value that cannot be.
+	content, err := json.Marshal(&s)
+	if err != nil {
+		return nil // An empty answer is one without a Status.
+	}
 	return content
 }
 
