@@ -167,6 +167,13 @@ func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
 // errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
 var errRedirect = errors.New("server answers with a redirect, which is not followed: name its final address in the kubeconfig")
 
+// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each workspace that is not
+// bound; of any other server nothing follows from it.
+func IsBareNotFound(err error) bool {
+	var e foreignError
+	return errors.As(err, &e) && e.Unserved() && e.message == ""
+}
+
 // IsUnserved reports whether an error may mean that a server does not serve a kind. Only discovery can tell.
 func IsUnserved(err error) bool {
 	var e foreignError
