@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 func (p *publication) process(item objectsync.Primary) {
@@ -218,6 +219,9 @@ func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, 
 // isMissing says whether a server has answered that it has no object of a name. That it knows no such workspace, as a kcp does that has just
 // started, tells nothing of the object.
 func isMissing(err error, name string) bool {
+	if target.IsBareNotFound(err) {
+		return true // So a virtual workspace answers for a workspace that has no binding any more.
+	}
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return false

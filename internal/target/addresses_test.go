@@ -58,12 +58,12 @@ func TestAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := Addresses{Allowed: networks(t, tc.allowed), Denied: networks(t, tc.denied), Pod: tc.pod}
-			for _, ip := range strings.Fields(tc.may) {
+			for ip := range strings.FieldsSeq(tc.may) {
 				if err := a.check(netip.MustParseAddr(ip)); err != nil {
 					t.Errorf("%s %s: got %v", tc.reason, ip, err)
 				}
 			}
-			for _, ip := range strings.Fields(tc.mayNot) {
+			for ip := range strings.FieldsSeq(tc.mayNot) {
 				if err := a.check(netip.MustParseAddr(ip)); err == nil {
 					t.Errorf("%s %s is let through", tc.reason, ip)
 				}

@@ -135,11 +135,14 @@ func statusIn(content []byte) (*metav1.Status, bool) {
 
 // inOurWords returns the Status of a code.
 func inOurWords(method string, code int) []byte {
-	err := apierrors.NewGenericServerResponse(code, strings.ToLower(method), schema.GroupResource{}, "", "", 0, false)
-	s := err.ErrStatus
+	refused := apierrors.NewGenericServerResponse(code, strings.ToLower(method), schema.GroupResource{}, "", "", 0, false)
+	s := refused.ErrStatus
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	s.Message, s.Details = foreignError{code: code}.Error(), nil
-	content, _ := json.Marshal(&s) // It has no value that cannot be.
+	content, err := json.Marshal(&s)
+	if err != nil {
+		return nil // An empty answer is one without a Status.
+	}
 	return content
 }
 
@@ -163,6 +166,13 @@ func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
 
 // errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
 var errRedirect = errors.New("server answers with a redirect, which is not followed: name its final address in the kubeconfig")
+
+// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each workspace that is not
+// bound; of any other server nothing follows from it.
+func IsBareNotFound(err error) bool {
+	var e foreignError
+	return errors.As(err, &e) && e.Unserved() && e.message == ""
+}
 
 // IsUnserved reports whether an error may mean that a server does not serve a kind. Only discovery can tell.
 func IsUnserved(err error) bool {

@@ -82,7 +82,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if err == nil || b.watch {
 		return n, err
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		err = b.flight.explain(err)
 	}
 	b.flight.end()
