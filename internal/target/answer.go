@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"time"
 
 	"github.com/pkg/errors"
 )
@@ -14,12 +15,15 @@ const (
 	maxObject = 8 << 20
 	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant.
 	maxList       = 512 << 20
-	maxTenantList = 64 << 20
+	maxTenantList = 32 << 20
 	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length does not show.
 	bytesPerValue = 8
-	// largeBody is from which length on a body counts as large, and largeBodies how many large ones of a cluster are read at a time.
+	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time: of one cluster, or of
+	// all clusters of tenants together, whose number nobody limits.
 	largeBody   = 1 << 20
 	largeBodies = 2
+	// largeTime is how long a large body may be read, so that a server which stalls keeps no other from being read for long.
+	largeTime = 15 * time.Second
 
 	protobufPrefix = "k8s\x00"
 )
@@ -48,7 +52,7 @@ type answer struct {
 
 	read int64
 	scan jsonScan
-	slot bool // it holds a slot of large
+	slot *time.Timer // ends the read of a body that holds a slot of large; nil if it holds none
 	err  error
 }
 
@@ -101,12 +105,12 @@ func (a *answer) look(p []byte) error {
 
 // enter waits for a slot if the body has become large. Watches need none: they hold one event at a time.
 func (a *answer) enter() error {
-	if a.slot || a.watch || a.read <= largeBody {
+	if a.slot != nil || a.watch || a.read <= largeBody {
 		return nil
 	}
 	select {
 	case a.large <- struct{}{}:
-		a.slot = true
+		a.slot = time.AfterFunc(largeTime, func() { _ = a.ReadCloser.Close() }) // The read that waits fails.
 		return nil
 	case <-a.ctx.Done():
 		return context.Cause(a.ctx)
@@ -114,8 +118,9 @@ func (a *answer) enter() error {
 }
 
 func (a *answer) leave() {
-	if a.slot {
-		a.slot = false
+	if a.slot != nil {
+		a.slot.Stop()
+		a.slot = nil
 		<-a.large
 	}
 }

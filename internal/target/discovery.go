@@ -59,10 +59,15 @@ func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) e
 // once calls a function that asks the target, one at a time for each key. All who wait for it give up after a while, or with their
 // context; it has a deadline of its own.
 func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) (any, error)) (any, error) {
+	silent := unreachableError{cause: errors.Errorf("no answer to discovery of %s", key)}
 	done := k.flight.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(k.ctx, discoveryTimeout)
 		defer cancel()
-		return ask(ctx)
+		found, err := ask(ctx)
+		if err != nil && ctx.Err() != nil {
+			err = silent // Whatever part of the answer was waited for.
+		}
+		return found, err
 	})
 	t := time.NewTimer(slowAfter)
 	defer t.Stop()
@@ -72,7 +77,7 @@ func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) 
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-t.C:
-		return nil, unreachableError{cause: errors.Errorf("no answer to discovery of %s within %s", key, slowAfter)}
+		return nil, silent
 	}
 }
 

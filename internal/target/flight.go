@@ -10,8 +10,13 @@ import (
 	"github.com/pkg/errors"
 )
 
-// requestTimeout is how long a request may take, its answer included. An API server ends all but watches after 60 seconds.
-const requestTimeout = 90 * time.Second
+const (
+	// requestTimeout is how long a request may take, its answer included. An API server ends all but watches after 60 seconds.
+	requestTimeout = 90 * time.Second
+	// reconcileTimeout is how long one may take that a reconcile waits for, so that there is time left to say so. An API server gives an
+	// admission webhook at most 30 seconds.
+	reconcileTimeout = 35 * time.Second
+)
 
 // A flight is one request from its start until its answer is read, or until the headers of the answer if it is a watch.
 type flight struct {
@@ -32,11 +37,15 @@ func (b *breaker) newFlight(req *http.Request) *flight {
 
 // start begins to measure the time.
 func (f *flight) start() {
+	most := requestTimeout
+	if _, bound := f.caller.Deadline(); bound {
+		most = reconcileTimeout
+	}
 	f.timers = []*time.Timer{
 		time.AfterFunc(slowAfter, f.breaker.suspect),
 		time.AfterFunc(lateAfter, func() { f.breaker.late(f) }),
-		time.AfterFunc(requestTimeout, func() {
-			f.cancel(unreachableError{cause: errors.Errorf("no whole answer within %s", requestTimeout)})
+		time.AfterFunc(most, func() {
+			f.cancel(unreachableError{cause: errors.Errorf("no whole answer within %s", most)})
 		}),
 	}
 }

@@ -29,14 +29,15 @@ type route struct {
 	dialer  *transport.DialHolder // part of what client-go shares connections by
 	direct  bool                  // the proxies of the provider's environment are not used
 	maxList int64
-	fence   *fence.Fence // nil for none
+	large   chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
+	fence   *fence.Fence  // nil for none
 }
 
 // newRoutes returns the routes by writer. The fence is nil for none.
 func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	routes := map[identity.Writer]route{
 		identity.WriterOperator: {dialer: &transport.DialHolder{Dial: newDialer().DialContext}, maxList: maxList, fence: f},
-		identity.WriterTenant:   {dialer: a.dialer(), direct: true, maxList: maxTenantList, fence: f},
+		identity.WriterTenant:   {dialer: a.dialer(), direct: true, maxList: maxTenantList, fence: f, large: make(chan struct{}, largeBodies)},
 	}
 	for _, r := range routes {
 		r.dialer.Dial = f.Dial(r.dialer.Dial)
@@ -47,7 +48,10 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 // answers returns a wrapper that checks answers, for the paths that a breaker knows.
 func (r route) answers(b *breaker) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
-		a := &answers{next: next, base: b.base, maxList: r.maxList, large: make(chan struct{}, largeBodies)}
+		a := &answers{next: next, base: b.base, maxList: r.maxList, large: r.large}
+		if a.large == nil {
+			a.large = make(chan struct{}, largeBodies)
+		}
 		if b.lanes != "" {
 			a.base, a.wildcard = b.lanes, true
 		}

@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// silentAfter is how long a first list may take without a word. A list of ten thousand resources takes seconds.
+	silentAfter = 20 * time.Second
 	// patientRounds is how many times in a row a stream may fail to start before it counts as denied, so that its owners read live.
 	patientRounds = 2
 	// retryFailed is how long a stream that broke rests before it is tried again.
@@ -67,6 +69,7 @@ type feed struct {
 	wake    func(Owner)
 	back    func() // called when the server has gone back in its history
 	cancel  context.CancelFunc
+	begun   time.Time
 	ended   <-chan struct{} // closed when the stream is over
 	kick    chan struct{}
 	patient chan struct{} // bounds who waits for the first list; nil for no bound
@@ -88,7 +91,7 @@ type feed struct {
 func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *feed {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
-		key: key, wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), patient: o.Patient,
+		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), patient: o.Patient,
 		owners: map[types.NamespacedName]map[Owner]int{},
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
@@ -313,8 +316,8 @@ func (f *feed) wait(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, and deniedError if the server
-// refuses the stream.
+// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if it should have long ago,
+// and deniedError if the server refuses the stream.
 func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
 	select {
 	case <-f.synced:
@@ -329,6 +332,9 @@ func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error
 	}
 	if !f.filled || f.over() {
 		f.missed[o] = struct{}{}
+		if !f.filled && time.Since(f.begun) > silentAfter {
+			return silentError{resource: f.key.resource}
+		}
 		return notSyncedError{resource: f.key.resource}
 	}
 	return nil

@@ -72,6 +72,15 @@ func IsNotSynced(err error) bool {
 	return errors.As(err, &e)
 }
 
+// silentError is what Get returns if the first list has not arrived for silentAfter. It is no conflict: whoever has written the kubeconfig can act
+// on it. Its owners are woken when the list arrives.
+type silentError struct{ resource schema.GroupVersionResource }
+
+// Error says which stream is waited for.
+func (e silentError) Error() string {
+	return fmt.Sprintf("the server has not listed %s for more than %s", e.resource.GroupResource(), silentAfter)
+}
+
 // deniedError is what Get returns for a stream that the server refuses.
 type deniedError struct{ cause error }
 
