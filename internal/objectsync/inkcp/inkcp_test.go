@@ -210,12 +210,14 @@ func TestWorkspace(t *testing.T) {
 	if err != nil || len(copies) != 1 {
 		t.Fatalf("want one copy, got %d, %v", len(copies), err)
 	}
-	want := []string{objectsync.AnnotationKind, objectsync.AnnotationName, objectsync.AnnotationNamespace}
+	want := []string{objectsync.AnnotationKind, objectsync.AnnotationName, objectsync.AnnotationNamespace, objectsync.AnnotationUID}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(copies[0].GetAnnotations()))); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
 	}
 	down := &corev1.Secret{}
-	if err := below.Get(t.Context(), types.NamespacedName{Namespace: cluster, Name: "key"}, down); err != nil || string(down.Data["k"]) != "from above" || len(down.Labels)+len(down.Annotations) != 0 {
+	err = below.Get(t.Context(), types.NamespacedName{Namespace: cluster, Name: "key"}, down)
+	if err != nil || string(down.Data["k"]) != "from above" || down.Labels[objectsync.LabelRelatedCluster] != cluster ||
+		len(down.Labels)+len(down.Annotations) != 3 {
 		t.Errorf("Secret below: %v %v %v", err, down.Labels, down.Annotations)
 	}
 	cert := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "cert"}, Data: map[string][]byte{"k": []byte("from below")}}

@@ -229,8 +229,11 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 	s.report(t, copied, above)
 	if g.issued != "" {
 		create(t, s.c, &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: copied.GetNamespace(), Name: g.issued, Labels: g.labels},
-			Data:       map[string][]byte{"key": []byte(name)},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: copied.GetNamespace(), Name: g.issued, Labels: g.labels,
+				Annotations: map[string]string{"cert-manager.io/certificate-name": copied.GetName()}, // As cert-manager does.
+			},
+			Data: map[string][]byte{"key": []byte(name)},
 		})
 		returned := &corev1.Secret{}
 		kube.Eventually(t, soon, "the Secret to come back", func() (bool, string) {
