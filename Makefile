@@ -83,6 +83,7 @@ fuzz: ## Fuzz all that reads tenants' input, each for FUZZTIME, 60s if it is not
 .PHONY: soak
 soak: build tools ## Run the provider with targets that are hostile in each way, and with SOAK_TARGETS (200) of which three of four are.
 	SOAK_TARGETS=$(or $(SOAK_TARGETS),200) $(GOTEST) -v $(SOAKED)
+	DENSE_OBJECTS=80 $(GOTEST) -v -run='^TestDenseReferences$$' $(MODULE)/internal/controller/object
 
 .PHONY: generate
 generate: tools.generate ## Write generated code and CustomResourceDefinitions.

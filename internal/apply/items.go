@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/json"
+	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -104,11 +105,12 @@ func keyNames(e fieldpath.PathElement) string {
 	if e.Key == nil {
 		return ""
 	}
-	names := "keys"
+	var names strings.Builder
+	names.WriteString("keys")
 	for _, k := range *e.Key {
-		names += "/" + k.Name
+		names.WriteString("/" + k.Name)
 	}
-	return names
+	return names.String()
 }
 
 // elementName returns the name of the item that a path element selects, and whether it selects one by name.

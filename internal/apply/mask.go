@@ -107,7 +107,7 @@ func textsIn(v any) []string {
 // forms returns a text in all encodings in which servers repeat it.
 func forms(text string) []string {
 	quoted, ascii := strconv.Quote(text), strconv.QuoteToASCII(text)
-	encoded, _ := json.Marshal(text) // A string can always be encoded.
+	encoded, _ := json.Marshal(text) //nolint:errchkjson // A string can always be encoded.
 	all := []string{
 		text, quoted[1 : len(quoted)-1], ascii[1 : len(ascii)-1], string(encoded[1 : len(encoded)-1]),
 		base64.RawStdEncoding.EncodeToString([]byte(text)), base64.RawURLEncoding.EncodeToString([]byte(text)),

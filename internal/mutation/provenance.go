@@ -1,6 +1,7 @@
 package mutation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
@@ -13,10 +14,10 @@ func (m *Mutations) Provenance(path jsonpath.Path, other func(path ...string) pr
 	if m == nil || path.Complex() {
 		return provenance.Entered
 	}
-	for i := len(m.spec) - 1; i >= 0; i-- {
-		at := m.spec[i].target()
+	for _, step := range slices.Backward(m.spec) {
+		at := step.target()
 		if at.String() == path.String() {
-			return m.spec[i].provenance(other)
+			return step.provenance(other)
 		}
 		if at.Complex() || strings.ContainsAny(at.String(), `\:`) || overlap(at.String(), path.String()) {
 			return provenance.Entered

@@ -175,7 +175,7 @@ func (p *pass) checkLocation(m relation, both primaries) error {
 	switch {
 	case m.at.isOwn(), m.at.name.Source == provenance.Provider:
 		return nil
-	case u != nil && both.own(u), m.related.mayName.matchesObject(below.Name, p.id.Cluster):
+	case u != nil && both.own(u), m.mayName.matchesObject(below.Name, p.id.Cluster):
 		return nil
 	}
 	return errors.Wrapf(ErrClosed, "%s", below)
@@ -193,7 +193,7 @@ func (p *pass) isOpenNamespace(m relation, namespace string, both primaries) (bo
 		return false, nil
 	case m.at.namespace.Unique, m.at.namespace.Source == provenance.Provider:
 		return true, nil
-	case !m.related.mayName.matchesNamespace(namespace, p.id.Cluster):
+	case !m.mayName.matchesNamespace(namespace, p.id.Cluster):
 		return false, nil
 	}
 	return p.isFreeOfOthers(namespace)

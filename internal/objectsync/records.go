@@ -196,7 +196,11 @@ func (p *pass) announce(ctx context.Context, all []relation, known map[string]bo
 func (p *pass) isAnnounced(m relation) bool {
 	want := fmt.Sprintf("%s%s.", AnnotationRelatedPrefix, m.identifier)
 	for key, value := range p.source.GetAnnotations() {
-		var is struct{ Namespace, Name, APIVersion, Kind string }
+		var is struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+			Kind      string `json:"kind"`
+		}
 		if strings.HasPrefix(key, want) && json.Unmarshal([]byte(value), &is) == nil &&
 			is.Namespace == m.to.Namespace && is.Name == m.to.Name && is.Kind == m.to.Kind {
 			return true

@@ -25,8 +25,8 @@ const (
 	RefusedByRights
 )
 
-// A Refusal is the answer of a server that decided against a write. The same write fails again until somebody changes something.
-type Refusal struct {
+// A RefusalError is the answer of a server that decided against a write. The same write fails again until somebody changes something.
+type RefusalError struct {
 	// Workspace reports whether the workspace refuses, and not the service cluster.
 	Workspace bool
 	// Resource is what was to be written.
@@ -38,19 +38,19 @@ type Refusal struct {
 }
 
 // Error returns the answer of the server.
-func (r *Refusal) Error() string { return r.err.Error() }
+func (r *RefusalError) Error() string { return r.err.Error() }
 
 // Unwrap returns the answer of the server.
-func (r *Refusal) Unwrap() error { return r.err }
+func (r *RefusalError) Unwrap() error { return r.err }
 
 // NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so hides what it has of it.
-func NewClaimRefusal(r schema.GroupResource) *Refusal {
-	return &Refusal{Workspace: true, Resource: r, Cause: RefusedByRights, err: errors.Errorf("the workspace has not accepted the permission claim for %s", r)}
+func NewClaimRefusal(r schema.GroupResource) *RefusalError {
+	return &RefusalError{Workspace: true, Resource: r, Cause: RefusedByRights, err: errors.Errorf("the workspace has not accepted the permission claim for %s", r)}
 }
 
 // RefusalOf returns the refusal that an error is caused by, the first one of an aggregate, nil if there is none.
-func RefusalOf(err error) *Refusal {
-	var r *Refusal
+func RefusalOf(err error) *RefusalError {
+	var r *RefusalError
 	if errors.As(err, &r) {
 		return r
 	}
@@ -72,7 +72,7 @@ func refusalOf(err error, workspace bool, r schema.GroupResource) error {
 	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return err
 	}
-	out := &Refusal{Workspace: workspace, Resource: r, err: err}
+	out := &RefusalError{Workspace: workspace, Resource: r, err: err}
 	switch {
 	case !forbidden:
 	case strings.Contains(err.Error(), `is forbidden: User "`): // The text of every authorizer, see responsewriters.Forbidden.
@@ -115,7 +115,7 @@ func (w refusalWriter) Delete(ctx context.Context, o Ref, uid types.UID) error {
 }
 
 // refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.
-func refusalWarning(r *Refusal) (reason, message string) {
+func refusalWarning(r *RefusalError) (reason, message string) {
 	switch {
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " + r.Resource.String() +

@@ -1,6 +1,9 @@
 package provenance
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Source is who decides on a text.
 type Source int
@@ -101,11 +104,11 @@ func anchoredAtStart(parts []Part) bool {
 
 // anchoredAtEnd reports the same of the last such part, and of its beginning.
 func anchoredAtEnd(parts []Part) bool {
-	for i := len(parts) - 1; i >= 0; i-- {
-		if parts[i].constant {
+	for i, part := range slices.Backward(parts) {
+		if part.constant {
 			continue
 		}
-		if !parts[i].Unique || !parts[i].Atomic {
+		if !part.Unique || !part.Atomic {
 			return false
 		}
 		if i == 0 {

@@ -25,11 +25,11 @@ func TestPauses(t *testing.T) {
 		"Exists":  {"Likewise, of a name that the operator has taken.", errors.Wrap(objectsync.ErrExists, "a"), lastingMost},
 		"Invalid": {
 			"What a server does not accept it does not accept a second time.",
-			errors.Wrap(&objectsync.Refusal{}, "cannot create"), lastingMost,
+			errors.Wrap(&objectsync.RefusalError{}, "cannot create"), lastingMost,
 		},
 		"OneOfTwo": {
 			"Nor beside another failure.",
-			kerrors.NewAggregate([]error{errors.New("boom"), errors.Wrap(&objectsync.Refusal{}, "cannot create")}), lastingMost,
+			kerrors.NewAggregate([]error{errors.New("boom"), errors.Wrap(&objectsync.RefusalError{}, "cannot create")}), lastingMost,
 		},
 		"Template":   {"A template yields nothing for an object before that, or its copy, is another.", errors.Wrap(gotemplate.ErrFailed, "a"), lastingMost},
 		"Costly":     {"Nor does it become cheaper.", errors.Wrap(gotemplate.ErrTooCostly, "a"), lastingMost},

@@ -15,15 +15,15 @@ import (
 func TestRetryRefused(t *testing.T) {
 	p := &publication{queue: newQueue(), refusals: newRefusalIndex()}
 	defer p.queue.ShutDown()
-	above := &objectsync.Refusal{Workspace: true}
+	above := &objectsync.RefusalError{Workspace: true}
 	for _, item := range []objectsync.Primary{in("a", "1"), in("a", "2"), in("b", "3")} {
 		p.noteRefusal(item, above)
 	}
 	for _, item := range []objectsync.Primary{in("a", "below"), in("b", "other")} {
-		p.noteRefusal(item, &objectsync.Refusal{})
+		p.noteRefusal(item, &objectsync.RefusalError{})
 	}
 	for _, item := range []objectsync.Primary{in("a", "rights"), in("b", "others")} {
-		p.noteRefusal(item, &objectsync.Refusal{Cause: objectsync.RefusedByRights})
+		p.noteRefusal(item, &objectsync.RefusalError{Cause: objectsync.RefusedByRights})
 	}
 	p.noteRefusal(in("a", "failed"), errors.New("boom"))
 	p.noteRefusal(in("a", "1"), errors.New("unreachable")) // It is not known whether it would be refused.
@@ -43,7 +43,7 @@ func TestRetryRefused(t *testing.T) {
 	if diff := cmp.Diff([]string{"others"}, drain(p.queue)); diff != "" {
 		t.Errorf("woken by rights: -want, +got:\n%s", diff)
 	}
-	p.noteRefusal(in("a", "rights"), &objectsync.Refusal{Cause: objectsync.RefusedByRights})
+	p.noteRefusal(in("a", "rights"), &objectsync.RefusalError{Cause: objectsync.RefusedByRights})
 	p.noteRefusal(in("a", "rights"), nil)
 	if got := drain(p.queue); got != nil {
 		t.Errorf("want nobody woken again a moment later, got %v", got)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 // attempts is how often a change of finalizers is tried while others change them too.
@@ -78,20 +79,27 @@ func (e *editor) try(ctx context.Context, at location, u *unstructured.Unstructu
 		if !taken || u != nil && slices.Equal(finalizers, known.GetFinalizers()) {
 			return u, nil
 		}
-		var body []byte
-		if body, err = patchOf(known, finalizers); err != nil {
-			return nil, err
-		}
-		u, err = client.Patch(ctx, at.Name, types.JSONPatchType, body, metav1.PatchOptions{})
-		if err == nil {
-			return u, nil
-		}
+		u, err = patchFinalizers(ctx, client, known, finalizers)
 		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
-			return nil, ignoreNotFound(err)
+			return u, ignoreNotFound(err)
 		}
 		u, known = nil, nil
 	}
 	return nil, err
+}
+
+// patchFinalizers makes the finalizers of a resource those of a list. The error is a conflict, or says that the patch is invalid, if the
+// resource is not as it was known. Nothing is returned beside an error.
+func patchFinalizers(ctx context.Context, c dynamic.ResourceInterface, known metav1.Object, finalizers []string) (*unstructured.Unstructured, error) {
+	body, err := patchOf(known, finalizers)
+	if err != nil {
+		return nil, err
+	}
+	u, err := c.Patch(ctx, known.GetName(), types.JSONPatchType, body, metav1.PatchOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
 }
 
 // applied returns the finalizers of a resource after a batch of changes, and whether it takes any of them.

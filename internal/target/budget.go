@@ -25,7 +25,7 @@ type budget struct {
 
 	mu      sync.Mutex
 	waits   map[*wait]struct{}
-	queue   []queued // who is woken when there is a place, the first first
+	queue   []queued // who is woken when there is a place, in this order
 	queuing map[watch.Owner]bool
 }
 

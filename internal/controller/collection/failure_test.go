@@ -255,6 +255,7 @@ func TestSchema(t *testing.T) {
 			"KIND": ".spec.observeObjects.kind", "APIVERSION": ".spec.observeObjects.apiVersion",
 			"PROVIDERCONFIG": ".spec.providerConfigRef.name", "AGE": ".metadata.creationTimestamp",
 			"SYNCED": ".status.conditions[?(@.type=='Synced')].status", "READY": ".status.conditions[?(@.type=='Ready')].status",
+			"REASON": ".status.conditions[?(@.status=='False')].reason", "MESSAGE": ".status.conditions[?(@.status=='False')].message",
 		}
 		if diff := cmp.Diff(want, columns); diff != "" {
 			t.Errorf("columns: -want, +got:\n%s", diff)

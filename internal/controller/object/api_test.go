@@ -102,7 +102,7 @@ func TestCRDs(t *testing.T) {
 	for _, col := range v2.AdditionalPrinterColumns {
 		columns = append(columns, col.Name)
 	}
-	want := []string{"KIND", "APIVERSION", "METANAME", "METANAMESPACE", "PROVIDERCONFIG", "SYNCED", "READY", "AGE"}
+	want := []string{"KIND", "APIVERSION", "METANAME", "METANAMESPACE", "PROVIDERCONFIG", "SYNCED", "READY", "AGE", "REASON", "MESSAGE"}
 	if diff := cmp.Diff(want, columns); diff != "" {
 		t.Errorf("columns: -want, +got:\n%s", diff)
 	}

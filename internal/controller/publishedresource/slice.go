@@ -87,14 +87,14 @@ func namesOf(server string, in ...*unstructured.Unstructured) []string {
 // isAnother reports whether a workspace is known to be another one than that of some names. A path can only be compared with a path, and the
 // name of a logical cluster with such a name.
 func isAnother(workspace string, names []string) bool {
-	comparable := false
+	decisive := false
 	for _, n := range names {
 		if n == workspace {
 			return false
 		}
-		comparable = comparable || isPath(n) == isPath(workspace)
+		decisive = decisive || isPath(n) == isPath(workspace)
 	}
-	return comparable
+	return decisive
 }
 
 func isPath(workspace string) bool {

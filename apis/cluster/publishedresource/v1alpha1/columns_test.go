@@ -61,6 +61,7 @@ conditions:
 	want := map[string]any{
 		"Name": "columns", "KIND": "Certificate", "PUBLISHED": "True", "BOUND": float64(3), "OBJECTS": float64(41), "FAILED": float64(1),
 		"SYNCED": "True", "READY": "False", "PROVIDERCONFIG": "default", "EXPORT": "services", "SCHEMA": "v1.certificates.cert-manager.io",
+		"REASON": "Unavailable", "MESSAGE": nil,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
