@@ -305,7 +305,7 @@ func TestStalls(t *testing.T) {
 			_, _ = io.WriteString(w, `{"kind":"ConfigMap",`)
 			_ = http.NewResponseController(w).Flush()
 		},
-		"RefusalError": func(w http.ResponseWriter) {
+		"Refusal": func(w http.ResponseWriter) {
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = io.WriteString(w, `{"kind":"Status",`)
 			_ = http.NewResponseController(w).Flush()
