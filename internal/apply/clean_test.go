@@ -177,7 +177,9 @@ func TestPrivate(t *testing.T) {
 			"Of other values the rest is said.", Private{Values: []any{"blue"}}, apierrors.NewBadRequest(`color "blue" is wrong`), `color "***" is wrong`,
 		},
 		"Field": {
-			"A field that a server invents is masked.", Private{Secret: true, Values: []any{"hunter2"}}, invalid,
+			"A field that a server invents is masked.",
+			Private{Secret: true, Values: []any{"hunter2"}},
+			invalid,
 			leftOut("Invalid") + ": data[***], metadata.labels",
 		},
 	} {

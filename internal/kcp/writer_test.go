@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	testkcp "github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // group is that of the resources these tests export.
@@ -55,9 +57,13 @@ func workspace(t *testing.T, export string, plurals ...string) (string, *rest.Co
 	c := testkcp.Client(t, cfg)
 	for _, p := range plurals {
 		s := testkcp.Schema("v1."+p+"."+group, group, p, strings.ToUpper(p[:1])+p[1:len(p)-1])
-		if err := c.Create(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
+		kube.Eventually(t, time.Minute, "the workspace to serve APIResourceSchemas", func() (bool, string) {
+			err := c.Create(t.Context(), s)
+			if err != nil && !apierrors.IsServiceUnavailable(err) { // A new workspace may not know yet what it serves.
+				t.Fatal(err)
+			}
+			return err == nil, fmt.Sprint(err)
+		})
 	}
 	return path, cfg, kcp.Place{Key: cfg, Client: exports(t, cfg), Name: export, MayCreate: true}
 }

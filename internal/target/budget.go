@@ -20,6 +20,7 @@ const (
 type budget struct {
 	wake    func(watch.Owner)
 	all     int           // how many waits all targets together may have
+	most    int           // how many, with those of prompt targets that have none yet
 	slow    int           // how many of them the slow targets together may have
 	patient chan struct{} // bounds the reconciles that wait for something that is about to arrive
 
@@ -36,6 +37,7 @@ type account struct {
 	held  int  // how many waits there are
 	old   int  // how many of them take longer than promptly
 	tardy bool // the last answer was not prompt
+	known bool // some answer was prompt
 }
 
 // A wait is the time during which a reconcile does nothing but wait for a target.
@@ -62,7 +64,7 @@ func newBudget(workers int, wake func(watch.Owner)) *budget {
 	}
 	all := max(1, workers-max(1, workers/4))
 	return &budget{
-		wake: wake, all: all, slow: max(1, workers/2), patient: make(chan struct{}, max(1, workers/10)),
+		wake: wake, all: all, most: max(all, workers-1), slow: max(1, workers/2), patient: make(chan struct{}, max(1, workers/10)),
 		waits: map[*wait]struct{}{}, queuing: map[watch.Owner]bool{},
 	}
 }
@@ -79,7 +81,7 @@ func (a *account) enter(o watch.Owner, cancel context.CancelCauseFunc) (*wait, e
 	defer b.mu.Unlock()
 	if !b.admits(a, a.held, b.used()) && !b.evict(a) {
 		b.refuse(o, a)
-		if a.isSlow() {
+		if b.isSick(a) {
 			return nil, busyError{}
 		}
 		return nil, crowdedError{}
@@ -96,6 +98,17 @@ func (b *budget) refuse(o watch.Owner, a *account) {
 		b.queuing[o] = true
 		b.queue = append(b.queue, queued{owner: o, account: a})
 	}
+}
+
+// isSick reports whether a target keeps a reconcile waiting for so long that it is worth a word. One that is only busy is not: its reconciles
+// come a moment later. The caller holds the lock.
+func (b *budget) isSick(a *account) bool {
+	for w := range b.waits {
+		if w.account == a && time.Since(w.began) > slowAfter {
+			return true
+		}
+	}
+	return false
 }
 
 // isSlow reports whether the target keeps a reconcile waiting, or kept the last one. The caller holds the lock.
@@ -126,6 +139,8 @@ func (b *budget) used() usage {
 // caller holds the lock.
 func (b *budget) admits(a *account, held int, u usage) bool {
 	switch {
+	case !a.isSlow() && a.known && held == 0:
+		return u.all < b.most
 	case u.all >= b.all:
 		return false
 	case !a.isSlow():
@@ -136,18 +151,22 @@ func (b *budget) admits(a *account, held int, u usage) bool {
 	return u.slow < b.slow && held < max(1, b.slow/max(1, u.targets))
 }
 
-// evict ends a wait of the slow target that has most of them, if that has more than the one that needs a place would have, and reports
-// whether it has. The caller holds the lock.
+// evict ends a wait of the target that has most of them, if that has more than the prompt one that needs a place would have, and reports
+// whether it has. Of a target that has answered promptly before, only what is waited for long is ended: it may only be busy. The caller holds the
+// lock.
 func (b *budget) evict(a *account) bool {
+	if a.isSlow() {
+		return false
+	}
 	var last *wait
 	for w := range b.waits {
 		switch {
-		case !w.old || w.cancel == nil || w.account == a:
+		case !w.old || w.cancel == nil || w.account == a || w.account.known && time.Since(w.began) < slowAfter:
 		case last == nil, w.account.held > last.account.held, w.account.held == last.account.held && w.began.After(last.began):
 			last = w
 		}
 	}
-	if last == nil || last.account.held <= a.held || a.isSlow() && last.account.held <= a.held+1 {
+	if last == nil || last.account.held <= a.held {
 		return false
 	}
 	b.remove(last)
@@ -179,6 +198,7 @@ func (w *wait) end() {
 	b.mu.Lock()
 	if _, waits := b.waits[w]; waits {
 		w.account.tardy = w.old
+		w.account.known = w.account.known || !w.old
 		b.remove(w)
 	}
 	woken := b.next()

@@ -28,6 +28,7 @@ const (
 type route struct {
 	dialer  *transport.DialHolder // part of what client-go shares connections by
 	direct  bool                  // the proxies of the provider's environment are not used
+	tokens  *transport.DialHolder // how token endpoints are reached, whose addresses no tenant chooses
 	maxList int64
 	large   chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
 	fence   *fence.Fence  // nil for none
@@ -35,9 +36,12 @@ type route struct {
 
 // newRoutes returns the routes by writer. The fence is nil for none.
 func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
+	own := &transport.DialHolder{Dial: newDialer().DialContext}
 	routes := map[identity.Writer]route{
-		identity.WriterOperator: {dialer: &transport.DialHolder{Dial: newDialer().DialContext}, maxList: maxList, fence: f},
-		identity.WriterTenant:   {dialer: a.dialer(), direct: true, maxList: maxTenantList, fence: f, large: make(chan struct{}, largeBodies)},
+		identity.WriterOperator: {dialer: own, tokens: own, maxList: maxList, fence: f},
+		identity.WriterTenant: {
+			dialer: a.dialer(), tokens: own, direct: true, maxList: maxTenantList, fence: f, large: make(chan struct{}, largeBodies),
+		},
 	}
 	for _, r := range routes {
 		r.dialer.Dial = f.Dial(r.dialer.Dial)
@@ -59,16 +63,13 @@ func (r route) answers(b *breaker) transport.WrapperFunc {
 	}
 }
 
-// forTokens returns a context whose token sources use the route.
+// forTokens returns a context whose token sources use the route. They use the environment's proxies whoever has written the identity: its
+// content names no address unless an operator has written it.
 func (r route) forTokens(ctx context.Context) context.Context {
-	t := &http.Transport{
-		DialContext: r.dialer.Dial, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+	return identity.WithTransport(ctx, &http.Transport{
+		DialContext: r.tokens.Dial, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
 		MaxResponseHeaderBytes: maxHeader, TLSHandshakeTimeout: tlsTimeout, DisableKeepAlives: true,
-	}
-	if r.direct {
-		t.Proxy = nil
-	}
-	return identity.WithTransport(ctx, t)
+	})
 }
 
 // client returns a client whose requests pass wrappers, the innermost first. It follows no redirect.

@@ -29,7 +29,7 @@ const (
 	admins = "system:masters"
 	// healing is how long it may take, from when a restored server answers, until all is as it is to be. A busy machine is slower than the
 	// software.
-	healing = 30 * time.Second
+	healing = time.Minute
 	// ahead is how many writes come between the backup and the restore, so that those after it do not catch up.
 	ahead = 3000
 )
