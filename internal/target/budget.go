@@ -38,6 +38,8 @@ type account struct {
 	old   int  // how many of them take longer than promptly
 	tardy bool // the last answer was not prompt
 	known bool // some answer was prompt
+
+	answered time.Time // when the last answer came, prompt or not
 }
 
 // A wait is the time during which a reconcile does nothing but wait for a target.
@@ -100,15 +102,28 @@ func (b *budget) refuse(o watch.Owner, a *account) {
 	}
 }
 
-// isSick reports whether a target keeps a reconcile waiting for so long that it is worth a word. One that is only busy is not: its reconciles
-// come a moment later. The caller holds the lock.
+// isSick reports whether a target keeps a reconcile waiting and has answered nothing for so long that it is worth a word. One that is only busy
+// is not: its reconciles come a moment later. The caller holds the lock.
 func (b *budget) isSick(a *account) bool {
+	if time.Since(a.answered) < lateAfter {
+		return false
+	}
 	for w := range b.waits {
-		if w.account == a && time.Since(w.began) > slowAfter {
+		if w.account == a && time.Since(w.began) > lateAfter {
 			return true
 		}
 	}
 	return false
+}
+
+// answer records that the target has answered a request.
+func (a *account) answer() {
+	if a == nil {
+		return
+	}
+	a.budget.mu.Lock()
+	defer a.budget.mu.Unlock()
+	a.answered = time.Now()
 }
 
 // isSlow reports whether the target keeps a reconcile waiting, or kept the last one. The caller holds the lock.

@@ -77,6 +77,7 @@ func (c charged) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res, err := c.next.RoundTrip(req.WithContext(ctx))
 	if err == nil {
+		c.account.answer()
 		res.Body = chargedBody{ReadCloser: res.Body, end: end}
 		return res, nil
 	}
