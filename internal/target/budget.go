@@ -1,7 +1,6 @@
 package target
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +11,8 @@ import (
 const (
 	// promptly is how long a reconcile may wait for a target until the target counts as slow.
 	promptly = 250 * time.Millisecond
+	// quietAfter is how long a target may answer nothing, while a reconcile waits, until its share of the workers is limited.
+	quietAfter = time.Second
 	// defaultWorkers is how many reconciles each controller runs at a time if the Registry is not told.
 	defaultWorkers = 100
 )
@@ -20,7 +21,6 @@ const (
 type budget struct {
 	wake    func(watch.Owner)
 	all     int           // how many waits all targets together may have
-	most    int           // how many, with those of prompt targets that have none yet
 	slow    int           // how many of them the slow targets together may have
 	patient chan struct{} // bounds the reconciles that wait for something that is about to arrive
 
@@ -37,7 +37,6 @@ type account struct {
 	held  int  // how many waits there are
 	old   int  // how many of them take longer than promptly
 	tardy bool // the last answer was not prompt
-	known bool // some answer was prompt
 
 	answered time.Time // when the last answer came, prompt or not
 }
@@ -48,7 +47,6 @@ type wait struct {
 	account *account
 	began   time.Time
 	old     bool
-	cancel  context.CancelCauseFunc // nil if it cannot be ended
 	timer   *time.Timer
 }
 
@@ -66,22 +64,22 @@ func newBudget(workers int, wake func(watch.Owner)) *budget {
 	}
 	all := max(1, workers-max(1, workers/4))
 	return &budget{
-		wake: wake, all: all, most: max(all, workers-1), slow: max(1, workers/2), patient: make(chan struct{}, max(1, workers/10)),
+		wake: wake, all: all, slow: max(1, workers/2), patient: make(chan struct{}, max(1, workers/10)),
 		waits: map[*wait]struct{}{}, queuing: map[watch.Owner]bool{},
 	}
 }
 
 // enter begins a wait of an owner. If the target has its share already the error satisfies IsBusy or is a conflict, and the
 // owner is woken later.
-func (a *account) enter(o watch.Owner, cancel context.CancelCauseFunc) (*wait, error) {
-	w := &wait{owner: o, account: a, began: time.Now(), cancel: cancel}
+func (a *account) enter(o watch.Owner) (*wait, error) {
+	w := &wait{owner: o, account: a, began: time.Now()}
 	if a == nil {
 		return w, nil
 	}
 	b := a.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.admits(a, a.held, b.used()) && !b.evict(a) {
+	if a.isQuiet() && !b.admits(a, a.held, b.used()) {
 		b.refuse(o, a)
 		if b.isSick(a) {
 			return nil, busyError{}
@@ -126,6 +124,10 @@ func (a *account) answer() {
 	a.answered = time.Now()
 }
 
+// isQuiet reports whether the target keeps a reconcile waiting, and has answered nothing for a while. Only such a target is limited: the reconciles
+// of one that is busy come to an end, and to begin them anew costs it more. The caller holds the lock.
+func (a *account) isQuiet() bool { return a.old > 0 && time.Since(a.answered) > quietAfter }
+
 // isSlow reports whether the target keeps a reconcile waiting, or kept the last one. The caller holds the lock.
 func (a *account) isSlow() bool { return a.old > 0 || a.tardy }
 
@@ -154,8 +156,6 @@ func (b *budget) used() usage {
 // caller holds the lock.
 func (b *budget) admits(a *account, held int, u usage) bool {
 	switch {
-	case !a.isSlow() && a.known && held == 0:
-		return u.all < b.most
 	case u.all >= b.all:
 		return false
 	case !a.isSlow():
@@ -164,30 +164,6 @@ func (b *budget) admits(a *account, held int, u usage) bool {
 		return u.slow < b.slow
 	}
 	return u.slow < b.slow && held < max(1, b.slow/max(1, u.targets))
-}
-
-// evict ends a wait of the target that has most of them, if that has more than the prompt one that needs a place would have, and reports
-// whether it has. Of a target that has answered promptly before, only what is waited for long is ended: it may only be busy. The caller holds the
-// lock.
-func (b *budget) evict(a *account) bool {
-	if a.isSlow() {
-		return false
-	}
-	var last *wait
-	for w := range b.waits {
-		switch {
-		case !w.old || w.cancel == nil || w.account == a || w.account.known && time.Since(w.began) < slowAfter:
-		case last == nil, w.account.held > last.account.held, w.account.held == last.account.held && w.began.After(last.began):
-			last = w
-		}
-	}
-	if last == nil || last.account.held <= a.held {
-		return false
-	}
-	b.remove(last)
-	b.refuse(last.owner, last.account)
-	last.cancel(busyError{})
-	return true
 }
 
 // age makes a wait old, and its target slow.
@@ -213,7 +189,6 @@ func (w *wait) end() {
 	b.mu.Lock()
 	if _, waits := b.waits[w]; waits {
 		w.account.tardy = w.old
-		w.account.known = w.account.known || !w.old
 		b.remove(w)
 	}
 	woken := b.next()

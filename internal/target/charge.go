@@ -62,30 +62,21 @@ func (c charged) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return c.next.RoundTrip(req)
 	}
-	ctx, cancel := context.WithCancelCause(req.Context())
-	w, err := c.account.enter(o, cancel)
+	w, err := c.account.enter(o)
 	if err != nil {
-		cancel(nil)
 		if req.Body != nil {
 			_ = req.Body.Close() // A transport always closes it.
 		}
 		return nil, err
 	}
-	end := func() {
+	res, err := c.next.RoundTrip(req)
+	if err != nil {
 		w.end()
-		cancel(nil)
+		return nil, err
 	}
-	res, err := c.next.RoundTrip(req.WithContext(ctx))
-	if err == nil {
-		c.account.answer()
-		res.Body = chargedBody{ReadCloser: res.Body, end: end}
-		return res, nil
-	}
-	if cause := context.Cause(ctx); IsBusy(cause) {
-		err = cause
-	}
-	end()
-	return nil, err
+	c.account.answer()
+	res.Body = chargedBody{ReadCloser: res.Body, end: w.end}
+	return res, nil
 }
 
 // A chargedBody is the body of an answer that is charged to an account until it is closed.
