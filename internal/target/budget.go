@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -47,6 +48,7 @@ type wait struct {
 	account *account
 	began   time.Time
 	old     bool
+	cancel  context.CancelCauseFunc // nil if it cannot be ended
 	timer   *time.Timer
 }
 
@@ -71,8 +73,8 @@ func newBudget(workers int, wake func(watch.Owner)) *budget {
 
 // enter begins a wait of an owner. If the target has its share already the error satisfies IsBusy or is a conflict, and the
 // owner is woken later.
-func (a *account) enter(o watch.Owner) (*wait, error) {
-	w := &wait{owner: o, account: a, began: time.Now()}
+func (a *account) enter(o watch.Owner, cancel context.CancelCauseFunc) (*wait, error) {
+	w := &wait{owner: o, account: a, began: time.Now(), cancel: cancel}
 	if a == nil {
 		return w, nil
 	}
@@ -174,6 +176,27 @@ func (w *wait) age() {
 		w.old = true
 		w.account.old++
 		w.account.tardy = true
+		w.timer = time.AfterFunc(quietAfter, b.trim)
+	}
+	woken := b.next()
+	b.mu.Unlock()
+	b.wakeAll(woken)
+}
+
+// trim ends the latest waits for quiet targets that are more than their share: they began before it was known.
+func (b *budget) trim() {
+	b.mu.Lock()
+	var quiet []*wait
+	for w := range b.waits {
+		if w.cancel != nil && w.account.isQuiet() {
+			quiet = append(quiet, w)
+		}
+	}
+	slices.SortFunc(quiet, func(x, y *wait) int { return x.began.Compare(y.began) })
+	for _, w := range quiet[min(b.slow, len(quiet)):] {
+		b.remove(w)
+		b.refuse(w.owner, w.account)
+		w.cancel(busyError{})
 	}
 	woken := b.next()
 	b.mu.Unlock()

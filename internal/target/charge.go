@@ -62,20 +62,29 @@ func (c charged) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return c.next.RoundTrip(req)
 	}
-	w, err := c.account.enter(o)
+	ctx, cancel := context.WithCancelCause(req.Context())
+	w, err := c.account.enter(o, cancel)
 	if err != nil {
+		cancel(nil)
 		if req.Body != nil {
 			_ = req.Body.Close() // A transport always closes it.
 		}
 		return nil, err
 	}
-	res, err := c.next.RoundTrip(req)
-	if err != nil {
+	end := func() {
 		w.end()
+		cancel(nil)
+	}
+	res, err := c.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		if cause := context.Cause(ctx); IsBusy(cause) {
+			err = cause
+		}
+		end()
 		return nil, err
 	}
 	c.account.answer()
-	res.Body = chargedBody{ReadCloser: res.Body, end: w.end}
+	res.Body = chargedBody{ReadCloser: res.Body, end: end}
 	return res, nil
 }
 

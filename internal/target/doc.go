@@ -17,7 +17,7 @@
 // The time for which a reconcile waits for a target is charged to that target, in one budget for all controllers. A target that keeps a
 // reconcile waiting for more than 250 ms is slow until it answers promptly; slow targets that have answered
 // nothing for a second share half of the workers evenly. What is refused fails at once and is woken in its order. A target that answers is not
-// limited, however long it takes: what it has begun would be begun anew. A fixed number of late requests for each target was rejected, as many sick
+// limited, however long it takes: what it has begun would be begun anew. Waits that began before are ended if they are more than the share. A fixed number of late requests for each target was rejected, as many sick
 // targets have many times that number; so was a timeout, as an admission webhook may rightly take 30 seconds.
 //
 // # The wall

@@ -71,7 +71,7 @@ func (k *kinds) mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVers
 	if ok {
 		return m, nil
 	}
-	charge, err := k.account.enter(o)
+	charge, err := k.account.enter(o, nil)
 	if err != nil {
 		return Mapping{}, err
 	}
