@@ -199,7 +199,7 @@ func FuzzMask(f *testing.F) {
 	f.Add("12", "1", "2", 1)
 	f.Fuzz(func(t *testing.T, value, before, after string, form int) {
 		if strings.Contains(value, "*") {
-			t.Skip("it could be made of a mask")
+			return // It could be made of a mask.
 		}
 		all := forms(value)
 		echo := all[max(form, 0)%len(all)]

@@ -58,8 +58,7 @@ type queued struct {
 	account *account
 }
 
-// newBudget returns a budget for controllers with a number of workers each. A quarter of them is never given away, so that there is always
-// one that finds out who else has something to do.
+// newBudget returns a budget for controllers with a number of workers each. A quarter of them is left to targets that answer.
 func newBudget(workers int, wake func(watch.Owner)) *budget {
 	if workers <= 0 {
 		workers = defaultWorkers
