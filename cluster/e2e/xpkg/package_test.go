@@ -43,6 +43,7 @@ func TestPackage(t *testing.T) {
 	}{
 		{"Installs", s.installs},
 		{"StartsWhenAKindIsActive", s.starts},
+		{"DeniesTenantsTheLoopbackOfItsPod", s.denies},
 		{"WorksWithWhatCrossplaneGrants", s.works},
 		{"NeedsRightsForLocalObjects", s.local},
 		{"NeedsRightsForReferences", s.references},
@@ -90,13 +91,52 @@ func (s *stage) starts(t *testing.T) {
 	s.awaitProvider(t, "Healthy")
 }
 
-// works shows that an Object for another cluster needs no more rights than those Crossplane grants.
-func (s *stage) works(t *testing.T) {
+// denies shows that a namespaced ProviderConfig may not point at the loopback of the provider's pod, until the operator allows it. The
+// target of all that follows has such an address.
+func (s *stage) denies(t *testing.T) {
 	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "target"), Data: map[string][]byte{
 		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
 	}})
 	scope := build.Namespaced()
 	create(t, s.c, scope.Config(s.ns, "target", build.FromSecret(s.ns, "target")))
+	o := scope.Object(s.ns, "denied", "target", build.ConfigMap(s.ns, "denied"))
+	create(t, s.c, o)
+	s.awaitMessage(t, o, "which is denied unless --allowed-target-cidrs names it")
+	s.setArguments(t, "--leader-election", "--allowed-target-cidrs=127.0.0.0/8")
+	s.awaitReady(t, o)
+	s.remove(t, o)
+}
+
+// setArguments sets the arguments that Crossplane runs the provider with.
+func (s *stage) setArguments(t *testing.T, arguments ...string) {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion("pkg.crossplane.io/v1beta1")
+	u.SetKind("DeploymentRuntimeConfig")
+	if err := s.c.Get(t.Context(), types.NamespacedName{Name: "provider-kcp"}, u); err != nil {
+		t.Fatal(err)
+	}
+	path := []string{"spec", "deploymentTemplate", "spec", "template", "spec", "containers"}
+	containers, _, err := unstructured.NestedSlice(u.Object, path...)
+	if err != nil || len(containers) != 1 {
+		t.Fatalf("want one container, got %v: %v", containers, err)
+	}
+	args := make([]any, 0, len(arguments))
+	for _, a := range arguments {
+		args = append(args, a)
+	}
+	containers[0].(map[string]any)["args"] = args
+	if err := unstructured.SetNestedSlice(u.Object, containers, path...); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.c.Update(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// works shows that an Object for another cluster needs no more rights than those Crossplane grants.
+func (s *stage) works(t *testing.T) {
+	scope := build.Namespaced()
 	o := scope.Object(s.ns, "settings", "target", build.ConfigMap(s.ns, "settings", "color", "blue"))
 	build.WriteConnectionSecret(o, types.NamespacedName{Name: "details"})
 	o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{build.ConnectionDetail(corev1.ObjectReference{
