@@ -11,10 +11,10 @@ import (
 
 // An access is how a cluster is reached, and as whom.
 type access struct {
-	account *account // nil for the control plane
-	config  *rest.Config
-	tokens  identity.Source // nil if the configuration is enough
-	route   route
+	slots  *targetSlots // nil for the control plane
+	config *rest.Config
+	tokens identity.Source // nil if the configuration is enough
+	route  route
 }
 
 // access returns how the cluster of credentials is reached.

@@ -93,6 +93,16 @@ func (b *breaker) ready(ctx context.Context) error {
 	return b.verdict()
 }
 
+// answers returns an error if the target is known not to answer.
+func (b *breaker) answers() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == stateDown {
+		return failure(b.cause)
+	}
+	return nil
+}
+
 // verdict says whether requests may pass. The caller holds the lock.
 func (b *breaker) verdict() error {
 	switch b.state {

@@ -35,7 +35,7 @@ type Cluster struct {
 	watches *watch.Set
 	kinds   *kinds
 	breaker *breaker
-	account *account         // what the time of reconciles is charged to; nil if it is not
+	slots   *targetSlots     // what reconciles have of the workers; nil if they are not limited
 	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
 	retries *rate.Limiter
 	cancel  context.CancelFunc
@@ -53,7 +53,7 @@ const (
 // when it has for all.
 func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{cancel: cancel, retries: rate.NewLimiter(retryRate, retryBurst), account: a.account}
+	c := &Cluster{cancel: cancel, retries: rate.NewLimiter(retryRate, retryBurst), slots: a.slots}
 	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
@@ -61,9 +61,13 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 		return nil, errors.New("cannot parse the server of the kubeconfig")
 	}
 	c.server = host.String()
-	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() { c.watches.Kick(); wakeAll(c) }, func() { wakeAll(c) })
+	up := func() {
+		c.slots.revive()
+		c.watches.Kick()
+		wakeAll(c)
+	}
+	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { wakeAll(c) })
 	c.breaker.base = host.Path
-	c.breaker.waiters = c.account.patient(c.breaker.waiters)
 	if before, all := strings.CutSuffix(host.Path, "*"); all {
 		c.breaker.lanes = before
 	}
@@ -93,7 +97,7 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	if c.tokens != nil {
 		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
-	return append(w, c.account.wrap)
+	return append(w, c.slots.wrap)
 }
 
 func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Owner)) error {
@@ -111,10 +115,12 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	if err != nil {
 		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
 	}
-	c.watches = watch.NewSet(c.dynamic, watch.Options{Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Patient: c.account.patient(nil)})
+	c.watches = watch.NewSet(c.dynamic, watch.Options{
+		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.wait,
+	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o watch.Owner) { c.watches.Kick(); wake(o) })
-	c.kinds.account = c.account
+	c.kinds.slots = c.slots
 	return nil
 }
 
@@ -156,11 +162,11 @@ func (c *Cluster) Watches() *watch.Set { return c.watches }
 // Ready returns nil if the cluster answers and its identity gives a token, and an error that satisfies IsUnreachable or
 // IsInvalidConnection if not.
 func (c *Cluster) Ready(ctx context.Context) error {
+	ctx, done := c.slots.wait(ctx)
+	defer done(false)
 	if err := c.breaker.ready(ctx); err != nil || c.tokens == nil {
 		return err
 	}
-	ctx, done := c.account.wait(ctx)
-	defer done()
 	return c.tokens.Ready(ctx)
 }
 
@@ -171,10 +177,12 @@ func (c *Cluster) RetryDelay() time.Duration { return c.retries.Reserve().Delay(
 func (c *Cluster) forget(o watch.Owner) {
 	c.watches.Forget(o)
 	c.kinds.forget(o)
+	c.slots.forget(o)
 }
 
 // close ends the connection.
 func (c *Cluster) close() {
 	c.cancel()
 	c.watches.Close()
+	c.slots.close()
 }

@@ -59,7 +59,7 @@ func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) e
 // once calls a function that asks the target, one at a time for each key. All who wait for it give up after a while, or with their
 // context; it has a deadline of its own.
 func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) (any, error)) (any, error) {
-	silent := unreachableError{cause: errors.Errorf("no answer to discovery of %s", key)}
+	silent := unreachableError{cause: errSlow}
 	done := k.flight.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(k.ctx, discoveryTimeout)
 		defer cancel()
@@ -69,10 +69,13 @@ func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) 
 		}
 		return found, err
 	})
+	ctx, over := k.slots.wait(ctx)
 	t := time.NewTimer(slowAfter)
 	defer t.Stop()
+	defer over(false)
 	select {
 	case res := <-done:
+		over(!IsUnreachable(res.Err))
 		return res.Val, res.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

@@ -14,11 +14,11 @@
 // hangs takes nothing from the others. Per-request timeouts alone were rejected: an admission webhook may
 // rightly take 30 seconds, and 100 workers waiting that long for a dead cluster are lost to the living ones.
 //
-// The time for which a reconcile waits for a target is charged to that target, in one budget for all controllers. A target that keeps a
-// reconcile waiting for more than 250 ms is slow until it answers promptly; slow targets that have answered
-// nothing for a second share half of the workers evenly. What is refused fails at once and is woken in its order. A target that answers is not
-// limited, however long it takes: what it has begun would be begun anew. Waits that began before are ended if they are more than the share. A fixed number of late requests for each target was rejected, as many sick
-// targets have many times that number; so was a timeout, as an admission webhook may rightly take 30 seconds.
+// A reconcile has a slot of each target that it uses, of those that all controllers share. A target that nobody knows may have one slot;
+// each answer gives it another, up to three quarters of the workers. Targets that are unknown or answer late share half of the workers. Those
+// that answer nothing for a second while a reconcile waits share a quarter, and waits beyond it end if others need the worker. A slot is taken
+// before a reconcile does anything, so that nothing is begun that must be begun anew; who is refused is woken in turn. We rejected a limit for
+// each target, as many sick targets have many times that number, and a timeout, as an admission webhook may rightly take 30 seconds.
 //
 // # The wall
 //

@@ -45,7 +45,7 @@ func (f *flight) start() {
 		time.AfterFunc(slowAfter, f.breaker.suspect),
 		time.AfterFunc(lateAfter, func() { f.breaker.late(f) }),
 		time.AfterFunc(most, func() {
-			f.cancel(unreachableError{cause: errors.Errorf("no whole answer within %s", most)})
+			f.cancel(unreachableError{cause: errSlow})
 		}),
 	}
 }

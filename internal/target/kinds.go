@@ -28,10 +28,10 @@ type Mapping struct {
 
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
-	client  rest.Interface
-	wake    func(watch.Owner)
-	account *account
-	ctx     context.Context //nolint:containedctx // The life of the cluster, which the search shares.
+	client rest.Interface
+	wake   func(watch.Owner)
+	slots  *targetSlots
+	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
 
 	flight singleflight.Group // one discovery of each group and version at a time, and one of the groups
 
@@ -71,13 +71,7 @@ func (k *kinds) mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVers
 	if ok {
 		return m, nil
 	}
-	charge, err := k.account.enter(o, nil)
-	if err != nil {
-		return Mapping{}, err
-	}
-	err = k.discoverOnce(ctx, gvk)
-	charge.end()
-	if err != nil {
+	if err := k.discoverOnce(ctx, gvk); err != nil {
 		return Mapping{}, err
 	}
 	k.mu.Lock()

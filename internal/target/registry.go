@@ -43,7 +43,7 @@ type Registry struct {
 	options Options
 	routes  map[identity.Writer]route
 	local   *Cluster
-	budget  *budget
+	workers *workerSlots
 
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName)
@@ -73,7 +73,7 @@ func NewRegistry(o Options) (*Registry, error) {
 		uses:     map[watch.Owner]use{},
 		configs:  map[string]map[watch.Owner]struct{}{},
 	}
-	r.budget = newBudget(o.Workers, r.wake)
+	r.workers = newWorkerSlots(o.Workers, r.wake)
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
 	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
@@ -163,6 +163,12 @@ func (r *Registry) join(ctx context.Context, o watch.Owner, creds credentials) (
 	if err != nil {
 		return nil, invalidConnectionError{err}
 	}
+	if err := c.breaker.answers(); err != nil {
+		return c, err // It takes no time to say.
+	}
+	if err := c.slots.enter(ctx); err != nil {
+		return c, err
+	}
 	return c, c.Ready(ctx)
 }
 
@@ -218,7 +224,7 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.account = &account{budget: r.budget}
+		a.slots = r.workers.newTargetSlots()
 		if c, err = newCluster(a, r.wake, r.wakeUsers); err != nil {
 			return nil, err
 		}

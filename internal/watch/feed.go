@@ -63,17 +63,17 @@ func keyOf(i Interest) feedKey {
 
 // A feed is one stream and those who look at it.
 type feed struct {
-	key     feedKey
-	store   *store // empty if the stream carries names only
-	names   *names // nil unless it does
-	wake    func(Owner)
-	back    func() // called when the server has gone back in its history
-	cancel  context.CancelFunc
-	begun   time.Time
-	ended   <-chan struct{} // closed when the stream is over
-	kick    chan struct{}
-	patient chan struct{} // bounds who waits for the first list; nil for no bound
-	round   renewable
+	key    feedKey
+	store  *store // empty if the stream carries names only
+	names  *names // nil unless it does
+	wake   func(Owner)
+	back   func() // called when the server has gone back in its history
+	cancel context.CancelFunc
+	begun  time.Time
+	ended  <-chan struct{} // closed when the stream is over
+	kick   chan struct{}
+	waits  func(context.Context) (context.Context, func(bool)) // called before somebody waits for the first list; nil for nothing
+	round  renewable
 
 	mu     sync.Mutex
 	owners map[types.NamespacedName]map[Owner]int
@@ -91,7 +91,7 @@ type feed struct {
 func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *feed {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
-		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), patient: o.Patient,
+		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), waits: o.Wait,
 		owners: map[types.NamespacedName]map[Owner]int{},
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
@@ -297,23 +297,21 @@ func (f *feed) drop(n types.NamespacedName, o Owner) bool {
 	return f.unused()
 }
 
-// wait waits for the first list, unless too many do already.
+// wait waits for the first list.
 func (f *feed) wait(ctx context.Context, patience time.Duration) {
-	if f.patient != nil {
-		select {
-		case f.patient <- struct{}{}:
-			defer func() { <-f.patient }()
-		default:
-			return
-		}
+	arrived, done := false, func(bool) {}
+	if f.waits != nil {
+		ctx, done = f.waits(ctx)
 	}
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
 	case <-f.synced:
+		arrived = true
 	case <-t.C:
 	case <-ctx.Done():
 	}
+	done(arrived)
 }
 
 // await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if it should have long ago,

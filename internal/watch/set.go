@@ -27,8 +27,9 @@ type Options struct {
 	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once for all streams that
 	// notice it. It must not block.
 	WentBack func()
-	// Patient, if set, bounds how many wait for a first list at a time. Others are told at once that it has not arrived.
-	Patient chan struct{}
+	// Wait, if set, is called before Get waits for a first list. The wait ends with the context that it returns, and done is called then, with
+	// whether the list has arrived.
+	Wait func(context.Context) (waiting context.Context, done func(arrived bool))
 
 	kicked   time.Time // the Set was kicked last
 	wentBack func()    // called by each stream that notices that the cluster has gone back

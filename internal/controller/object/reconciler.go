@@ -36,7 +36,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.load.passes.Add(1)
 	defer r.load.passes.Add(-1)
 	p := &pass{}
-	ctx = target.WithOwner(ctx, watch.Owner{Controller: r.controller, NamespacedName: req.NamespacedName})
+	ctx, done := target.Reconciling(ctx, watch.Owner{Controller: r.controller, NamespacedName: req.NamespacedName})
+	defer done()
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
@@ -49,10 +50,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
 	case p.quiet.Unsaved:
 		return res, nil
+	case p.woken, target.IsQueued(p.err):
+		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
-	case p.woken, target.IsBusy(p.err):
-		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
 	case p.err != nil && p.cluster != nil:
 		return retryLater(res, p.cluster.RetryDelay()), nil
 	case p.retry > 0:

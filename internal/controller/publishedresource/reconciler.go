@@ -29,7 +29,9 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &pass{}
 	r.halt(ctx, req.NamespacedName)
-	res, err := r.managed.Reconcile(withPass(target.WithOwner(ctx, r.owner(req.NamespacedName)), p), req)
+	ctx, done := target.Reconciling(ctx, r.owner(req.NamespacedName))
+	defer done()
+	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
 	}
@@ -38,7 +40,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
 	case p.quiet.Unsaved:
 		return res, nil
-	case p.woken:
+	case p.woken, target.IsQueued(p.err):
 		return reconcile.Result{RequeueAfter: wokenPoll}, nil
 	case p.err != nil && p.cluster != nil:
 		if delay := p.cluster.RetryDelay(); delay > retryMax {

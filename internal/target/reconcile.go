@@ -1,0 +1,177 @@
+package target
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+)
+
+// reconcileKey is the key of the running reconcile in its context.
+type reconcileKey struct{}
+
+// A running reconcile has a slot of each target that it uses.
+type running struct {
+	owner watch.Owner
+
+	mu    sync.Mutex
+	slots map[*targetSlots]bool // false if the target kept it waiting
+}
+
+// Reconciling returns the context of a reconcile of an owner. The clusters that it connects to give it a slot each, until done is called.
+func Reconciling(ctx context.Context, o watch.Owner) (reconciling context.Context, done func()) {
+	r := &running{owner: o, slots: map[*targetSlots]bool{}}
+	return context.WithValue(ctx, reconcileKey{}, r), r.release
+}
+
+// runningIn returns the reconcile of a context, nil if it is none.
+func runningIn(ctx context.Context) *running {
+	r, _ := ctx.Value(reconcileKey{}).(*running)
+	return r
+}
+
+// release gives all slots back.
+func (r *running) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for t, prompt := range r.slots {
+		t.release(prompt)
+	}
+	clear(r.slots)
+}
+
+// enter takes a slot for the reconcile of a context, which may have one already. Its error satisfies IsQueued.
+func (t *targetSlots) enter(ctx context.Context) error {
+	r := runningIn(ctx)
+	if t == nil || r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, has := r.slots[t]; has {
+		return nil
+	}
+	if err := t.acquire(r.owner); err != nil {
+		return err
+	}
+	r.slots[t] = true
+	return nil
+}
+
+// wait returns a context in which the reconcile of a context waits for the target, which ends early if others need the worker. done must be
+// called, with whether what was waited for has come.
+func (t *targetSlots) wait(ctx context.Context) (waiting context.Context, done func(answered bool)) {
+	r := runningIn(ctx)
+	if t == nil || r == nil {
+		return ctx, func(bool) {}
+	}
+	waiting, cancel := context.WithCancelCause(ctx)
+	w := t.begin(r.owner, cancel)
+	var once sync.Once
+	return waiting, func(answered bool) {
+		once.Do(func() {
+			if w.end(answered) >= promptly {
+				r.note(t)
+			}
+			cancel(nil)
+		})
+	}
+}
+
+// note notes that a target has kept the reconcile waiting.
+func (r *running) note(t *targetSlots) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, has := r.slots[t]; has {
+		r.slots[t] = false
+	}
+}
+
+// wrap returns a transport that counts the requests of reconciles as waits.
+func (t *targetSlots) wrap(next http.RoundTripper) http.RoundTripper {
+	if t == nil {
+		return next
+	}
+	return waitingTransport{target: t, next: next}
+}
+
+type waitingTransport struct {
+	target *targetSlots
+	next   http.RoundTripper
+}
+
+// RoundTrip sends a request. It is waited for until the answer is read.
+func (w waitingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if runningIn(req.Context()) == nil {
+		return w.next.RoundTrip(req)
+	}
+	ctx, done := w.target.wait(req.Context())
+	res, err := w.next.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		if cause := context.Cause(ctx); IsQueued(cause) {
+			err = cause
+		}
+		done(false)
+		return nil, err
+	}
+	res.Body = &waitingBody{ReadCloser: res.Body, done: done}
+	return res, nil
+}
+
+// A waitingBody is the body of an answer that a reconcile waits for.
+type waitingBody struct {
+	io.ReadCloser
+
+	done func(answered bool)
+}
+
+// Read reads from the body.
+func (b *waitingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.done(errors.Is(err, io.EOF))
+	}
+	return n, err
+}
+
+// Close closes the body.
+func (b *waitingBody) Close() error {
+	defer b.done(false)
+	return b.ReadCloser.Close()
+}
+
+// queuedError means that a reconcile must wait for a slot of its target. Its owner is woken when there is one.
+type queuedError struct {
+	silent bool // the target is at fault
+}
+
+// Error says what is waited for.
+func (e queuedError) Error() string {
+	if e.silent {
+		return unreachableError{cause: errSlow}.Error()
+	}
+	return "waiting for a worker"
+}
+
+// Is makes the error of a silent target an ErrUnreachable.
+func (e queuedError) Is(err error) bool { return e.silent && err == ErrUnreachable }
+
+// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently, unless the target is at fault.
+func (e queuedError) Status() metav1.Status {
+	s := metav1.Status{Status: metav1.StatusFailure, Message: e.Error()}
+	if !e.silent {
+		s.Reason = metav1.StatusReasonConflict
+	}
+	return s
+}
+
+// IsQueued reports whether an error means that a reconcile must wait for a slot of its target. Its owner is woken when there is one.
+func IsQueued(err error) bool {
+	var e queuedError
+	return errors.As(err, &e)
+}
