@@ -119,7 +119,11 @@ func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p
 		return nil
 	}
 	err := apply.Delete(ctx, r.Client(), apply.Deletion{Name: live.GetName(), UID: live.GetUID(), Propagation: p})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if apierrors.IsNotFound(err) {
+		r.Cluster.Watches().Gone(r.Mapping.Resource, Name(r.Manifest), live.GetUID())
+		return nil
+	}
+	if apierrors.IsConflict(err) {
 		return nil
 	}
 	return err

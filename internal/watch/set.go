@@ -170,6 +170,14 @@ func (s *Set) Writing(o Owner, r schema.GroupVersionResource, n types.Namespaced
 	}
 }
 
+// Gone reports that the server has answered that a resource does not exist any more. A watch may lag behind, or be kept open by a proxy that
+// has lost the server. Owners of the resource are woken.
+func (s *Set) Gone(r schema.GroupVersionResource, n types.NamespacedName, uid types.UID) {
+	for _, st := range s.carriers(r, n) {
+		st.remove(n, uid)
+	}
+}
+
 // carriers returns the stores of the streams that carry a resource.
 func (s *Set) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*store {
 	s.mu.Lock()

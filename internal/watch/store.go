@@ -117,6 +117,23 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
+// remove forgets a resource that is known not to exist any more, unless its successor is held.
+func (s *store) remove(n types.NamespacedName, uid types.UID) {
+	s.mu.Lock()
+	held, ok := s.items[n]
+	if !ok || held.GetUID() != uid {
+		s.mu.Unlock()
+		return
+	}
+	s.set(n, nil)
+	delete(s.answers, n)
+	told := s.told(n)
+	s.mu.Unlock()
+	if told {
+		s.changed(n, Owner{})
+	}
+}
+
 // Bookmark records how far the stream has come.
 func (s *store) Bookmark(version string) error {
 	s.mu.Lock()

@@ -83,6 +83,23 @@ func TestStore(t *testing.T) {
 			},
 			want: map[string]string{}, woken: []string{"a", "a"},
 		},
+		"EndByRefusal": {
+			reason: "What the server says does not exist is gone at once, and is told of; its echo wakes nobody.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "5"))
+				s.remove(types.NamespacedName{Name: "a"}, "")
+				_ = s.Delete(at("a", "7"))
+			},
+			want: map[string]string{}, woken: []string{"a", "a"},
+		},
+		"EndOfPredecessor": {
+			reason: "What has another UID is not what does not exist.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "8"))
+				s.remove(types.NamespacedName{Name: "a"}, "of another")
+			},
+			want: map[string]string{"a": "8"}, woken: []string{"a"},
+		},
 		"EndOfAnother": {
 			reason: "What has been made anew since is not what a write of ours has ended.",
 			do: func(s *store) {

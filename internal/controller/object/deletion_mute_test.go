@@ -1,0 +1,25 @@
+package object_test
+
+import (
+	"testing"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
+)
+
+// TestDeletionBesideMuteWatch shows that an Object goes with its resource although the watch, which a proxy keeps open, tells nothing any more.
+func TestDeletionBesideMuteWatch(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		server := hostile.NewServer(t, targetUser(t), hostile.Options{})
+		ns, pc := connect(t, c, s, server.Config())
+		o := s.Object(ns, w.target+"-muted", pc, build.ConfigMap(w.target, "muted", "color", "blue"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		server.Set(hostile.Find(t, "Mute"), hostile.Watch)
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		awaitGone(t, w.tc, w.kept("muted"))
+	})
+}
