@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -37,23 +36,17 @@ type Cluster struct {
 	breaker *breaker
 	slots   *targetSlots     // what reconciles have of the workers; nil if they are not limited
 	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
-	retries *rate.Limiter
+	fails   *failures
 	cancel  context.CancelFunc
 
 	restored func(*Cluster) // called when the cluster has gone back in its history; set before there are streams
 }
 
-const (
-	// retryRate is how many failed requests are tried again each second, and retryBurst how many at once.
-	retryRate  = 50
-	retryBurst = 200
-)
-
 // newCluster connects, and changes the REST configuration it is given. wake is called when something has changed for an owner, and wakeAll
 // when it has for all.
 func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{cancel: cancel, retries: rate.NewLimiter(retryRate, retryBurst), slots: a.slots}
+	c := &Cluster{cancel: cancel, fails: newFailures(wake), slots: a.slots}
 	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
@@ -170,14 +163,26 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return c.tokens.Ready(ctx)
 }
 
-// RetryDelay returns how long the next retry of a failed request should wait, so that retries of many are spread.
-func (c *Cluster) RetryDelay() time.Duration { return c.retries.Reserve().Delay() }
+// RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry should be put off. At first
+// that is as long as it takes to spread the retries of many. If the target goes on to refuse it, one owner stands for all that are refused alike
+// at the same work and is tried again every few seconds, and the others up to once a minute. They are woken when it succeeds.
+func (c *Cluster) RetryAfter(o watch.Owner, err error, work string) time.Duration {
+	answer := answerOf(err)
+	if answer != "" {
+		answer += " " + work
+	}
+	return c.fails.retryAfter(o, answer)
+}
+
+// Succeeded records that an owner does not fail.
+func (c *Cluster) Succeeded(o watch.Owner) { c.fails.succeeded(o) }
 
 // forget ends all that an owner has on the cluster.
 func (c *Cluster) forget(o watch.Owner) {
 	c.watches.Forget(o)
 	c.kinds.forget(o)
 	c.slots.forget(o)
+	c.fails.forget(o)
 }
 
 // close ends the connection.

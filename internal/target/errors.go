@@ -2,8 +2,10 @@ package target
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -75,4 +77,20 @@ func (e invalidConnectionError) Unwrap() error { return e.error }
 func IsInvalidConnection(err error) bool {
 	var e invalidConnectionError
 	return errors.As(err, &e) || identity.IsFailed(err)
+}
+
+// answerOf returns what kind of answer of a server an error is, empty if it is none.
+func answerOf(err error) string {
+	var status apierrors.APIStatus
+	var transport *url.Error
+	var foreign foreignError
+	switch {
+	case errors.As(err, &status):
+		return fmt.Sprint(status.Status().Code, status.Status().Reason)
+	case errors.As(err, &foreign):
+		return fmt.Sprint(foreign.code)
+	case errors.As(err, &transport):
+		return "transport"
+	}
+	return ""
 }

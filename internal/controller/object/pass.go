@@ -27,6 +27,7 @@ type pass struct {
 	synced  *xpv2.Condition      // what is reported of a pass that went well but not far enough
 	left    error                // why a deleted Object leaves its resource
 	cluster *target.Cluster      // once connected
+	work    string               // kind and namespace of the resource, once they are known
 	object  Object               // as its status is written at the end
 	details *details             // for the connection secret, nil if they are not known or there is no secret
 	retry   time.Duration        // when to look again, if earlier than the next poll

@@ -36,11 +36,15 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.load.passes.Add(1)
 	defer r.load.passes.Add(-1)
 	p := &pass{}
-	ctx, done := target.Reconciling(ctx, watch.Owner{Controller: r.controller, NamespacedName: req.NamespacedName})
+	owner := watch.Owner{Controller: r.controller, NamespacedName: req.NamespacedName}
+	ctx, done := target.Reconciling(ctx, owner)
 	defer done()
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
+	}
+	if p.err == nil && p.cluster != nil {
+		p.cluster.Succeeded(owner)
 	}
 	if p.quiet.Unsaved {
 		err = r.save(ctx, p.object)
@@ -55,7 +59,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
 	case p.err != nil && p.cluster != nil:
-		return retryLater(res, p.cluster.RetryDelay()), nil
+		return retryLater(res, p.cluster.RetryAfter(owner, p.err, p.work)), nil
 	case p.retry > 0:
 		return reconcile.Result{RequeueAfter: p.retry}, nil
 	}

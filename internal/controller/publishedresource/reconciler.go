@@ -29,11 +29,15 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &pass{}
 	r.halt(ctx, req.NamespacedName)
-	ctx, done := target.Reconciling(ctx, r.owner(req.NamespacedName))
+	owner := r.owner(req.NamespacedName)
+	ctx, done := target.Reconciling(ctx, owner)
 	defer done()
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
+	}
+	if p.err == nil && p.cluster != nil {
+		p.cluster.Succeeded(owner)
 	}
 	switch {
 	case err != nil:
@@ -43,7 +47,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case p.woken, target.IsQueued(p.err):
 		return reconcile.Result{RequeueAfter: wokenPoll}, nil
 	case p.err != nil && p.cluster != nil:
-		if delay := p.cluster.RetryDelay(); delay > retryMax {
+		if delay := p.cluster.RetryAfter(owner, p.err, ""); delay > retryMax {
 			return reconcile.Result{RequeueAfter: delay}, nil
 		}
 	}
