@@ -130,12 +130,14 @@ func (f *failures) succeeded(o watch.Owner) {
 	f.wakeAll(woken)
 }
 
-// forget drops an owner.
+// forget drops an owner. It does not wait for the one that is woken in its place: the caller may hold what that takes.
 func (f *failures) forget(o watch.Owner) {
 	f.mu.Lock()
 	woken := f.leave(o)
 	f.mu.Unlock()
-	f.wakeAll(woken)
+	if len(woken) > 0 {
+		go f.wakeAll(woken)
+	}
 }
 
 // leave takes an owner out of its group. If that has nobody else who stands for it, the owner is returned who does now. The caller holds the

@@ -183,7 +183,7 @@ func TestStalledDiscoveryHoldsNoWorker(t *testing.T) {
 		})
 		objs := sicken(t, c, s, f)
 		awaitNeighbour(t, c, s)
-		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable), "discovery")
+		awaitCondition(t, c, objs[0], failed(commonv1.ReasonTargetUnreachable), "too long to answer")
 		f.sick.Store(false)
 		for _, o := range objs {
 			awaitGone(t, c, o)
