@@ -109,7 +109,7 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
 	}
 	c.watches = watch.NewSet(c.dynamic, watch.Options{
-		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.wait,
+		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.waitForList,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o watch.Owner) { c.watches.Kick(); wake(o) })
@@ -156,7 +156,7 @@ func (c *Cluster) Watches() *watch.Set { return c.watches }
 // IsInvalidConnection if not.
 func (c *Cluster) Ready(ctx context.Context) error {
 	ctx, done := c.slots.wait(ctx)
-	defer done(false)
+	defer done(outcomeUnknown)
 	if err := c.breaker.ready(ctx); err != nil || c.tokens == nil {
 		return err
 	}

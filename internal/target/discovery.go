@@ -72,10 +72,10 @@ func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) 
 	ctx, over := k.slots.wait(ctx)
 	t := time.NewTimer(slowAfter)
 	defer t.Stop()
-	defer over(false)
+	defer over(outcomeUnknown)
 	select {
 	case res := <-done:
-		over(!IsUnreachable(res.Err))
+		over(outcomeOf(ctx, res.Err))
 		return res.Val, res.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

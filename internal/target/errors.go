@@ -22,6 +22,15 @@ var errSlow = errors.New("it takes too long to answer")
 // IsUnreachable says whether an error means that the target does not answer.
 func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
 
+// UnreachableMessage returns what an error that satisfies IsUnreachable says of the target, without what was tried. It is empty for others.
+func UnreachableMessage(err error) string {
+	var u unreachableError
+	if !errors.As(err, &u) {
+		return ""
+	}
+	return u.Error()
+}
+
 // unreachableError is ErrUnreachable with what the last attempt died of.
 type unreachableError struct{ cause error }
 

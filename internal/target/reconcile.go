@@ -63,19 +63,50 @@ func (t *targetSlots) enter(ctx context.Context) error {
 	return nil
 }
 
+// An outcome is what the end of a wait tells about the target.
+type outcome int
+
+const (
+	outcomeUnknown  outcome = iota // nothing: nobody waits any more
+	outcomeFailed                  // it could be reached, or failed at once
+	outcomeAnswered                // it has given a whole answer
+)
+
+// outcomeOf returns what the error of a request tells.
+func outcomeOf(ctx context.Context, err error) outcome {
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return outcomeAnswered
+	case ctx.Err() != nil, errors.Is(err, errSlow):
+		return outcomeUnknown
+	}
+	return outcomeFailed
+}
+
+// waitForList is wait for the first list of a stream.
+func (t *targetSlots) waitForList(ctx context.Context) (waiting context.Context, done func(arrived bool)) {
+	waiting, end := t.wait(ctx)
+	return waiting, func(arrived bool) {
+		if arrived {
+			end(outcomeAnswered)
+		}
+		end(outcomeUnknown)
+	}
+}
+
 // wait returns a context in which the reconcile of a context waits for the target, which ends early if others need the worker. done must be
-// called, with whether what was waited for has come.
-func (t *targetSlots) wait(ctx context.Context) (waiting context.Context, done func(answered bool)) {
+// called; what it is told first counts.
+func (t *targetSlots) wait(ctx context.Context) (waiting context.Context, done func(outcome)) {
 	r := runningIn(ctx)
 	if t == nil || r == nil {
-		return ctx, func(bool) {}
+		return ctx, func(outcome) {}
 	}
 	waiting, cancel := context.WithCancelCause(ctx)
 	w := t.begin(r.owner, cancel)
 	var once sync.Once
-	return waiting, func(answered bool) {
+	return waiting, func(o outcome) {
 		once.Do(func() {
-			if w.end(answered) >= promptly {
+			if w.end(o) >= promptly {
 				r.note(t)
 			}
 			cancel(nil)
@@ -116,10 +147,10 @@ func (w waitingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if cause := context.Cause(ctx); IsQueued(cause) {
 			err = cause
 		}
-		done(false)
+		done(outcomeOf(ctx, err))
 		return nil, err
 	}
-	res.Body = &waitingBody{ReadCloser: res.Body, done: done}
+	res.Body = &waitingBody{ReadCloser: res.Body, ctx: ctx, done: done}
 	return res, nil
 }
 
@@ -127,51 +158,53 @@ func (w waitingTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 type waitingBody struct {
 	io.ReadCloser
 
-	done func(answered bool)
+	ctx  context.Context //nolint:containedctx // The request's, which tells whether it was given up.
+	done func(outcome)
 }
 
 // Read reads from the body.
 func (b *waitingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.done(errors.Is(err, io.EOF))
+		b.done(outcomeOf(b.ctx, err))
 	}
 	return n, err
 }
 
 // Close closes the body.
 func (b *waitingBody) Close() error {
-	defer b.done(false)
+	defer b.done(outcomeUnknown)
 	return b.ReadCloser.Close()
 }
 
 // queuedError means that a reconcile must wait for a slot of its target. Its owner is woken when there is one.
-type queuedError struct {
-	silent bool // the target is at fault
-}
+type queuedError struct{}
 
 // Error says what is waited for.
-func (e queuedError) Error() string {
-	if e.silent {
-		return unreachableError{cause: errSlow}.Error()
-	}
-	return "waiting for a worker"
+func (queuedError) Error() string { return "waiting for a worker" }
+
+// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently.
+func (e queuedError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
 }
 
-// Is makes the error of a silent target an ErrUnreachable.
-func (e queuedError) Is(err error) bool { return e.silent && err == ErrUnreachable }
+// silentError is a queuedError for which the target is at fault.
+type silentError struct{ unreachableError }
 
-// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently, unless the target is at fault.
-func (e queuedError) Status() metav1.Status {
-	s := metav1.Status{Status: metav1.StatusFailure, Message: e.Error()}
-	if !e.silent {
-		s.Reason = metav1.StatusReasonConflict
+// Unwrap returns what the target does.
+func (e silentError) Unwrap() error { return e.unreachableError }
+
+// newQueuedError returns the error of who must wait for a slot.
+func newQueuedError(silent bool) error {
+	if silent {
+		return silentError{unreachableError{cause: errSlow}}
 	}
-	return s
+	return queuedError{}
 }
 
 // IsQueued reports whether an error means that a reconcile must wait for a slot of its target. Its owner is woken when there is one.
 func IsQueued(err error) bool {
-	var e queuedError
-	return errors.As(err, &e)
+	var queued queuedError
+	var silent silentError
+	return errors.As(err, &queued) || errors.As(err, &silent)
 }

@@ -20,6 +20,8 @@ import (
 const (
 	// maxHeader is how long the headers of an answer may be, in bytes.
 	maxHeader = 1 << 20
+	// maxUnread is how much of an answer may arrive before it is read, in bytes. Go's default is 4 MiB, and many answers may wait to be read.
+	maxUnread = 1 << 20
 	// tlsTimeout is how long a handshake with a token endpoint may take; client-go's own is the same.
 	tlsTimeout = 10 * time.Second
 )
@@ -109,7 +111,7 @@ func proxied() bool {
 // headers guards the changes of limitHeaders.
 var headers sync.Mutex //nolint:gochecknoglobals // client-go's transports, which it guards, are global too.
 
-// limitHeaders bounds the headers of answers. Clusters may share the transport: it is changed before the first of them uses it.
+// limitHeaders bounds the headers of answers, and what arrives before it is read. Clusters may share the transport: it is changed before the first of them uses it.
 func limitHeaders(rt http.RoundTripper) http.RoundTripper {
 	headers.Lock()
 	defer headers.Unlock()
@@ -123,6 +125,7 @@ func limitHeaders(rt http.RoundTripper) http.RoundTripper {
 	}
 	if t, ok := inner.(*http.Transport); ok && t.MaxResponseHeaderBytes == 0 {
 		t.MaxResponseHeaderBytes = maxHeader
+		t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread}
 	}
 	return rt
 }

@@ -55,7 +55,7 @@ func (t *targetSlots) acquire(o watch.Owner) error {
 	if !s.admits(t, now) {
 		t.enqueue(o)
 		s.tick()
-		return queuedError{silent: t.isUnreachable(now)}
+		return newQueuedError(t.isUnreachable(now))
 	}
 	t.used++
 	s.targets[t] = struct{}{}

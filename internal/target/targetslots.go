@@ -55,7 +55,7 @@ type wait struct {
 // cut ends a wait early. Its reconcile fails with an error that satisfies IsQueued, and its owner is woken later. The caller holds the lock.
 func (w *wait) cut(now time.Time) {
 	w.target.enqueue(w.owner)
-	w.cancel(queuedError{silent: w.target.isUnreachable(now)})
+	w.cancel(newQueuedError(w.target.isUnreachable(now)))
 }
 
 // begin begins a wait of an owner. end must be called.
@@ -69,31 +69,37 @@ func (t *targetSlots) begin(o watch.Owner, cancel context.CancelCauseFunc) *wait
 	return w
 }
 
-// end ends a wait, and returns how long it was. answered reports whether what was waited for has come.
-func (w *wait) end(answered bool) time.Duration {
+// end ends a wait, and returns how long it was.
+func (w *wait) end(o outcome) time.Duration {
 	t, now := w.target, time.Now()
 	s, took := t.all, now.Sub(w.began)
 	s.mu.Lock()
 	delete(t.waits, w)
-	var woken []watch.Owner
 	switch {
-	case answered:
+	case o == outcomeAnswered:
 		t.answer(now, took)
-		woken = s.next(now)
+	case o == outcomeFailed && took < promptly:
+		t.speak(now)
 	case took >= promptly:
 		t.tardy = true
 	}
+	woken := s.next(now)
 	s.settle(t)
 	s.mu.Unlock()
 	s.wakeAll(woken)
 	return took
 }
 
-// answer notes a whole answer. The caller holds the lock.
-func (t *targetSlots) answer(now time.Time, took time.Duration) {
+// speak notes that the target is not silent: it fails at once. The caller holds the lock.
+func (t *targetSlots) speak(now time.Time) {
 	if t.isSilent() {
 		t.silent, t.credit, t.spoke = time.Time{}, 1, now
 	}
+}
+
+// answer notes a whole answer. The caller holds the lock.
+func (t *targetSlots) answer(now time.Time, took time.Duration) {
+	t.speak(now)
 	if now.Sub(t.spoke) > forgiveAfter {
 		t.silences = 0
 	}

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -80,6 +81,7 @@ func (p *pass) amend(obj client.Object) {
 	synced := o.GetCondition(xpv2.TypeSynced)
 	if p.reason != "" && synced.Reason == xpv2.ReasonReconcileError {
 		synced.Reason = p.reason
+		synced.Message = cmp.Or(unreachableMessage(o, p.err), synced.Message)
 		p.set(o, synced)
 	}
 	if p.verdict == nil || p.err != nil || o.GetDeletionTimestamp() != nil {

@@ -3,13 +3,19 @@ package object
 import (
 	"context"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
+
+// messageWaiting is what a deleted Object says that has to finish with a resource which it cannot reach.
+const messageWaiting = "waiting for the target to finish with the resource, which spec.unreachableTarget: Orphan would leave as it is"
 
 // letsGo says whether an Object is to do without a target that cannot be reached.
 func letsGo(o Object, err error) bool {
@@ -21,7 +27,17 @@ func waiting(err error) error {
 	if !remote.IsCutOff(err) {
 		return err
 	}
-	return errors.Wrap(err, "waiting for the target to finish with the resource, which spec.unreachableTarget: Orphan would leave as it is")
+	return errors.Wrap(err, messageWaiting)
+}
+
+// unreachableMessage returns what condition Synced of an Object says of an error if it means that the target does not answer, and nothing
+// otherwise. It does not name what was tried: one retry comes further than another, and a condition that changes is a write.
+func unreachableMessage(o client.Object, err error) string {
+	message := target.UnreachableMessage(err)
+	if message != "" && meta.WasDeleted(o) {
+		return messageWaiting + ": " + message
+	}
+	return message
 }
 
 // nowhere is the client of a deleted Object that does without its target: there is nothing left to delete.
