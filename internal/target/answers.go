@@ -28,11 +28,12 @@ const (
 // answers stands between a cluster's clients and its breaker. What passes is an answer of a Kubernetes API server, of bounded size:
 // anything else becomes an error that holds nothing of it.
 type answers struct {
-	next     http.RoundTripper
-	base     string // what comes before the API in the path
-	wildcard bool   // a logical cluster comes next in the path
-	maxList  int64
-	large    chan struct{} // bounds how many large bodies are read at a time
+	next      http.RoundTripper
+	base      string // what comes before the API in the path
+	wildcard  bool   // a logical cluster comes next in the path
+	maxObject int64
+	maxList   int64
+	large     chan struct{} // bounds how many large bodies are read at a time
 }
 
 // RoundTrip sends a request and checks the answer.
@@ -55,7 +56,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, foreignError{code: res.StatusCode}
 	}
 	// Its reads fail if it is too large or not of that form.
-	b := &answer{ReadCloser: res.Body, ctx: req.Context(), large: a.large, code: res.StatusCode, watch: c.watch, form: form, max: maxObject}
+	b := &answer{ReadCloser: res.Body, ctx: req.Context(), large: a.large, code: res.StatusCode, watch: c.watch, form: form, max: a.maxObject}
 	if !c.watch && !c.one(req) {
 		b.max = a.maxList
 	}

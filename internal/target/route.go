@@ -20,29 +20,32 @@ import (
 const (
 	// maxHeader is how long the headers of an answer may be, in bytes.
 	maxHeader = 1 << 20
-	// maxUnread is how much of an answer may arrive before it is read, in bytes. Go's default is 4 MiB, and many answers may wait to be read.
-	maxUnread = 1 << 20
+	// maxUnread is how much of an answer may arrive before it is read, in bytes. Go's default is 4 MiB, and many answers may wait to be
+	// read.
+	maxUnread = 512 << 10
 	// tlsTimeout is how long a handshake with a token endpoint may take; client-go's own is the same.
 	tlsTimeout = 10 * time.Second
 )
 
 // A route is how connections are made for whoever has written the credentials. Connections of different routes are never shared.
 type route struct {
-	dialer  *transport.DialHolder // part of what client-go shares connections by
-	direct  bool                  // the proxies of the provider's environment are not used
-	tokens  *transport.DialHolder // how token endpoints are reached, whose addresses no tenant chooses
-	maxList int64
-	large   chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
-	fence   *fence.Fence  // nil for none
+	dialer *transport.DialHolder // part of what client-go shares connections by
+	direct bool                  // the proxies of the provider's environment are not used
+	tokens *transport.DialHolder // how token endpoints are reached, whose addresses no tenant chooses
+	// How long answers may be, in bytes.
+	maxObject, maxList int64
+	large              chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
+	fence              *fence.Fence  // nil for none
 }
 
 // newRoutes returns the routes by writer. The fence is nil for none.
 func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	own := &transport.DialHolder{Dial: newDialer().DialContext}
 	routes := map[identity.Writer]route{
-		identity.WriterOperator: {dialer: own, tokens: own, maxList: maxList, fence: f},
+		identity.WriterOperator: {dialer: own, tokens: own, maxObject: maxObject, maxList: maxList, fence: f},
 		identity.WriterTenant: {
-			dialer: a.dialer(), tokens: own, direct: true, maxList: maxTenantList, fence: f, large: make(chan struct{}, largeBodies),
+			dialer: a.dialer(), tokens: own, direct: true, fence: f,
+			maxObject: maxTenantObject, maxList: maxTenantList, large: make(chan struct{}, largeBodies),
 		},
 	}
 	for _, r := range routes {
@@ -54,7 +57,7 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 // answers returns a wrapper that checks answers, for the paths that a breaker knows.
 func (r route) answers(b *breaker) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
-		a := &answers{next: next, base: b.base, maxList: r.maxList, large: r.large}
+		a := &answers{next: next, base: b.base, maxObject: r.maxObject, maxList: r.maxList, large: r.large}
 		if a.large == nil {
 			a.large = make(chan struct{}, largeBodies)
 		}

@@ -369,7 +369,7 @@ func TestBombIsNotRead(t *testing.T) {
 		ns, pc := connect(t, c, s, f.cfg)
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
 		create(t, c, o)
-		awaitCondition(t, c, o, failed(""), "server answers with more than 8 MiB")
+		awaitCondition(t, c, o, failed(""), "server answers with more than "+map[string]string{"Cluster": "8 MiB", "Namespaced": "4 MiB"}[s.Name])
 		f.sick.Store(false)
 		awaitReady(t, c, o)
 	})

@@ -26,6 +26,9 @@ type Options struct {
 	Canary string
 	// HTTP1 makes the Server speak HTTP/1.1 only, as some modes need: see Mode. Else it speaks HTTP/2 too.
 	HTTP1 bool
+	// Selector is a label selector. If it is not empty, the Server shows nothing else to who lists or watches with a selector, as if what else
+	// the API server has were another cluster's.
+	Selector string
 	// Redirect is where redirects lead. A Server without it must not be set to a mode that redirects.
 	Redirect *Sink
 }
@@ -52,7 +55,7 @@ type fault struct {
 // NewServer starts a Server that passes all requests on to the server of a configuration, as that user.
 func NewServer(tb testing.TB, to *rest.Config, o Options) *Server {
 	tb.Helper()
-	pass, err := passTo(to)
+	pass, err := passTo(to, o.Selector)
 	if err != nil {
 		tb.Fatalf("cannot connect to server: %v", err)
 	}
@@ -83,8 +86,9 @@ func NewServer(tb testing.TB, to *rest.Config, o Options) *Server {
 	return s
 }
 
-// passTo returns a handler that passes requests on to the server of a configuration, without the credentials they bear.
-func passTo(cfg *rest.Config) (http.Handler, error) {
+// passTo returns a handler that passes requests on to the server of a configuration, without the credentials they bear. A selector narrows
+// those of the requests.
+func passTo(cfg *rest.Config, selector string) (http.Handler, error) {
 	to, err := url.Parse(cfg.Host)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // The caller says what failed.
@@ -97,6 +101,10 @@ func passTo(cfg *rest.Config) (http.Handler, error) {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
 			r.Out.Header.Del("Authorization")
+			if q := r.Out.URL.Query(); selector != "" && q.Has("labelSelector") {
+				q.Set("labelSelector", q.Get("labelSelector")+","+selector)
+				r.Out.URL.RawQuery = q.Encode()
+			}
 		},
 		Transport:     transport,
 		FlushInterval: -1,

@@ -60,9 +60,9 @@ func (c *cell) must() bool {
 }
 
 // start starts the target, in front of the real one.
-func (c *cell) start(t *testing.T, sink *hostile.Sink) {
+func (c *cell) start(t *testing.T, w world, sink *hostile.Sink) {
 	t.Helper()
-	c.server = hostile.NewServer(t, target.Config(), hostile.Options{Canary: c.canary(), HTTP1: c.mode.HTTP1, Redirect: sink})
+	c.server = w.front(t, c.name, hostile.Options{Canary: c.canary(), HTTP1: c.mode.HTTP1, Redirect: sink})
 }
 
 // sicken sets the mode. What makes an Object send the verb at all goes with it.

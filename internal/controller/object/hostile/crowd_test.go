@@ -77,13 +77,13 @@ func newCrowd(t *testing.T, w world) *crowd {
 		if len(c.sick) < most && i%4 < sickOf4 {
 			sick := *modes[len(c.sick)*len(modes)/most]
 			sick.name = fmt.Sprintf("sick-%03d-%s", i, sick.name)
-			sick.start(t, c.sink)
+			sick.start(t, w, c.sink)
 			sick.sicken(t)
 			c.sick = append(c.sick, &sick)
 			continue
 		}
 		name := fmt.Sprintf("well-%03d", i)
-		front := hostile.NewServer(t, target.Config(), hostile.Options{})
+		front := w.front(t, name, hostile.Options{})
 		if err := w.connect(t, c.namespace, name, front.Config()); err != nil {
 			t.Fatal(err)
 		}

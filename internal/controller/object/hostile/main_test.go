@@ -23,6 +23,7 @@ import (
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
@@ -115,9 +116,21 @@ func (w world) connect(t *testing.T, namespace, name string, cfg *rest.Config) e
 	return w.c.Create(t.Context(), build.Namespaced().Config(namespace, name, build.FromSecret(namespace, name)))
 }
 
-// object returns an Object that keeps a ConfigMap of its own name on the target.
+// labelTarget is the label by which the resources of one target are told from those of the others, which are on the same server.
+const labelTarget = "target"
+
+// front starts the server of a target, in front of the real one.
+func (w world) front(t *testing.T, config string, o hostile.Options) *hostile.Server {
+	t.Helper()
+	o.Selector = labelTarget + "=" + config
+	return hostile.NewServer(t, target.Config(), o)
+}
+
+// object returns an Object that keeps a ConfigMap of its own name on the target of a ProviderConfig.
 func (w world) object(namespace, name, config string) build.Object {
-	return build.Namespaced().Object(namespace, name, config, build.ConfigMap(w.target, name, "color", "blue"))
+	manifest := build.ConfigMap(w.target, name, "color", "blue")
+	manifest["metadata"].(map[string]any)["labels"] = map[string]any{labelTarget: config}
+	return build.Namespaced().Object(namespace, name, config, manifest)
 }
 
 // each calls f with 0 to n-1, by several workers, and fails the test if there is an error.
