@@ -36,22 +36,22 @@ demo: build tools.demo ## Run the provider on real clusters and a real kcp, and 
 
 # Tests of the built program, beside those under cluster/e2e: it is killed, cut off and given thousands of objects.
 HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed publishedresource/outage publishedresource/takeover collection/thousands)
-# Tests with hundreds of hostile targets.
-SOAKED   := $(MODULE)/internal/controller/object/hostile
+# Tests with hundreds of hostile targets, which measure what these cost others.
+HOSTILE  := $(MODULE)/internal/controller/object/hostile
 # Tests mostly wait: packages run by threes, and in them the tests that say they may run beside others. What is promised in seconds is measured
 # again if a neighbour took them. make lint vets. Without the symbols that only debuggers read a test is linked in less time.
 GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=40m
 
 # What is promised in a few seconds is measured first, with nothing beside it.
-MEASURED := ^(TestBundle|TestEvolve)$$
+MEASURED := ^(TestBundle|TestEvolve|TestHostileTargets|TestCrowdOfHostileTargets)$$
 
 # What takes longest begins first, so that it does not end long after all others.
 LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 .PHONY: test
 test: build tools ## Run all tests but those of e2e, on real servers.
-	$(GOTEST) -p=1 -run='$(MEASURED)' $(addprefix $(MODULE)/internal/controller/,application publishedresource)
-	$(GOTEST) -p=3 -skip='$(MEASURED)' $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %) -e $(SOAKED))
+	$(GOTEST) -p=1 -run='$(MEASURED)' $(addprefix $(MODULE)/internal/controller/,application publishedresource) $(HOSTILE)
+	$(GOTEST) -p=3 -skip='$(MEASURED)' $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %) -e $(HOSTILE))
 
 # Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more. What
 # follows them makes both lanes end at about the same time, and beside them, too, what takes longest begins first.
@@ -82,7 +82,7 @@ fuzz: ## Fuzz all that reads tenants' input, each for FUZZTIME, 60s if it is not
 
 .PHONY: soak
 soak: build tools ## Run the provider with targets that are hostile in each way, and with SOAK_TARGETS (200) of which three of four are.
-	SOAK_TARGETS=$(or $(SOAK_TARGETS),200) $(GOTEST) -v $(SOAKED)
+	SOAK_TARGETS=$(or $(SOAK_TARGETS),200) $(GOTEST) -v $(HOSTILE)
 	DENSE_OBJECTS=80 $(GOTEST) -v -run='^TestDenseReferences$$' $(MODULE)/internal/controller/object
 
 .PHONY: generate
