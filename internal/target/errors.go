@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -97,7 +98,7 @@ func answerOf(err error) string {
 	case errors.As(err, &status):
 		return fmt.Sprint(status.Status().Code, status.Status().Reason)
 	case errors.As(err, &foreign):
-		return fmt.Sprint(foreign.code)
+		return strconv.Itoa(foreign.code)
 	case errors.As(err, &transport):
 		return "transport"
 	}

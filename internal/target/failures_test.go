@@ -82,10 +82,12 @@ func TestFailuresWake(t *testing.T) {
 	if got := woken.get(); len(got) != wokenAtOnce {
 		t.Fatalf("want %d owners woken, got %v", wokenAtOnce, got)
 	}
-	for n := 0; n < len(woken.get()); n++ { // Each that is woken succeeds, too.
+	succeeded := 0
+	for succeeded < len(woken.get()) { // Each that is woken succeeds, too.
 		o := owner("target", 0)
-		o.Name = woken.get()[n]
+		o.Name = woken.get()[succeeded]
 		f.succeeded(o)
+		succeeded++
 	}
 	names := woken.get()
 	slices.Sort(names)

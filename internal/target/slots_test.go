@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -114,7 +115,7 @@ func get(ctx context.Context, target *targetSlots, url string) error {
 }
 
 func owner(target string, n int) watch.Owner {
-	return watch.Owner{NamespacedName: types.NamespacedName{Namespace: target, Name: fmt.Sprint(n)}}
+	return watch.Owner{NamespacedName: types.NamespacedName{Namespace: target, Name: strconv.Itoa(n)}}
 }
 
 // add adds owners of a target to the queue.
@@ -256,14 +257,14 @@ func TestSlotsRecover(t *testing.T) {
 		return never
 	})
 	for i := range targets {
-		c.add(fmt.Sprint(i), owners)
+		c.add(strconv.Itoa(i), owners)
 	}
 	eventually(t, "targets to be silent", func() bool {
-		return c.failure(owner("0", owners-1)) != nil && c.failure(owner(fmt.Sprint(targets-1), owners-1)) != nil
+		return c.failure(owner("0", owners-1)) != nil && c.failure(owner(strconv.Itoa(targets-1), owners-1)) != nil
 	})
 	well.Store(true)
 	for i := range targets {
-		c.awaitAnswers(t, fmt.Sprint(i), owners, 1)
+		c.awaitAnswers(t, strconv.Itoa(i), owners, 1)
 	}
 }
 
@@ -287,10 +288,10 @@ func TestSlotsOfSilentTarget(t *testing.T) {
 func TestSlotsAreForgotten(t *testing.T) {
 	c := newController(t, 4, func(string) time.Duration { return 0 })
 	for i := range 50 {
-		c.add(fmt.Sprint(i), 5)
+		c.add(strconv.Itoa(i), 5)
 	}
 	for i := range 50 {
-		c.awaitAnswers(t, fmt.Sprint(i), 5, 1)
+		c.awaitAnswers(t, strconv.Itoa(i), 5, 1)
 	}
 	eventually(t, "targets to be forgotten", func() bool {
 		c.slots.mu.Lock()

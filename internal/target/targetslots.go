@@ -26,7 +26,7 @@ type targetSlots struct {
 	used   int                // slots in use
 	called int                // owners that were woken lately and have not come yet
 	waits  map[*wait]struct{} // what reconciles wait for now
-	queue  []watch.Owner      // who was refused, the first first
+	queue  []watch.Owner      // who was refused, in order
 	queued map[watch.Owner]struct{}
 
 	// credit is how many reconciles may run at a time. It begins at one, and each answer adds one: a target that nobody knows cannot hold many
