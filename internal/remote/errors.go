@@ -6,6 +6,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -24,6 +25,18 @@ func Asked(err error) error {
 		return refusedError{err}
 	}
 	return err
+}
+
+// Work returns what a target refuses when it refuses a manifest with an error, for target.Cluster's RetryAfter: resources of the kind in the
+// namespace or, if that does not exist, all in the namespace. It is empty without a manifest.
+func Work(manifest *unstructured.Unstructured, err error) string {
+	switch {
+	case manifest == nil:
+		return ""
+	case apierrors.IsNotFound(err):
+		return manifest.GetNamespace()
+	}
+	return manifest.GroupVersionKind().String() + " " + manifest.GetNamespace()
 }
 
 // IsCutOff says whether an error means that a target cannot be reached: its connection cannot be made, it does not answer, or it does

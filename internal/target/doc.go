@@ -20,6 +20,10 @@
 // before a reconcile does anything, so that nothing is begun that must be begun anew; who is refused is woken in turn. We rejected a limit for
 // each target, as many sick targets have many times that number, and a timeout, as an admission webhook may rightly take 30 seconds.
 //
+// What a target goes on to refuse is put off. Of all owners that it refuses alike, for the same kind in the same namespace, one is tried again
+// every few seconds and notices the cure; the others wait for up to a minute, and are woken when it succeeds. We rejected one fixed pause, as
+// hundreds of failing Objects keep a processor busy, and a pause that only grows, as nobody would notice the cure.
+//
 // # The wall
 //
 // All traffic with a target passes the wrappers that Cluster lists, which keep these promises:

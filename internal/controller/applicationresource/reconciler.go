@@ -173,21 +173,13 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	case isWoken(err):
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil && p.cluster != nil:
-		return retryLater(p.cluster.RetryAfter(p.owner, err, p.work()), err)
+		return retryLater(p.cluster.RetryAfter(p.owner, err, remote.Work(p.remote.Manifest, err)), err)
 	case err != nil:
 		return reconcile.Result{}, err
 	case p.retry > 0:
 		return reconcile.Result{RequeueAfter: p.retry}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
-}
-
-// work returns the kind and the namespace of the resource, empty if they are not known yet.
-func (p *pass) work() string {
-	if p.remote.Manifest == nil {
-		return ""
-	}
-	return p.remote.Manifest.GroupVersionKind().String() + " " + p.remote.Manifest.GetNamespace()
 }
 
 // retryLater puts off a retry, which comes within remote.RetryMax, if the cluster has failed too often lately.

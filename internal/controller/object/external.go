@@ -107,7 +107,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 		e.pass.woken = reference.IsAwaited(err)
 		return err
 	}
-	e.pass.work = e.manifest.GroupVersionKind().String() + " " + e.manifest.GetNamespace()
+	e.pass.wanted = e.manifest
 	e.mapping, err = e.cluster.Mapping(ctx, e.owner, e.manifest.GroupVersionKind())
 	if err != nil {
 		e.pass.woken = target.IsNoKind(err)

@@ -8,6 +8,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -21,17 +22,17 @@ import (
 // A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
 type pass struct {
 	quiet   quiet.Pass
-	err     error                // why the pass failed
-	reason  xpv2.ConditionReason // of the failure, empty if there is no better one than ReconcileError
-	woken   bool                 // the Object is woken when the cause of the failure goes
-	verdict *readiness.Verdict   // of the resource as last seen, or of there being none
-	synced  *xpv2.Condition      // what is reported of a pass that went well but not far enough
-	left    error                // why a deleted Object leaves its resource
-	cluster *target.Cluster      // once connected
-	work    string               // kind and namespace of the resource, once they are known
-	object  Object               // as its status is written at the end
-	details *details             // for the connection secret, nil if they are not known or there is no secret
-	retry   time.Duration        // when to look again, if earlier than the next poll
+	err     error                      // why the pass failed
+	reason  xpv2.ConditionReason       // of the failure, empty if there is no better one than ReconcileError
+	woken   bool                       // the Object is woken when the cause of the failure goes
+	verdict *readiness.Verdict         // of the resource as last seen, or of there being none
+	synced  *xpv2.Condition            // what is reported of a pass that went well but not far enough
+	left    error                      // why a deleted Object leaves its resource
+	cluster *target.Cluster            // once connected
+	wanted  *unstructured.Unstructured // the manifest, once it is known
+	object  Object                     // as its status is written at the end
+	details *details                   // for the connection secret, nil if they are not known or there is no secret
+	retry   time.Duration              // when to look again, if earlier than the next poll
 
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs

@@ -59,7 +59,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
 	case p.err != nil && p.cluster != nil:
-		return retryLater(res, p.cluster.RetryAfter(owner, p.err, p.work)), nil
+		return retryLater(res, p.cluster.RetryAfter(owner, p.err, remote.Work(p.wanted, p.err))), nil
 	case p.retry > 0:
 		return reconcile.Result{RequeueAfter: p.retry}, nil
 	}
