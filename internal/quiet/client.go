@@ -20,6 +20,9 @@ type Pass struct {
 	Amend func(client.Object)
 	// Shrink, if set, drops from the status of an object that is too large what it can do without, and reports whether there was anything.
 	Shrink func(client.Object) bool
+	// Postpone, if set, reports whether a status that differs from the last one is to be written later. Who sets it sees to it that there is a
+	// later pass.
+	Postpone func(was, is client.Object) bool
 	// Unsaved is set when the status could not be written, of which crossplane-runtime does not tell if the cause is a conflict.
 	Unsaved bool
 	// Gone is set when the object no longer exists.
@@ -163,7 +166,7 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 		p.Amend(obj)
 	}
 	keepSame(p.last, obj)
-	if p.concerns(obj) && equality.Semantic.DeepEqual(status(p.last), status(obj)) {
+	if p.concerns(obj) && (SameStatus(p.last, obj) || p.Postpone != nil && p.Postpone(p.last, obj)) {
 		return nil
 	}
 	err := w.SubResourceWriter.Update(ctx, obj, o...)
@@ -188,6 +191,9 @@ func (w statusWriter) Patch(ctx context.Context, obj client.Object, patch client
 	w.written.note(obj)
 	return nil
 }
+
+// SameStatus reports whether two objects of one kind have the same status.
+func SameStatus(a, b client.Object) bool { return equality.Semantic.DeepEqual(status(a), status(b)) }
 
 func status(obj client.Object) any {
 	return reflect.ValueOf(obj).Elem().FieldByName("Status").Interface()

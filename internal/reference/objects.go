@@ -53,6 +53,13 @@ type want struct {
 	selector string
 }
 
+// A need is a want of somebody who may read a field.
+type need struct {
+	want
+
+	field string // empty if none is read
+}
+
 // objects are the Objects of the manager's cache, and who wants to be told of their changes.
 type objects struct {
 	cache client.Reader
@@ -61,8 +68,9 @@ type objects struct {
 
 	mu        sync.Mutex
 	served    map[schema.GroupKind]bool
-	wants     map[watch.Owner][]want
+	wants     map[watch.Owner][]need
 	owners    map[want]map[watch.Owner]string // with their finalizers
+	fields    map[want]map[string]int         // that references read, with how many do
 	selectors map[want]labels.Selector        // of the wants that have one
 }
 
@@ -73,7 +81,8 @@ func newObjects(o Options) *objects {
 	}
 	return &objects{
 		cache: o.Cache, kinds: kinds, wake: o.Wake, served: map[schema.GroupKind]bool{},
-		wants: map[watch.Owner][]want{}, owners: map[want]map[watch.Owner]string{}, selectors: map[want]labels.Selector{},
+		wants: map[watch.Owner][]need{}, owners: map[want]map[watch.Owner]string{}, fields: map[want]map[string]int{},
+		selectors: map[want]labels.Selector{},
 	}
 }
 
@@ -92,7 +101,7 @@ func (s *objects) isServed(gk schema.GroupKind) bool {
 }
 
 // track makes wants all that an owner is told of, who pins with a finalizer.
-func (s *objects) track(o watch.Owner, finalizer string, wants []want) {
+func (s *objects) track(o watch.Owner, finalizer string, wants []need) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.wants[o] {
@@ -109,22 +118,39 @@ func (s *objects) track(o watch.Owner, finalizer string, wants []want) {
 }
 
 // add begins an interest. The caller holds the lock.
-func (s *objects) add(w want, o watch.Owner, finalizer string) {
+func (s *objects) add(n need, o watch.Owner, finalizer string) {
+	w := n.want
 	if s.owners[w] == nil {
 		s.owners[w] = map[watch.Owner]string{}
 	}
 	s.owners[w][o] = finalizer
+	if n.field != "" {
+		if s.fields[w] == nil {
+			s.fields[w] = map[string]int{}
+		}
+		s.fields[w][n.field]++
+	}
 	if selector, err := labels.Parse(w.selector); err == nil && w.selector != "" {
 		s.selectors[w] = selector
 	}
 }
 
 // drop ends an interest. The caller holds the lock.
-func (s *objects) drop(w want, o watch.Owner) {
+func (s *objects) drop(n need, o watch.Owner) {
+	w := n.want
 	delete(s.owners[w], o)
 	if len(s.owners[w]) == 0 {
 		delete(s.owners, w)
 		delete(s.selectors, w)
+	}
+	if n.field == "" {
+		return
+	}
+	if s.fields[w][n.field]--; s.fields[w][n.field] == 0 {
+		delete(s.fields[w], n.field)
+	}
+	if len(s.fields[w]) == 0 {
+		delete(s.fields, w)
 	}
 }
 

@@ -161,13 +161,16 @@ func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *located) {
 
 // track makes an owner be told of what its references name, and of Objects besides.
 func (r *Resolver) track(f Referrer, refs []located, besides []want) {
-	wants := slices.Clone(besides)
+	wants := make([]need, 0, len(besides)+len(refs))
+	for _, w := range besides {
+		wants = append(wants, need{want: w})
+	}
 	var interests []watch.Interest
 	for _, l := range refs {
 		switch {
 		case l.Err != nil:
 		case r.isObject(l.GVK):
-			wants = append(wants, r.want(&l.Reference))
+			wants = append(wants, need{want: r.want(&l.Reference), field: l.From})
 		case l.mapping.Watchable:
 			interests = append(interests, l.interest())
 		}

@@ -57,6 +57,12 @@
 // resource: a dry run that deletes what it may only have looked at would be the worst of surprises. To hold the deletion until the
 // annotation goes was rejected, as it would block the deletion of namespaces.
 //
+// A change of the resource that alters nothing but how the status shows it, or the reason why it is not ready, is written a little later,
+// together with others; see package quiet. Conditions, the record of what was applied, a field that a reference reads, and all of an
+// Object that is being deleted are written at once; connection details and drift do not go by the status. To write no more than conditions at
+// once was rejected: our next pass goes by the record. So was to let references read the resource from the provider's memory: what they
+// have read would be shown nowhere.
+//
 // A resource that is too large for the status is left out of it but for its identity, and the status says its size. Without that no status
 // could be written, and the manifest would be applied at each pass, as nothing tells that it was. What fits is estimated first, and left
 // to the control plane if the estimate was wrong. It is not tried again before the resource is smaller. To cut the content was rejected:

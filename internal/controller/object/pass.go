@@ -34,6 +34,8 @@ type pass struct {
 	details *details                   // for the connection secret, nil if they are not known or there is no secret
 	retry   time.Duration              // when to look again, if earlier than the next poll
 
+	coalesce *coalescing // nil if each change of the status is written at once
+
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs
 	regrows    bool                  // others may have made the resource again that a deleted Object deletes
@@ -43,7 +45,7 @@ type pass struct {
 type passKey struct{}
 
 func withPass(ctx context.Context, p *pass) context.Context {
-	p.quiet.Amend, p.quiet.Shrink = p.amend, shrink
+	p.quiet.Amend, p.quiet.Shrink, p.quiet.Postpone = p.amend, shrink, p.postpone
 	return quiet.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 

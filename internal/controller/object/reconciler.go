@@ -29,13 +29,14 @@ type reconciler struct {
 	local      client.Client
 	forget     func(types.NamespacedName)
 	load       *Load
+	coalesce   *coalescing
 }
 
 // Reconcile reconciles one Object.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	r.load.passes.Add(1)
 	defer r.load.passes.Add(-1)
-	p := &pass{}
+	p := &pass{coalesce: r.coalesce}
 	owner := watch.Owner{Controller: r.controller, NamespacedName: req.NamespacedName}
 	ctx, done := target.Reconciling(ctx, owner)
 	defer done()

@@ -51,7 +51,7 @@ type Options struct {
 // Setup adds the controller of Objects of one scope to a manager.
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := managed.ControllerName(k.GVK.GroupKind().String())
-	drift := remote.NewDrift()
+	drift, writes := remote.NewDrift(), quiet.NewCoalescer()
 	forget := func(n types.NamespacedName) {
 		owner := watch.Owner{Controller: name, NamespacedName: n}
 		o.Registry.Forget(owner)
@@ -60,6 +60,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		o.References.Hide(k.GVK, n)
 		o.Claims.release(owner)
 		drift.Forget(owner)
+		writes.Forget(n)
 	}
 	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)).Limited()
 	lasting := lost.NewManager(mgr, lost.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
@@ -70,6 +71,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		local:      m.GetClient(),
 		forget:     forget,
 		load:       o.Load,
+		coalesce:   &coalescing{writes: writes, references: o.References, gvk: k.GVK},
 	}
 	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)

@@ -1,0 +1,255 @@
+package object_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+const (
+	// atOnce is how long what must not wait for other changes may take.
+	atOnce = time.Second
+	// lastShown is how long after the last change the status may be behind.
+	lastShown = 3 * time.Second
+	// gust is the time between two changes of a resource that does not come to rest.
+	gust = 500 * time.Millisecond
+)
+
+// statusWrites returns how often the provider has written the status of an Object since a mark.
+func statusWrites(t *testing.T, since kube.Mark, o build.Object) int {
+	t.Helper()
+	n := 0
+	for _, e := range local.Audit(t).Since(since).By(user) {
+		if e.Namespace == o.GetNamespace() && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status") {
+			n++
+		}
+	}
+	return n
+}
+
+// queried makes the readiness of an Object follow from a query.
+func queried(o build.Object, query string) build.Object {
+	o.Desired().Readiness = commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: query}
+	return o
+}
+
+// awaitField waits until the status of an Object shows a value in a field of its resource, and returns how long that took.
+func awaitField(t *testing.T, c client.Client, o build.Object, want string, field ...string) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	kube.Eventually(t, soon, fmt.Sprintf("%s to be shown", field), func() (bool, string) {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+			return false, err.Error()
+		}
+		seen := map[string]any{}
+		if err := json.Unmarshal(o.Observed().Manifest.Raw, &seen); err != nil {
+			return false, err.Error()
+		}
+		got, _, err := unstructured.NestedFieldNoCopy(seen, field...)
+		return err == nil && fmt.Sprint(got) == want, fmt.Sprint(got)
+	})
+	return time.Since(begin)
+}
+
+// merge patches a resource or its status.
+func merge(t *testing.T, c client.Client, o client.Object, status bool, patch string) {
+	t.Helper()
+	p := client.RawPatch(types.MergePatchType, []byte(patch))
+	var err error
+	if status {
+		err = c.Status().Patch(t.Context(), o, p)
+	} else {
+		err = c.Patch(t.Context(), o, p)
+	}
+	if err != nil {
+		t.Fatalf("cannot patch %s: %v", o.GetName(), err)
+	}
+}
+
+// TestRolloutIsWrittenSeldom shows that the many changes of a Deployment that rolls out are few writes of its Object, and that it is ready
+// at once nevertheless.
+func TestRolloutIsWrittenSeldom(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		o := queried(w.object(build.Deployment(w.target, "web")), "has(object.status.availableReplicas) && object.status.availableReplicas == 3")
+		mark := local.Audit(t).Mark()
+		create(t, c, o)
+		awaitCondition(t, c, o, synced)
+
+		d := &unstructured.Unstructured{}
+		d.SetAPIVersion("apps/v1")
+		d.SetKind("Deployment")
+		d.SetNamespace(w.target)
+		d.SetName("web")
+		progressing := func(reason string) string {
+			return `{"type":"Progressing","status":"True","reason":"` + reason + `"}`
+		}
+		for _, step := range []string{
+			`"observedGeneration":1,"conditions":[` + progressing("NewReplicaSetCreated") + `]`,
+			`"replicas":3,"unavailableReplicas":3`,
+			`"updatedReplicas":3,"conditions":[` + progressing("ReplicaSetUpdated") + `]`,
+			`"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":2`,
+			`"readyReplicas":2,"availableReplicas":2,"unavailableReplicas":1`,
+			`"readyReplicas":3,"availableReplicas":3,"unavailableReplicas":0`,
+		} {
+			merge(t, tc, d, true, `{"status":{`+step+`}}`)
+		}
+		begin := time.Now()
+		awaitReady(t, c, o)
+		if took := time.Since(begin); took > atOnce {
+			t.Errorf("want the Object ready within %s, it took %s", atOnce, took)
+		}
+		merge(t, tc, d, true, `{"status":{"collisionCount":1}}`)
+		merge(t, tc, d, true, `{"status":{"collisionCount":2}}`)
+		if took := awaitField(t, c, o, "2", "status", "collisionCount"); took > lastShown {
+			t.Errorf("want the last state within %s, it took %s", lastShown, took)
+		}
+		staysUnwritten(t, c, o)
+		if n := statusWrites(t, mark, o); n > 3 {
+			t.Errorf("want at most 3 writes of status: made, ready and at rest; got %d", n)
+		}
+	})
+}
+
+// TestStormIsWrittenSeldom shows that a resource that does not come to rest is written ever less often, and its last state soon.
+func TestStormIsWrittenSeldom(t *testing.T) {
+	const gusts = 40
+	c, tc, s := provide(t), target.Client(t), build.Namespaced()
+	w := newWorld(t, c, s)
+	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	mark, cm := local.Audit(t).Mark(), emptySettings(w.target)
+	ticks := time.NewTicker(gust)
+	defer ticks.Stop()
+	for i := range gusts {
+		<-ticks.C
+		merge(t, tc, cm, false, `{"data":{"count":"`+strconv.Itoa(i)+`"}}`)
+	}
+	if took := awaitField(t, c, o, strconv.Itoa(gusts-1), "data", "count"); took > lastShown {
+		t.Errorf("want the last state within %s, it took %s", lastShown, took)
+	}
+	staysUnwritten(t, c, o)
+	if n := statusWrites(t, mark, o); n > 5 {
+		t.Errorf("want at most 5 writes of status for %d changes: after 2, 4, 8 and 16 s, and when all is over; got %d", gusts, n)
+	}
+}
+
+// TestStormHidesNothing shows what is done at once in spite of a storm of other changes: a resource becomes ready, others read a field that has
+// changed, connection details are published, drift is reverted, and the Object is deleted.
+func TestStormHidesNothing(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		o := queried(w.keeper("source"), `has(object.data.ready) && object.data.ready == "yes"`)
+		secretKey := types.NamespacedName{Namespace: w.namespace, Name: "details"}
+		build.WriteConnectionSecret(o, secretKey)
+		from := build.ConnectionDetail(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.target, Name: "source", FieldPath: "data.ready"}, "ready")
+		o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{from}
+		reader := w.keeper("reader", w.fromObject("source", "status.atProvider.manifest.data.shape", "data.shape"))
+		create(t, c, o, reader)
+		awaitCondition(t, c, o, synced)
+		cm, read := w.kept("source"), w.kept("reader")
+		stop := storm(t, tc, cm)
+		defer stop()
+
+		turn := 0
+		for what, step := range map[string]struct {
+			key  string // of the data of the ConfigMap that is changed
+			done func(value string) (bool, string)
+		}{
+			"an Object to become ready, or unready": {"ready", func(value string) (bool, string) {
+				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+				return err == nil && o.GetCondition(xpv2.TypeReady).Status == map[string]corev1.ConditionStatus{
+					"yes": corev1.ConditionTrue, "no": corev1.ConditionFalse,
+				}[value], conditions(o)
+			}},
+			"a connection detail": {"ready", func(value string) (bool, string) {
+				s := &corev1.Secret{}
+				err := c.Get(t.Context(), secretKey, s)
+				return err == nil && string(s.Data["ready"]) == value, string(s.Data["ready"])
+			}},
+			"a field that another Object reads": {"shape", func(value string) (bool, string) {
+				err := tc.Get(t.Context(), client.ObjectKeyFromObject(read), read)
+				return err == nil && read.Data["shape"] == value, read.Data["shape"]
+			}},
+			"drift to be reverted": {"color", func(string) (bool, string) {
+				err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
+				return err == nil && cm.Data["color"] == "blue", cm.Data["color"]
+			}},
+		} {
+			kube.Within(t, atOnce, what, func() time.Duration {
+				turn++
+				value := []string{"no", "yes"}[turn%2]
+				change := w.kept("source")
+				begin := time.Now()
+				setData(t, tc, change, step.key, value)
+				kube.Eventually(t, soon, what, func() (bool, string) { return step.done(value) })
+				return time.Since(begin)
+			})
+		}
+		stop()
+		remove(t, c, reader)
+		awaitGone(t, c, reader)
+		begin := time.Now()
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		if took := time.Since(begin); took > lastShown {
+			t.Errorf("want the Object gone within %s, it took %s", lastShown, took)
+		}
+	})
+}
+
+// fromObject patches a field of the manifest with one of another keeper.
+func (w world) fromObject(name, field, to string) commonv1.Reference {
+	return commonv1.Reference{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
+		Name: w.name(name), FieldPath: field,
+	}}
+}
+
+// storm changes a key of a ConfigMap until it is stopped.
+func storm(t *testing.T, c client.Client, cm *corev1.ConfigMap) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ticks := time.NewTicker(gust)
+		defer ticks.Stop()
+		for i := 0; ; i++ {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"count":"`+strconv.Itoa(i)+`"}}`))
+			if err := c.Patch(ctx, cm.DeepCopy(), patch); err != nil && ctx.Err() == nil {
+				ended <- err
+				return
+			}
+			select {
+			case <-ctx.Done():
+				ended <- nil
+				return
+			case <-ticks.C:
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("cannot change the ConfigMap: %v", err)
+		}
+	})
+}

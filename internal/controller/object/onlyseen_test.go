@@ -1,0 +1,87 @@
+package object
+
+import (
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+)
+
+// TestOnlySeen shows which changes of a status may wait.
+func TestOnlySeen(t *testing.T) {
+	const (
+		seen    = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c"},"data":{"d":"e"}}`
+		changed = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c"},"data":{"d":"f"}}`
+		another = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"d"},"data":{"d":"e"}}`
+		ending  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c","deletionTimestamp":"2026-01-02T03:04:05Z"}}`
+	)
+	show := func(raw string) func(Object) {
+		return func(o Object) { o.Observed().Manifest.Raw = []byte(raw) }
+	}
+	unready := func(message string) xpv2.Condition {
+		return xpv2.Unavailable().WithMessage(message).WithObservedGeneration(1)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(Object)
+		want   bool
+	}{
+		"Content":  {reason: "What the resource contains may wait.", change: show(changed), want: true},
+		"WhyNot":   {reason: "Why it is not ready may wait.", change: func(o Object) { o.SetConditions(unready("2 of 3")) }, want: true},
+		"Ready":    {reason: "That it is ready may not.", change: func(o Object) { o.SetConditions(xpv2.Available()) }},
+		"NotReady": {reason: "Nor may the generation it is about.", change: func(o Object) { o.SetConditions(unready("1 of 3").WithObservedGeneration(2)) }},
+		"Synced":   {reason: "Nor that it is synced.", change: func(o Object) { o.SetConditions(xpv2.ReconcileSuccess()) }},
+		"First":    {reason: "Nor a resource seen for the first time.", change: show("")},
+		"Another":  {reason: "Nor another resource of that name.", change: show(another)},
+		"Ending":   {reason: "Nor that the resource is being deleted.", change: show(ending)},
+		"Applied": {reason: "Nor what was applied, which nothing else knows.", change: func(o Object) {
+			o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: "h"}
+		}},
+		"Omitted": {reason: "Nor that the status does not show all.", change: func(o Object) { show(changed)(o); o.Observed().OmittedBytes = 7 }},
+		"Pinned": {reason: "Nor what is kept for the Object.", change: func(o Object) {
+			o.Observed().References = []commonv1.PinnedReference{{UID: "x"}}
+		}},
+		"Deleted": {reason: "Nor anything of an Object that is being deleted.", change: func(o Object) {
+			now := metav1.Now()
+			show(changed)(o)
+			o.(*mobjectv1alpha1.Object).DeletionTimestamp = &now
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was := &mobjectv1alpha1.Object{}
+			show(seen)(was)
+			was.SetConditions(unready("1 of 3"))
+			is := was.DeepCopy()
+			tc.change(is)
+			if got := onlySeen(was, is); got != tc.want {
+				t.Errorf("%s\nmay wait: want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestComposite shows whose Objects share a budget of writes.
+func TestComposite(t *testing.T) {
+	owner := []metav1.OwnerReference{{UID: "owner", Controller: new(true)}}
+	composed := map[string]string{labelComposite: "app"}
+	for name, tc := range map[string]struct {
+		reason string
+		meta   metav1.ObjectMeta
+		want   types.UID
+	}{
+		"Alone":    {reason: "An Object pays for itself.", meta: metav1.ObjectMeta{UID: "self"}, want: "self"},
+		"Composed": {reason: "The Objects of a composite share.", meta: metav1.ObjectMeta{UID: "self", Labels: composed, OwnerReferences: owner}, want: "owner"},
+		"Owned":    {reason: "Those of another owner do not: it has no circuit breaker.", meta: metav1.ObjectMeta{UID: "self", OwnerReferences: owner}, want: "self"},
+		"Labelled": {reason: "A label alone makes no composite.", meta: metav1.ObjectMeta{UID: "self", Labels: composed}, want: "self"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := composite(&mobjectv1alpha1.Object{ObjectMeta: tc.meta}); got != tc.want {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
