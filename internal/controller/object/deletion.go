@@ -42,6 +42,9 @@ func (e *external) observeDeleted(ctx context.Context, o Object) (managed.Extern
 		e.pass.left, e.pass.leaving = err, nil
 		return managed.ExternalObservation{}, nil
 	}
+	if why := remains(e.live); there && why != "" {
+		e.pass.remains = "Waiting for " + describe(e.live) + "; " + why
+	}
 	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
 }
 

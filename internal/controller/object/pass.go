@@ -28,6 +28,7 @@ type pass struct {
 	verdict *readiness.Verdict         // of the resource as last seen, or of there being none
 	synced  *xpv2.Condition            // what is reported of a pass that went well but not far enough
 	left    error                      // why a deleted Object leaves its resource
+	remains string                     // what the resource of a deleted Object waits for, if it is not gone
 	cluster *target.Cluster            // once connected
 	wanted  *unstructured.Unstructured // the manifest, once it is known
 	object  Object                     // as its status is written at the end
@@ -87,6 +88,7 @@ func (p *pass) amend(obj client.Object) {
 		synced.Message = cmp.Or(unreachableMessage(o, p.err), synced.Message)
 		p.set(o, synced)
 	}
+	p.explainDeletion(o)
 	if p.verdict == nil || p.err != nil || o.GetDeletionTimestamp() != nil {
 		return
 	}

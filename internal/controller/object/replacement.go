@@ -114,7 +114,7 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 	if _, err := old.Delete(ctx, o); err != nil {
 		return false, errors.Wrapf(err, "cannot replace %s", describe(seen))
 	}
-	e.await(o, seen)
+	e.await(o, old)
 	return false, nil
 }
 
@@ -140,13 +140,21 @@ func (e *external) applied(o Object) bool {
 	return o.Observed().Applied != nil || appliedByClient(o) || apply.Manages(e.live, e.manager)
 }
 
-// await reports that a resource is not gone yet.
-func (e *external) await(o Object, seen *unstructured.Unstructured) {
-	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(seen))
+// await reports that a resource is not gone yet, and why.
+func (e *external) await(o Object, old *external) {
+	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.manifest))
+	if why := remains(old.live); why != "" {
+		m += "; " + why
+	}
 	e.pass.retry = replacePoll
 	e.pass.verdict = &readiness.Verdict{Message: m}
 	e.pass.report(o, commonv1.ReasonReplacing, m)
 }
 
 // describe names a resource in messages.
-func describe(u *unstructured.Unstructured) string { return fmt.Sprintf("%s %s", u.GetKind(), name(u)) }
+func describe(u *unstructured.Unstructured) string {
+	if u.GetNamespace() == "" {
+		return u.GetKind() + " " + u.GetName()
+	}
+	return fmt.Sprintf("%s %s", u.GetKind(), name(u))
+}
