@@ -91,6 +91,7 @@ generate: tools.generate ## Write generated code and CustomResourceDefinitions.
 	controller-gen object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 	angryjet generate-methodsets --header-file=hack/boilerplate.go.txt ./apis/...
 	controller-gen crd:crdVersions=v1 paths=./apis/... output:crd:dir=package/crds
+	go run ./hack/crds package/crds
 
 .PHONY: verify
 verify: ## Check that generated files and module files are what the sources say.

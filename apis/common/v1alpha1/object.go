@@ -29,6 +29,7 @@ type ObjectSpec struct {
 	// readiness says when the Object counts as Ready. The default is policy SuccessfulCreate.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.policy != 'DeriveFromCelQuery' || (has(self.celQuery) && size(self.celQuery) > 0)",message="celQuery must be set if policy is DeriveFromCelQuery"
+	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is no CEL: compare with == and not with ="
 	Readiness Readiness `json:"readiness,omitempty"`
 
 	// watch is accepted for compatibility with provider-kubernetes and has no effect: the resource on the target is always watched.
@@ -127,6 +128,7 @@ type Readiness struct {
 	// celQuery is a CEL expression of type bool over the variable object, the observed resource. It is required by policy
 	// DeriveFromCelQuery.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32768
 	CelQuery string `json:"celQuery,omitempty"`
 }
 

@@ -25,6 +25,8 @@ type Reference struct {
 	// toFieldPath is the field of the manifest that receives the value, for example metadata.name. The default is the fieldPath of
 	// patchesFrom.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+	// +kubebuilder:validation:MaxLength=4096
 	ToFieldPath *string `json:"toFieldPath,omitempty"`
 }
 
@@ -88,6 +90,8 @@ type PatchesFrom struct {
 	Namespace string `json:"namespace,omitempty"`
 
 	// fieldPath is the field whose value is read, for example status.atProvider.manifest.status.currentCSV.
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+	// +kubebuilder:validation:MaxLength=4096
 	FieldPath string `json:"fieldPath"`
 
 	// transforms change the value before it is written, in this order.
@@ -121,6 +125,8 @@ type FromObject struct {
 
 	// fieldPath is the field whose value is read. Without it the resource only has to exist.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+	// +kubebuilder:validation:MaxLength=4096
 	FieldPath string `json:"fieldPath,omitempty"`
 }
 

@@ -56,8 +56,8 @@ func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
 	}
 	for _, o := range all {
 		awaitReady(t, c, o)
-		settle(t, c, o)
 	}
+	settle(t, c, all...)
 	audit := target.Audit(t)
 	mark := audit.Mark()
 	staysUnwritten(t, c, all...)

@@ -3,6 +3,7 @@ package object_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -58,16 +59,22 @@ func TestLargeManifest(t *testing.T) {
 	})
 }
 
-// settle waits until an Object is not written any more: twice in a row its version is the same a second apart.
-func settle(t *testing.T, c client.Client, o build.Object) {
+// settle waits until Objects are not written any more: none has been for longer than a change waits.
+func settle(t *testing.T, c client.Client, objs ...build.Object) {
 	t.Helper()
-	var was []string
-	kube.Eventually(t, soon, "the Object to rest", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
+	was, since := "", time.Now()
+	kube.Eventually(t, soon, "the Objects to rest", func() (bool, string) {
+		var versions, states []string
+		for _, o := range objs {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				return false, err.Error()
+			}
+			versions, states = append(versions, o.GetResourceVersion()), append(states, conditions(o))
 		}
-		was = append(was, o.GetResourceVersion())
-		return len(was) > 10 && was[len(was)-10] == o.GetResourceVersion(), conditions(o)
+		if now := strings.Join(versions, " "); now != was {
+			was, since = now, time.Now()
+		}
+		return time.Since(since) > lastShown, strings.Join(states, "\n")
 	})
 }
 

@@ -2,11 +2,13 @@ package object_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -226,16 +228,19 @@ func TestNoPoliciesPause(t *testing.T) {
 	})
 }
 
-// TestUnsupportedPolicies shows that a combination which makes no sense is named, and nothing is done.
+// TestUnsupportedPolicies shows that a combination which makes no sense is refused, and that a change to one leaves the Object as it is.
 func TestUnsupportedPolicies(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
-		o.SetManagementPolicies(xpv2.ManagementPolicies{"Create", "Delete"})
 		create(t, c, o)
-		awaitCondition(t, c, o, failed(xpv2.ReasonReconcileError))
-		w.exists(t, emptySettings(w.target), false)
+		awaitReady(t, c, o)
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":["Create","Delete"]}}`))
+		if err := c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "managementPolicies must be") {
+			t.Errorf("want the policies refused, got: %v", err)
+		}
+		w.exists(t, emptySettings(w.target), true)
 	})
 }
 

@@ -1,54 +1,98 @@
 package object_test
 
 import (
-	"fmt"
-	"net/http"
-	"strconv"
-	"sync/atomic"
+	"strings"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestRefusedObjectsRest shows that Objects which a target goes on to refuse cost few requests, and that they are all kept soon after the cause
-// has gone, of which nothing tells but that a retry succeeds.
-func TestRefusedObjectsRest(t *testing.T) {
-	const objects, atRest, window, healed = 40, 12, 10 * time.Second, 20 * time.Second
+// TestRefusedAtOnce shows what the control plane refuses, and what it does not, as it is written.
+func TestRefusedAtOnce(t *testing.T) {
 	c := provide(t)
-	forScopes(t, func(t *testing.T, s build.Scope) {
-		var writes atomic.Int64
-		cfg := kube.Front(t, targetUser(t), func(server http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPatch {
-					writes.Add(1)
+	policies := func(p ...xpv2.ManagementAction) func(build.Object) {
+		return func(o build.Object) { o.SetManagementPolicies(p) }
+	}
+	query := func(text string) func(build.Object) {
+		return func(o build.Object) { queried(o, text) }
+	}
+	from := func(path string) func(build.Object) {
+		return func(o build.Object) {
+			o.Desired().References = []commonv1.Reference{patches(commonv1.PatchesFrom{Name: "source", FieldPath: path})}
+		}
+	}
+	const (
+		combined = "managementPolicies must be"
+		equals   = "compare with == and not with ="
+		path     = "is not JSONPath"
+	)
+	for name, tc := range map[string]struct {
+		change func(build.Object)
+		want   string // in the message, empty if it is accepted
+	}{
+		"All":                {policies("*"), ""},
+		"None":               {policies(), ""},
+		"Observe":            {policies("Observe"), ""},
+		"ObserveLate":        {policies("Observe", "LateInitialize"), ""},
+		"Create":             {policies("Observe", "Create"), ""},
+		"Update":             {policies("Update", "Observe"), ""},
+		"UpdateLate":         {policies("Observe", "Update", "LateInitialize"), ""},
+		"Delete":             {policies("Observe", "Delete"), ""},
+		"Kept":               {policies("Observe", "Create", "Update"), ""},
+		"Fixed":              {policies("Observe", "Create", "Delete", "LateInitialize"), ""},
+		"Each":               {policies("Observe", "Create", "Update", "Delete", "LateInitialize"), ""},
+		"Blind":              {policies("Create", "Delete"), combined},
+		"AllAndOne":          {policies("*", "Observe"), combined},
+		"UpdateDelete":       {policies("Observe", "Update", "Delete"), combined},
+		"DeleteLate":         {policies("Observe", "Delete", "LateInitialize"), combined},
+		"Query":              {query(`object.data.a == "b=c" && size(object.data) >= 1 && object.data.d != 'it"s=' || object.x <= 2`), ""},
+		"QueryComment":       {query("object.data.a == 'b' // it's = b"), ""},
+		"QueryLong":          {query(`object.data.a == """a "b" = c"""`), ""},
+		"QueryEscaped":       {query(`object.data.a == "b\"=c"`), ""},
+		"QueryMacro":         {query("object.status.conditions.exists(c, c.type == 'Ready' && c.status == 'True')"), ""},
+		"QueryAssigns":       {query(`object.data.a = "b"`), equals},
+		"QueryAssignsLast":   {query(`object.data.a == "b" && object.data.c="d"`), equals},
+		"QueryJavaScript":    {query(`object.data.a === "b"`), equals},
+		"Path":               {from("status.atProvider.manifest.data.a"), ""},
+		"PathBrackets":       {from("metadata.annotations[example.org/{a}]"), ""},
+		"PathJSON":           {from("{.data.x}"), path},
+		"PathDot":            {from(".data.x"), path},
+		"PathDollar":         {from("$.data.x"), path},
+		"ConfigKind":         {configKind("ProviderConfig"), ""},
+		"ConfigKindCluster":  {configKind("ClusterProviderConfig"), ""},
+		"ConfigKindMisspelt": {configKind("ClusterProviderconfig"), `supported values: "ProviderConfig", "ClusterProviderConfig"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forScopes(t, func(t *testing.T, s build.Scope) {
+				o := s.Object("default", "refused", "any", build.ConfigMap("default", "settings"))
+				tc.change(o)
+				if _, namespaced := o.(*mobjectv1alpha1.Object); !namespaced && strings.HasPrefix(name, "ConfigKind") {
+					return // It refers by name alone.
 				}
-				server.ServeHTTP(w, r)
+				err := c.Create(t.Context(), o, client.DryRunAll)
+				switch {
+				case tc.want == "" && err != nil:
+					t.Errorf("want it accepted, got: %v", err)
+				case tc.want != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want)):
+					t.Errorf("want it refused with %q, got: %v", tc.want, err)
+				}
 			})
 		})
-		ns, pc := connect(t, c, s, cfg)
-		missing := target.Namespace(t) + "-later"
-		objs := make([]build.Object, objects)
-		for i := range objs {
-			objs[i] = s.Object(ns, fmt.Sprintf("%s-%d", missing, i), pc, build.ConfigMap(missing, strconv.Itoa(i)))
-			create(t, c, objs[i])
+	}
+}
+
+// configKind changes the kind that a namespaced Object refers to.
+func configKind(kind string) func(build.Object) {
+	return func(o build.Object) {
+		if o, ok := o.(*mobjectv1alpha1.Object); ok {
+			o.Spec.ProviderConfigReference.Kind = kind
 		}
-		kube.Eventually(t, soon, "the target to be asked seldom", func() (bool, string) {
-			before := writes.Load()
-			time.Sleep(window)
-			n := writes.Load() - before
-			return n <= atRest, fmt.Sprintf("%d writes in %s", n, window)
-		})
-		create(t, target.Client(t), &corev1.Namespace{ObjectMeta: build.Meta("", missing)})
-		began := time.Now()
-		for _, o := range objs {
-			awaitReady(t, c, o)
-		}
-		if took := time.Since(began); took > healed {
-			t.Errorf("all Objects are Ready %s after the namespace exists, want at most %s", took, healed)
-		}
-	})
+	}
 }

@@ -1,0 +1,28 @@
+package main
+
+// policiesMost bounds the list of policies, so that the cost of its rule has a bound. There are six of them.
+const policiesMost = 16
+
+// policiesRule is what crossplane-runtime supports.
+const policiesRule = "self.all(p, p == '*') || 'Observe' in self && !('*' in self) && " +
+	"!('Delete' in self && !('Create' in self) && ('Update' in self || 'LateInitialize' in self))"
+
+const policiesMessage = `managementPolicies must be ["*"], [], or Observe with any of Create, Update, Delete and LateInitialize; ` +
+	"Delete together with Update or LateInitialize needs Create"
+
+// restrict has the control plane refuse values of a field that can only fail.
+func restrict(field string, schema map[string]any) {
+	properties, _ := schema["properties"].(map[string]any)
+	switch field {
+	case "providerConfigRef":
+		if kind, ok := properties["kind"].(map[string]any); ok {
+			kind["enum"] = []any{"ProviderConfig", "ClusterProviderConfig"}
+		}
+	case "managementPolicies":
+		if schema["type"] != "array" {
+			return
+		}
+		schema["maxItems"] = policiesMost
+		schema["x-kubernetes-validations"] = []any{map[string]any{"rule": policiesRule, "message": policiesMessage}}
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import "strings"
+
+// A text replaces the description of fields.
+type text struct {
+	begins string // the description it replaces
+	is     string
+}
+
+func texts() []text {
+	return []text{
+		{
+			begins: "THIS IS A BETA FIELD. It is on by default but can be opted out\nthrough a Crossplane feature flag.\nManagementPolicies specify",
+			is: "managementPolicies lists what may be done with the resource. The default, [\"*\"], allows everything; an empty list pauses the Object.\n" +
+				"Otherwise it lists Observe, and any of Create, Update and Delete; Delete and Update together need Create.\n" +
+				"LateInitialize has no effect. Where there is a deletionPolicy, Orphan outweighs this list: nothing is deleted.",
+		},
+		{
+			begins: "DeletionPolicy specifies what will happen to the underlying external",
+			is: "deletionPolicy says what becomes of the resource when the Object is deleted. With Orphan it stays as it is, whatever managementPolicies\n" +
+				"say. With Delete, the default, managementPolicies decide.",
+		},
+		{
+			begins: "A ManagementAction represents an action",
+			is:     "A ManagementAction is something that may be done with the resource.",
+		},
+		{
+			begins: "ProviderConfigReference specifies how the provider that will be used to",
+			is: "providerConfigRef names what says how the target is reached: a ProviderConfig, of the same namespace if the Object has one, or a\n" +
+				"ClusterProviderConfig.",
+		},
+		{
+			begins: "WriteConnectionSecretToReference specifies the namespace and name of a",
+			is:     "writeConnectionSecretToRef names the Secret on the control plane that connectionDetails are written to.",
+		},
+	}
+}
+
+// replaceText replaces the description of a field, and notes which one it was.
+func replaceText(schema map[string]any, used map[string]bool) {
+	was, ok := schema["description"].(string)
+	if !ok {
+		return
+	}
+	for _, t := range texts() {
+		if strings.HasPrefix(was, t.begins) {
+			schema["description"], used[t.begins] = t.is, true
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package object_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestRefusedObjectsRest shows that Objects which a target goes on to refuse cost few requests, and that they are all kept soon after the cause
+// has gone, of which nothing tells but that a retry succeeds.
+func TestRefusedObjectsRest(t *testing.T) {
+	const objects, atRest, window, healed = 40, 12, 10 * time.Second, 20 * time.Second
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		var writes atomic.Int64
+		cfg := kube.Front(t, targetUser(t), func(server http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPatch {
+					writes.Add(1)
+				}
+				server.ServeHTTP(w, r)
+			})
+		})
+		ns, pc := connect(t, c, s, cfg)
+		missing := target.Namespace(t) + "-later"
+		objs := make([]build.Object, objects)
+		for i := range objs {
+			objs[i] = s.Object(ns, fmt.Sprintf("%s-%d", missing, i), pc, build.ConfigMap(missing, strconv.Itoa(i)))
+			create(t, c, objs[i])
+		}
+		kube.Eventually(t, soon, "the target to be asked seldom", func() (bool, string) {
+			before := writes.Load()
+			time.Sleep(window)
+			n := writes.Load() - before
+			return n <= atRest, fmt.Sprintf("%d writes in %s", n, window)
+		})
+		create(t, target.Client(t), &corev1.Namespace{ObjectMeta: build.Meta("", missing)})
+		began := time.Now()
+		for _, o := range objs {
+			awaitReady(t, c, o)
+		}
+		if took := time.Since(began); took > healed {
+			t.Errorf("all Objects are Ready %s after the namespace exists, want at most %s", took, healed)
+		}
+	})
+}
