@@ -116,6 +116,9 @@ func named(gvk schema.GroupVersionKind, n types.NamespacedName, rules Rules) Ref
 	return Reference{GVK: gvk, NamespacedName: n}
 }
 
+// crossNamespaceFlag lets namespaced Objects refer to what is not in their namespace.
+const crossNamespaceFlag = "--allow-cross-namespace-references"
+
 // check finds what is wrong with a reference whatever the control plane holds.
 func (r *Reference) check(rules Rules) {
 	switch {
@@ -123,13 +126,16 @@ func (r *Reference) check(rules Rules) {
 	case (r.Name == "") == (r.Selector == ""):
 		r.Err = invalid("exactly one of a name and a non-empty selector must be set")
 	case rules.Namespace != "" && r.Namespace != rules.Namespace && !rules.CrossNamespace:
-		r.Err = invalid("namespace %q is not that of the Object, and references to others are not allowed", r.Namespace)
+		r.Err = invalid("namespace %q is not that of the Object, and references to others need the provider's flag "+crossNamespaceFlag, r.Namespace)
 	case r.To != "" && r.From == "":
 		r.Err = invalid("toFieldPath needs a fieldPath")
 	case checkPath(r.From) != nil:
 		r.Err = invalid("fieldPath is invalid: %v", checkPath(r.From))
 	case checkPath(r.To) != nil:
 		r.Err = invalid("toFieldPath is invalid: %v", checkPath(r.To))
+	}
+	if r.Err != nil {
+		r.Err = invalid("%s: %v", r.At, r.Err)
 	}
 }
 

@@ -62,13 +62,15 @@ func TestNormalise(t *testing.T) {
 			rules: team,
 			want:  []Reference{{At: "spec.references[0].patchesFrom", GVK: secret, NamespacedName: types.NamespacedName{Namespace: "team"}, Selector: "a in (b,c)", From: "y", To: "y"}},
 		},
-		"OtherNamespace":  {reason: "Other namespaces are out of reach.", refs: []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})}, rules: team, err: "is not that of the Object"},
+		"OtherNamespace":  {reason: "Other namespaces are out of reach.", refs: []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})}, rules: team, err: `spec.references[0].dependsOn: namespace "other" is not that of the Object, and references to others need the provider's flag --allow-cross-namespace-references`},
 		"OtherAllowed":    {reason: "Unless the operator allows them.", refs: []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})}, rules: open, want: []Reference{{At: "spec.references[0].dependsOn", GVK: team.GVK, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}}},
 		"ClusterAnywhere": {reason: "A cluster-scoped Object refers to any namespace.", refs: []commonv1.Reference{depends(commonv1.DependsOn{APIVersion: "v1", Kind: "Secret", Name: "a", Namespace: "other"})}, rules: cluster, want: []Reference{{At: "spec.references[0].dependsOn", GVK: secret, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}}},
 		"Nobody":          {reason: "Something must be named.", refs: []commonv1.Reference{{FromObject: &commonv1.FromObject{FieldPath: "x"}}}, rules: cluster, err: "exactly one of a name"},
 		"Everybody":       {reason: "An empty selector selects all.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{}}}}, rules: cluster, err: "exactly one of a name"},
 		"BadSelector":     {reason: "A selector must be valid.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}}}}, rules: cluster, err: "selector is invalid"},
 		"NoSource":        {reason: "What is written must be read.", refs: []commonv1.Reference{{ToFieldPath: new("x"), FromObject: &commonv1.FromObject{Name: "a"}}}, rules: cluster, err: "needs a fieldPath"},
+		"JSONPath":        {reason: "A path of kubectl is none of these.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "{.data.x}"}}}, rules: cluster, err: "spec.references[0].patchesFrom: fieldPath is invalid: {.data.x} is JSONPath: write data.x"},
+		"DollarPath":      {reason: "Nor one with a root.", refs: []commonv1.Reference{{ToFieldPath: new("$.data.x"), PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x"}}}, rules: cluster, err: "toFieldPath is invalid: $.data.x is JSONPath: write data.x"},
 		"BadPath":         {reason: "A path must be valid.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x["}}}, rules: cluster, err: "fieldPath is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {

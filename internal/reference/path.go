@@ -2,6 +2,7 @@ package reference
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/pkg/errors"
@@ -21,6 +22,9 @@ const wildcard = "*"
 func checkPath(path string) error {
 	if path == "" {
 		return nil
+	}
+	if strings.HasPrefix(path, "{") || strings.HasPrefix(path, ".") || strings.HasPrefix(path, "$") {
+		return errors.Errorf("%s is JSONPath: write %s", path, strings.TrimLeft(strings.TrimSuffix(path, "}"), "{$."))
 	}
 	segments, err := fieldpath.Parse(path)
 	if err != nil {

@@ -57,12 +57,26 @@ func ReasonOf(err error) xpv2.ConditionReason {
 		return commonv1.ReasonInvalidConnection
 	case target.IsNoKind(err):
 		return commonv1.ReasonUnknownKind
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+	case apierrors.IsForbidden(err):
 		return commonv1.ReasonForbidden
+	case apierrors.IsUnauthorized(err):
+		return commonv1.ReasonUnauthorized
+	case isNamespaceMissing(err):
+		return commonv1.ReasonNamespaceMissing
 	case IsSchemaError(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return commonv1.ReasonInvalidManifest
 	}
 	return ""
+}
+
+// isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource does not exist.
+func isNamespaceMissing(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
+		return false
+	}
+	d := answer.Status().Details
+	return d != nil && d.Group == "" && d.Kind == "namespaces"
 }
 
 // IsSchemaError says whether a target has found that a manifest does not fit the schema of its kind. Server-side apply reports that as an

@@ -91,6 +91,14 @@ func leaving(ctx context.Context, c client.Client, key client.ObjectKey, pc clie
 	return err == nil && pc.GetDeletionTimestamp() != nil, err
 }
 
+// A noConfigError says that a ProviderConfig does not exist, and what to do about it. It is ErrNoConfig.
+type noConfigError string
+
+func (e noConfigError) Error() string { return string(e) }
+
+// Is reports whether the target is ErrNoConfig.
+func (noConfigError) Is(target error) bool { return target == ErrNoConfig } //nolint:errorlint // It is asked about this one.
+
 // get reads a ProviderConfig.
 func get(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) error {
 	err := client.IgnoreNotFound(c.Get(ctx, key, pc))

@@ -55,6 +55,10 @@ const (
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
 	// ReasonForbidden means that the target denies the request to the credentials of the ProviderConfig.
 	ReasonForbidden xpv2.ConditionReason = "Forbidden"
+	// ReasonUnauthorized means that the target does not accept the credentials of the ProviderConfig.
+	ReasonUnauthorized xpv2.ConditionReason = "Unauthorized"
+	// ReasonNamespaceMissing means that the namespace of the manifest does not exist on the target.
+	ReasonNamespaceMissing xpv2.ConditionReason = "NamespaceMissing"
 	// ReasonWaitingForReference means that a resource the Object refers to does not exist, is not ready, or lacks a field.
 	ReasonWaitingForReference xpv2.ConditionReason = "WaitingForReference"
 	// ReasonWaitingForDependents means that a deleted Object keeps its resource until the Objects that refer to it are gone.

@@ -160,7 +160,7 @@ func missingNamespace() sickness {
 		make: func(_ *testing.T, w world) build.Object {
 			return w.object(build.ConfigMap(w.target+"-later", "early"))
 		},
-		want: xpv2.ReasonReconcileError, message: `-later" not found`,
+		want: commonv1.ReasonNamespaceMissing, message: `-later" not found`,
 		heal: func(t *testing.T, w world, _ build.Object) {
 			create(t, w.tc, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.target + "-later"}})
 		},

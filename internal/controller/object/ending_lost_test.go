@@ -70,7 +70,7 @@ func losses() map[string]loss {
 				cfg.Host, cfg.CAData, cfg.BearerToken = direct.Host, direct.CAData, "revoked"
 				setKubeconfig(t, w.c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
 			},
-			want: commonv1.ReasonForbidden,
+			want: commonv1.ReasonUnauthorized,
 		},
 	}
 }

@@ -1,0 +1,67 @@
+package object_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestOtherKindOfConfigIsNamed shows that an Object which refers to a ProviderConfig is told of the ClusterProviderConfig of that name, if that
+// is all there is, and works once it refers to that.
+func TestOtherKindOfConfigIsNamed(t *testing.T) {
+	c, s := provide(t), build.Namespaced()
+	w := newWorld(t, c, s)
+	name := w.namespace + "-shared"
+	spec := build.FromSecret(w.namespace, "credentials")
+	create(t, c, &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: spec})
+	o := w.object(build.ConfigMap(w.target, "settings"))
+	setConfig(o, name)
+	create(t, c, o)
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), `ProviderConfig "`+name+`" does not exist in namespace "`+w.namespace+
+		`", but a ClusterProviderConfig of that name does: set kind: ClusterProviderConfig in spec.providerConfigRef`)
+	edit(t, c, o, func() {
+		o.(*mobjectv1alpha1.Object).Spec.ProviderConfigReference.Kind = "ClusterProviderConfig" //nolint:forcetypeassert // It is of this scope.
+	})
+	awaitReady(t, c, o)
+}
+
+// TestRefusedCredentialsAreNamed shows that credentials which a target does not know are told from rights that it denies, and that new ones
+// are used at once.
+func TestRefusedCredentialsAreNamed(t *testing.T) {
+	c := provide(t)
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
+		w := newWorld(t, c, s)
+		good := targetUser(t)
+		cfg := nowhere("")
+		direct := target.Config()
+		cfg.Host, cfg.CAData, cfg.BearerToken = direct.Host, direct.CAData, "revoked"
+		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, cfg))
+		o := w.object(build.ConfigMap(w.target, "settings"))
+		create(t, c, o)
+		awaitCondition(t, c, o, failed(commonv1.ReasonUnauthorized))
+		setKubeconfig(t, c, w.namespace, "credentials", kube.Kubeconfig(t, good))
+		awaitReady(t, c, o)
+	})
+}
+
+// TestForeignReferenceIsNamed shows that a reference out of the namespace of an Object is named by its place, with the flag that would allow it.
+func TestForeignReferenceIsNamed(t *testing.T) {
+	c, s := provide(t), build.Namespaced()
+	w := newWorld(t, c, s)
+	own := w.source(t, "own", map[string]string{"color": "red"})
+	foreign := commonv1.Reference{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "any"}}
+	o := w.keeper("reader", w.onConfigMap(own.GetName()), foreign)
+	create(t, c, o)
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidReference), `spec.references[1].dependsOn: namespace "default" is not that of the Object`,
+		"--allow-cross-namespace-references")
+	if err := c.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, c, o)
+}
