@@ -16,7 +16,7 @@ import (
 func rightsOf(t *testing.T, content []byte) []string {
 	t.Helper()
 	var rights []string
-	for _, doc := range bytes.Split(content, []byte("\n---\n")) {
+	for doc := range bytes.SplitSeq(content, []byte("\n---\n")) {
 		role := &rbacv1.ClusterRole{} // A Role has the same fields.
 		if err := yaml.Unmarshal(doc, role); err != nil {
 			t.Fatal(err)

@@ -1,8 +1,8 @@
 package quiet
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -137,11 +137,11 @@ func TestCompositesKeepTheirBudget(t *testing.T) {
 	const count, period = 12, 3 * time.Second
 	sim := simulate()
 	for i := range count {
-		sim.change(0, urgent(fmt.Sprint(i))) // They are made.
+		sim.change(0, urgent(strconv.Itoa(i))) // They are made.
 	}
 	for at := time.Second; at < 10*time.Minute; at += period {
 		for i := range count {
-			sim.change(at, object(fmt.Sprint(i)))
+			sim.change(at, object(strconv.Itoa(i)))
 		}
 	}
 	sim.until(time.Hour)
@@ -169,7 +169,7 @@ func TestReadinessComesFirst(t *testing.T) {
 	sim := simulate()
 	want := map[string][]time.Duration{}
 	for i := range count {
-		name := fmt.Sprint(i)
+		name := strconv.Itoa(i)
 		sim.change(0, urgent(name))
 		ch := object(name)
 		ch.Passing = true
@@ -178,7 +178,7 @@ func TestReadinessComesFirst(t *testing.T) {
 	}
 	for i := range count {
 		sim.until(5 * time.Second)
-		sim.change(5*time.Second, urgent(fmt.Sprint(i)))
+		sim.change(5*time.Second, urgent(strconv.Itoa(i)))
 	}
 	sim.until(time.Hour)
 	if diff := cmp.Diff(want, sim.writes); diff != "" {
@@ -190,11 +190,11 @@ func TestReadinessComesFirst(t *testing.T) {
 func TestCoalescerForgets(t *testing.T) {
 	sim := simulate()
 	for i := range 100 {
-		sim.change(0, object(fmt.Sprint(i)))
+		sim.change(0, object(strconv.Itoa(i)))
 	}
 	for i := range 50 {
-		delete(sim.due, fmt.Sprint(i)) // It was undone, or is gone.
-		sim.coalescer.Forget(types.NamespacedName{Name: fmt.Sprint(i)})
+		delete(sim.due, strconv.Itoa(i)) // It was undone, or is gone.
+		sim.coalescer.Forget(types.NamespacedName{Name: strconv.Itoa(i)})
 	}
 	delete(sim.due, "50")
 	sim.until(time.Hour)

@@ -97,7 +97,7 @@ type noConfigError string
 func (e noConfigError) Error() string { return string(e) }
 
 // Is reports whether the target is ErrNoConfig.
-func (noConfigError) Is(target error) bool { return target == ErrNoConfig } //nolint:errorlint // It is asked about this one.
+func (noConfigError) Is(target error) bool { return target == ErrNoConfig }
 
 // get reads a ProviderConfig.
 func get(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) error {

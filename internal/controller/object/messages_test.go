@@ -26,7 +26,7 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), `ProviderConfig "`+name+`" does not exist in namespace "`+w.namespace+
 		`", but a ClusterProviderConfig of that name does: set kind: ClusterProviderConfig in spec.providerConfigRef`)
 	edit(t, c, o, func() {
-		o.(*mobjectv1alpha1.Object).Spec.ProviderConfigReference.Kind = "ClusterProviderConfig" //nolint:forcetypeassert // It is of this scope.
+		o.(*mobjectv1alpha1.Object).Spec.ProviderConfigReference.Kind = "ClusterProviderConfig"
 	})
 	awaitReady(t, c, o)
 }
