@@ -51,8 +51,8 @@ func granted(right string) bool {
 	return slices.Contains([]string{"get", "list", "watch", "create", "update", "patch"}, verb)
 }
 
-// TestUsualRights shows that the manifest of the usual rights grants just what the documented role has and Crossplane does not grant, and all
-// that the manifests grant which do not depend on the kinds of a user.
+// TestUsualRights shows that the manifest of the usual rights grants just what the documented role has and Crossplane
+// does not grant, and all that the manifests grant which do not depend on the kinds of a user.
 func TestUsualRights(t *testing.T) {
 	doc := regexp.MustCompile("(?s)name: provider-kcp\nrules:.*?```").FindString(read(t, "../docs/configuration.md"))
 	wanted := slices.DeleteFunc(rightsOf(t, []byte("metadata:\n  "+strings.TrimSuffix(doc, "```"))), granted)

@@ -1,5 +1,6 @@
-// Command crds completes the CustomResourceDefinitions that controller-gen writes, where their types come from Crossplane: it replaces texts that
-// are wrong here, and has the control plane refuse values that could only fail later. It takes the folder they are in.
+// Command crds completes the CustomResourceDefinitions that controller-gen writes, where their types come from
+// Crossplane: it replaces texts that are wrong here, and has the control plane refuse values that could only fail
+// later. It takes the folder they are in.
 //
 // To repeat Crossplane's types with other comments was rejected: generators and accessors know Crossplane's.
 package main

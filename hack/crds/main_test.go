@@ -19,7 +19,8 @@ func definition() string {
 	return b.String()
 }
 
-// TestComplete shows that texts are replaced and values restricted in what users write, and that a text which is not there any more is noticed.
+// TestComplete shows that texts are replaced and values restricted in what users write, and that a text which is not
+// there any more is noticed.
 func TestComplete(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "definition.yaml")

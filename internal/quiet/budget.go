@@ -3,14 +3,15 @@ package quiet
 import "time"
 
 const (
-	// budgetBurst and budgetRate are how many writes a composite can take at once, and how many a second after that. Crossplane 2.4 stops to
-	// listen to what a composite is made of after 50 writes at once, and after one each two seconds: --circuit-breaker-burst=100 and
-	// --circuit-breaker-refill-rate=1, which count each write twice. The rest is for what we do not write: what Crossplane does itself.
+	// budgetBurst and budgetRate are how many writes a composite can take at once, and how many a second after that.
+	// Crossplane 2.4 stops to listen to what a composite is made of after 50 writes at once, and after one each two
+	// seconds: --circuit-breaker-burst=100 and --circuit-breaker-refill-rate=1, which count each write twice. The rest
+	// is for what we do not write: what Crossplane does itself.
 	budgetBurst = 40
 	budgetRate  = 0.25
 
-	// reserve is what writes that can wait leave for those that cannot, and reservePassing is what they leave as long as an object is not ready:
-	// it will be, and then what has changed meanwhile is written along with that.
+	// reserve is what writes that can wait leave for those that cannot, and reservePassing is what they leave as long
+	// as an object is not ready: it will be, and then what has changed meanwhile is written along with that.
 	reserve        = 10
 	reservePassing = 30
 )

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// coalesceMin is how long a change of an object that is otherwise calm waits to be written. It is also how long an object must not change
-	// to count as calm, so that its last state is written that long after the change.
+	// coalesceMin is how long a change of an object that is otherwise calm waits to be written. It is also how long an
+	// object must not change to count as calm, so that its last state is written that long after the change.
 	coalesceMin = 2 * time.Second
-	// coalesceMax is how long the changes of an object that does not become calm wait at most, after coalesceMin has doubled often enough.
+	// coalesceMax is how long the changes of an object that does not become calm wait at most, after coalesceMin has
+	// doubled often enough.
 	coalesceMax = 30 * time.Second
 	// coalescePatience is how long a write waits at most for its budget.
 	coalescePatience = time.Minute
@@ -36,8 +37,8 @@ type Change struct {
 	Passing bool
 }
 
-// A Coalescer decides when a change of a status is written, for the objects of one kind. It forgets what is as good as new, and knows
-// nothing after a restart: then a change waits as if it were the first one.
+// A Coalescer decides when a change of a status is written, for the objects of one kind. It forgets what is as good as
+// new, and knows nothing after a restart: then a change waits as if it were the first one.
 type Coalescer struct {
 	now func() time.Time
 

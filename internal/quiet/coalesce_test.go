@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A simulation lets objects of one composite change, and asks for each as a controller does: when it changes, and when it was told to.
+// A simulation lets objects of one composite change, and asks for each as a controller does: when it changes, and when
+// it was told to.
 type simulation struct {
 	coalescer *Coalescer
 	start     time.Time
@@ -131,8 +132,8 @@ func TestWritesAreCoalesced(t *testing.T) {
 	}
 }
 
-// TestCompositesKeepTheirBudget shows that Crossplane's circuit breaker stays closed: it takes two tokens of a hundred for each write, and
-// gets one back each second.
+// TestCompositesKeepTheirBudget shows that Crossplane's circuit breaker stays closed: it takes two tokens of a hundred
+// for each write, and gets one back each second.
 func TestCompositesKeepTheirBudget(t *testing.T) {
 	const count, period = 12, 3 * time.Second
 	sim := simulate()
@@ -163,7 +164,8 @@ func TestCompositesKeepTheirBudget(t *testing.T) {
 	}
 }
 
-// TestReadinessComesFirst shows that objects which are made together leave the budget to what is urgent: that they become ready.
+// TestReadinessComesFirst shows that objects which are made together leave the budget to what is urgent: that they
+// become ready.
 func TestReadinessComesFirst(t *testing.T) {
 	const count = 30
 	sim := simulate()

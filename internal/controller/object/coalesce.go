@@ -41,7 +41,8 @@ func (p *pass) postpone(was, is client.Object) bool {
 	return wait > 0
 }
 
-// wait returns how long the write of a status waits. A pass that ends in waiting for something is not repeated soon: its status is urgent.
+// wait returns how long the write of a status waits. A pass that ends in waiting for something is not repeated soon:
+// its status is urgent.
 func (c *coalescing) wait(was, is Object, awaits bool) time.Duration {
 	return c.writes.Wait(quiet.Change{
 		Name:    client.ObjectKeyFromObject(is),
@@ -60,8 +61,9 @@ func composite(o Object) types.UID {
 	return o.GetUID()
 }
 
-// onlySeen reports whether two states of an Object differ in no more than what the resource looks like, or why it is not ready. All else is
-// needed at once: by who waits for a condition, or by our next pass, which knows what was applied and to what from nowhere else.
+// onlySeen reports whether two states of an Object differ in no more than what the resource looks like, or why it is
+// not ready. All else is needed at once: by who waits for a condition, or by our next pass, which knows what was
+// applied and to what from nowhere else.
 func onlySeen(was, is Object) bool {
 	if is.GetDeletionTimestamp() != nil || !sameOne(was, is) {
 		return false
@@ -78,7 +80,8 @@ func onlySeen(was, is Object) bool {
 	return quiet.SameStatus(like, is)
 }
 
-// sameOne reports whether two states of an Object show the same resource, and both show it as one that stays or as one that goes.
+// sameOne reports whether two states of an Object show the same resource, and both show it as one that stays or as one
+// that goes.
 func sameOne(was, is Object) bool {
 	a, b := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{}
 	if decode(was.Observed().Manifest.Raw, a) != nil || decode(is.Observed().Manifest.Raw, b) != nil {

@@ -49,7 +49,8 @@ func queried(o build.Object, query string) build.Object {
 	return o
 }
 
-// awaitField waits until the status of an Object shows a value in a field of its resource, and returns how long that took.
+// awaitField waits until the status of an Object shows a value in a field of its resource, and returns how long that
+// took.
 func awaitField(t *testing.T, c client.Client, o build.Object, want string, field ...string) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -82,8 +83,8 @@ func merge(t *testing.T, c client.Client, o client.Object, status bool, patch st
 	}
 }
 
-// TestRolloutIsWrittenSeldom shows that the many changes of a Deployment that rolls out are few writes of its Object, and that it is ready
-// at once nevertheless.
+// TestRolloutIsWrittenSeldom shows that the many changes of a Deployment that rolls out are few writes of its Object,
+// and that it is ready at once nevertheless.
 func TestRolloutIsWrittenSeldom(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -128,7 +129,8 @@ func TestRolloutIsWrittenSeldom(t *testing.T) {
 	})
 }
 
-// TestStormIsWrittenSeldom shows that a resource that does not come to rest is written ever less often, and its last state soon.
+// TestStormIsWrittenSeldom shows that a resource that does not come to rest is written ever less often, and its last
+// state soon.
 func TestStormIsWrittenSeldom(t *testing.T) {
 	const gusts = 40
 	c, tc, s := provide(t), target.Client(t), build.Namespaced()
@@ -152,8 +154,8 @@ func TestStormIsWrittenSeldom(t *testing.T) {
 	}
 }
 
-// TestStormHidesNothing shows what is done at once in spite of a storm of other changes: a resource becomes ready, others read a field that has
-// changed, connection details are published, drift is reverted, and the Object is deleted.
+// TestStormHidesNothing shows what is done at once in spite of a storm of other changes: a resource becomes ready,
+// others read a field that has changed, connection details are published, drift is reverted, and the Object is deleted.
 func TestStormHidesNothing(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -26,7 +26,8 @@ func composed(o build.Object, composite *corev1.ConfigMap) build.Object {
 	return o
 }
 
-// rollOut changes the status of a Deployment as its controller does, one step each half second, until it is available or the context ends.
+// rollOut changes the status of a Deployment as its controller does, one step each half second, until it is available
+// or the context ends.
 func rollOut(ctx context.Context, c client.Client, d *unstructured.Unstructured) error {
 	ticks := time.NewTicker(gust)
 	defer ticks.Stop()
@@ -46,9 +47,9 @@ func rollOut(ctx context.Context, c client.Client, d *unstructured.Unstructured)
 	return nil
 }
 
-// TestCompositeKeepsCircuitClosed shows that thirty Deployments of one composite, which take four seconds to roll out, leave Crossplane's
-// circuit breaker closed: it begins to count when all are made, with one token of a hundred for each Object and two for each write, and gets
-// one back each second.
+// TestCompositeKeepsCircuitClosed shows that thirty Deployments of one composite, which take four seconds to roll out,
+// leave Crossplane's circuit breaker closed: it begins to count when all are made, with one token of a hundred for each
+// Object and two for each write, and gets one back each second.
 func TestCompositeKeepsCircuitClosed(t *testing.T) {
 	const count = 30
 	c, tc := provide(t), target.Client(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestOtherKindOfConfigIsNamed shows that an Object which refers to a ProviderConfig is told of the ClusterProviderConfig of that name, if that
-// is all there is, and works once it refers to that.
+// TestOtherKindOfConfigIsNamed shows that an Object which refers to a ProviderConfig is told of the
+// ClusterProviderConfig of that name, if that is all there is, and works once it refers to that.
 func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	c, s := provide(t), build.Namespaced()
 	w := newWorld(t, c, s)
@@ -31,8 +31,8 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	awaitReady(t, c, o)
 }
 
-// TestRefusedCredentialsAreNamed shows that credentials which a target does not know are told from rights that it denies, and that new ones
-// are used at once.
+// TestRefusedCredentialsAreNamed shows that credentials which a target does not know are told from rights that it
+// denies, and that new ones are used at once.
 func TestRefusedCredentialsAreNamed(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -50,7 +50,8 @@ func TestRefusedCredentialsAreNamed(t *testing.T) {
 	})
 }
 
-// TestForeignReferenceIsNamed shows that a reference out of the namespace of an Object is named by its place, with the flag that would allow it.
+// TestForeignReferenceIsNamed shows that a reference out of the namespace of an Object is named by its place, with the
+// flag that would allow it.
 func TestForeignReferenceIsNamed(t *testing.T) {
 	c, s := provide(t), build.Namespaced()
 	w := newWorld(t, c, s)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// remains returns what keeps a resource that is being deleted, in words that follow the resource in a message: its finalizers, the time it has to
-// end, and what its conditions say if they are about that. Empty if it is not being deleted.
+// remains returns what keeps a resource that is being deleted, in words that follow the resource in a message: its
+// finalizers, the time it has to end, and what its conditions say if they are about that. Empty if it is not being
+// deleted.
 func remains(live *unstructured.Unstructured) string {
 	if live == nil || live.GetDeletionTimestamp() == nil {
 		return ""
@@ -38,8 +39,8 @@ func finalizersOf(live *unstructured.Unstructured) []string {
 	return slices.Compact(all)
 }
 
-// endingConditions returns the conditions of a resource that say why it is not gone: all that are True of a Namespace, and Terminating of
-// others, such as CustomResourceDefinitions.
+// endingConditions returns the conditions of a resource that say why it is not gone: all that are True of a Namespace,
+// and Terminating of others, such as CustomResourceDefinitions.
 func endingConditions(live *unstructured.Unstructured) []string {
 	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	var said []string

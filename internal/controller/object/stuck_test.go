@@ -28,7 +28,8 @@ func awaitMessage(t *testing.T, c client.Client, o build.Object, in wantConditio
 	})
 }
 
-// TestStuckDeletionSaysWhy shows that a deleted Object names the finalizers its resource waits for, as they come and go.
+// TestStuckDeletionSaysWhy shows that a deleted Object names the finalizers its resource waits for, as they come and
+// go.
 func TestStuckDeletionSaysWhy(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -49,8 +50,8 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 	})
 }
 
-// TestStuckNamespaceSaysWhy shows that a deleted Object repeats what a Namespace says that is not gone. No controller works on this target: the
-// test says and does what that of namespaces would.
+// TestStuckNamespaceSaysWhy shows that a deleted Object repeats what a Namespace says that is not gone. No controller
+// works on this target: the test says and does what that of namespaces would.
 func TestStuckNamespaceSaysWhy(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
