@@ -72,16 +72,14 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 
 // recorded says whether the copy of a related object has been recorded, under whatever identifier and in whatever version.
 func (p *pass) recorded(m relation) bool {
-	return slices.ContainsFunc(p.state.records, m.record().same)
+	return p.state.records.hasSame(m.record())
 }
 
 // bequeathed says whether api-syncagent has copied a related object: it remembers objects, but not where their copies are. What we have
 // remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (p *pass) bequeathed(m relation) bool {
-	is := m.record().plain()
-	return p.stored.get(p.subjectOf(m.record())) != nil && !slices.ContainsFunc(p.stored.all(), func(r Record) bool {
-		return r.Origin == is.Origin && r.plain().From == is.From
-	})
+	is := m.record().origin()
+	return p.stored.get(p.subjectOf(m.record())) != nil && len(p.stored.records.of(is))+len(p.stored.pending.of(is)) == 0
 }
 
 // taken says whether the copy of a related object would be one that another workspace has.

@@ -69,11 +69,11 @@ func TestIsAboutToBeMade(t *testing.T) {
 		cluster string
 		want    bool
 	}{
-		"Pending":   {"It is about to be made.", state{pending: []Record{record}}, "cluster1", true},
-		"Renamed":   {"Whatever it is called there.", state{pending: []Record{renamed}}, "cluster1", true},
-		"Made":      {"It has been made.", state{records: []Record{record}}, "cluster1", false},
-		"OtherCopy": {"Another copy is another.", state{pending: []Record{elsewhere}}, "cluster1", false},
-		"Elsewhere": {"Other workspaces are others.", state{pending: []Record{record}}, "cluster2", false},
+		"Pending":   {"It is about to be made.", state{pending: newRecordSet(record)}, "cluster1", true},
+		"Renamed":   {"Whatever it is called there.", state{pending: newRecordSet(renamed)}, "cluster1", true},
+		"Made":      {"It has been made.", state{records: newRecordSet(record)}, "cluster1", false},
+		"OtherCopy": {"Another copy is another.", state{pending: newRecordSet(elsewhere)}, "cluster1", false},
+		"Elsewhere": {"Other workspaces are others.", state{pending: newRecordSet(record)}, "cluster2", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret, err := tc.state.secret(types.NamespacedName{Namespace: "states", Name: "other"}, map[string]string{LabelCluster: tc.cluster})

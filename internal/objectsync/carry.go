@@ -32,22 +32,26 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 	if lost {
 		last = desired // As for the primary: the state of a copy of ours was lost.
 	}
-	change, next := changed(last, desired), p.state
+	change := changed(last, desired)
+	var next *slot
 	if change != nil || last == nil || lost {
-		next = p.state.clone()
-		if err := next.put(p.subjectOf(m.record()), m.from.apiVersion(), desired); err != nil {
+		s, err := p.state.slotOf(p.subjectOf(m.record()), m.from.apiVersion(), desired)
+		if err != nil {
 			return err
 		}
-		if _, err := next.data(); err != nil {
+		if err := p.state.hasRoomFor(s); err != nil {
 			return err // What cannot be remembered of a copy would never be taken out of it again.
 		}
+		next = &s
 	}
 	if body := needed(change, m.copied.Object); body != nil {
 		if err := patch(ctx, other.Writer, m.to, body); err != nil {
 			return err
 		}
 	}
-	p.state = next
+	if next != nil {
+		p.state.fill(*next)
+	}
 	p.remember(m)
 	return p.carryStatus(ctx, m)
 }
@@ -130,9 +134,12 @@ func (p *pass) holdOrigin(ctx context.Context, m relation) error {
 	if m.related.origin != v1alpha1.OriginKCP || hasFinalizer(m.origin) {
 		return nil
 	}
+	stored := p.stored.records.hasSame(m.record()) || p.stored.pending.hasSame(m.record())
 	p.remember(m)
-	if err := p.save(ctx, p.state); err != nil {
-		return err
+	if !stored {
+		if err := p.save(ctx, p.state); err != nil {
+			return err
+		}
 	}
 	return p.hold(ctx, m.from, m.origin)
 }

@@ -199,10 +199,24 @@ func (p *pass) isOpenNamespace(m relation, namespace string, both primaries) (bo
 	return p.isFreeOfOthers(namespace)
 }
 
-// isFreeOfOthers reports whether a namespace has copies of this workspace, or none of any.
+// isFreeOfOthers reports whether a namespace has copies of this workspace, or none of any. A pass looks once at each.
 func (p *pass) isFreeOfOthers(namespace string) (bool, error) {
+	if free, known := p.freeOfOthers[namespace]; known {
+		return free, nil
+	}
+	free, err := p.lookForOthers(namespace)
+	if err == nil {
+		if p.freeOfOthers == nil {
+			p.freeOfOthers = map[string]bool{}
+		}
+		p.freeOfOthers[namespace] = free
+	}
+	return free, err
+}
+
+func (p *pass) lookForOthers(namespace string) (free bool, err error) {
 	all, err := p.Service.Cache(p.primary.Service.GroupVersionResource).Select(namespace, labels.Everything())
-	free := true
+	free = true
 	for _, u := range all {
 		switch u.GetLabels()[LabelCluster] {
 		case "":

@@ -77,5 +77,5 @@ func (p *pass) noteUID(m relation) {
 	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() || p.state.uids[m.from.Plain()] == m.origin.GetUID() {
 		return
 	}
-	p.state.uids[m.from.Plain()] = m.origin.GetUID()
+	p.state.setUID(m.from.Plain(), m.origin.GetUID())
 }

@@ -15,13 +15,13 @@ func (p *pass) expect(m relation) {
 		p.remember(m)
 		return
 	}
-	p.state.pending = with(p.state.pending, m.record())
+	p.state.pending.add(m.record())
 }
 
 // resumes says whether the copy of a related object was about to be made when that was last heard of, and is what it was to be: then it is
 // ours, or nothing is overwritten.
 func (p *pass) resumes(m relation) bool {
-	return slices.ContainsFunc(p.stored.pending, m.record().same) && p.isIntended(m.record(), m.copied)
+	return p.stored.pending.hasSame(m.record()) && p.isIntended(m.record(), m.copied)
 }
 
 // isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a workspace it is what it was to
@@ -35,10 +35,10 @@ func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
 }
 
 // waive forgets those of some records that are of the copy of a related object, under whatever identifier and in whatever version.
-func (p *pass) waive(m relation, some []Record) {
-	is := m.record().plain()
-	for _, r := range some {
-		if r.plain() == is {
+func (p *pass) waive(m relation, some recordSet) {
+	is := m.record()
+	for _, r := range slices.Clone(some.of(is.origin())) {
+		if is.same(r) {
 			p.disown(r)
 		}
 	}
@@ -46,7 +46,7 @@ func (p *pass) waive(m relation, some []Record) {
 
 // strange says whether a copy that was about to be made when that was last heard of has been made by somebody else.
 func (p *pass) strange(r Record, other Side) (bool, error) {
-	if !slices.Contains(p.state.pending, r) {
+	if !p.state.pending.has(r) {
 		return false, nil
 	}
 	u, err := p.get(other, p.served(r).To)

@@ -217,7 +217,7 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 		if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 			return err
 		}
-		if _, err := p.state.data(); err != nil {
+		if err := checkSize(p.state.size()); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package objectsync
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,39 +17,27 @@ import (
 // remember records a related object.
 func (p *pass) remember(m relation) {
 	is := m.record()
-	p.state.pending = slices.DeleteFunc(p.state.pending, is.same)
-	p.state.records = with(p.state.records, is)
+	p.state.pending.removeFunc(is.origin(), is.same)
+	p.state.records.add(is)
 	p.noteUID(m)
-}
-
-// with returns records with one more, sorted. It takes the records over.
-func with(records []Record, r Record) []Record {
-	at, _ := slices.BinarySearchFunc(records, r, func(a, b Record) int {
-		return cmp.Or(strings.Compare(a.Identifier, b.Identifier), strings.Compare(a.From.String(), b.From.String()), strings.Compare(a.To.String(), b.To.String()))
-	})
-	if slices.Contains(records, r) {
-		return records
-	}
-	return slices.Insert(records, at, r)
 }
 
 // disown forgets a related object.
 func (p *pass) disown(r Record) {
-	is := func(x Record) bool { return x == r }
-	p.state.records = slices.DeleteFunc(slices.Clone(p.state.records), is)
-	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), is)
+	p.state.records.remove(r)
+	p.state.pending.remove(r)
 	if len(p.siblings(r)) == 0 {
 		p.state.drop(p.subjectOf(r))
 		if r.Origin == v1alpha1.OriginService {
-			delete(p.state.uids, r.From.Plain())
+			p.state.dropUID(r.From.Plain())
 		}
 	}
 }
 
 // siblings returns the other records of the same object at the origin.
 func (p *pass) siblings(r Record) []Record {
-	is := r.plain()
-	return slices.DeleteFunc(p.state.all(), func(x Record) bool { return x == r || x.Origin != is.Origin || x.plain().From != is.From })
+	all := slices.Concat(p.state.records.of(r.origin()), p.state.pending.of(r.origin()))
+	return slices.DeleteFunc(all, func(x Record) bool { return x == r })
 }
 
 // doubled says whether another record is of the same copy: under another identifier, or in another version.
@@ -148,7 +135,7 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 // confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held: what a workspace hides by a
 // permission claim is not.
 func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
-	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !slices.Contains(p.state.records, r) {
+	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !p.state.records.has(r) {
 		return nil
 	}
 	_, err := p.Workspace.Writer.Live(ctx, from)
@@ -170,7 +157,7 @@ func (p *pass) announce(ctx context.Context, all []relation, known map[string]bo
 	want := map[string]any{}
 	index := map[string]int{}
 	for _, m := range all {
-		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !slices.Contains(p.state.records, m.record()) {
+		if m.related.origin != v1alpha1.OriginService || m.origin == nil || !p.state.records.has(m.record()) {
 			continue
 		}
 		value, err := json.Marshal(struct {

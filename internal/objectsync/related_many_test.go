@@ -1,18 +1,12 @@
 package objectsync_test
 
 import (
-	"context"
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -143,78 +137,3 @@ func TestSharedRelatedNotKept(t *testing.T) {
 		t.Errorf("want no copy and no finalizer, got %v, %v", origin.Finalizers, err)
 	}
 }
-
-// TestManyRelatedAreCheap shows what a pass costs over an object that names as many related objects as it may, and that it may not name one more.
-func TestManyRelatedAreCheap(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginKCP, byReference("spec.list.#.secret"))
-	s := w.syncer(spec)
-	list := func(n int) []any {
-		out := make([]any, 0, n)
-		for i := range n {
-			out = append(out, map[string]any{"secret": fmt.Sprintf("s%d", i)})
-		}
-		return out
-	}
-	w.create(w.above, thing(w.input.Object, set("list", list(1))))
-	w.mustSync(s, w.input)
-	source, copied := w.source(w.input), w.theCopy(w.cluster)
-	naming := func(n int) objectsync.Input {
-		in := w.input
-		above, below := source.DeepCopy(), copied.DeepCopy()
-		above.Object["spec"].(map[string]any)["list"], below.Object["spec"].(map[string]any)["list"] = list(n), list(n)
-		in.Workspace.Side = objectsync.Side{Writer: discarding{}, Cache: func(r schema.GroupVersionResource) objectsync.Cache {
-			if r == things.Workspace.GroupVersionResource {
-				return frozen{above}
-			}
-			return endless{}
-		}}
-		in.Service = objectsync.Side{Writer: discarding{}, Cache: func(r schema.GroupVersionResource) objectsync.Cache {
-			if r == things.Service.GroupVersionResource {
-				return frozen{below}
-			}
-			return frozen{}
-		}}
-		return in
-	}
-	few, most := naming(objectsync.RelatedMax/10), naming(objectsync.RelatedMax)
-	cost := func(in objectsync.Input) time.Duration {
-		least := time.Hour
-		for range 5 {
-			begin := time.Now()
-			if _, err := s.Sync(t.Context(), in); err != nil {
-				t.Fatal(err)
-			}
-			least = min(least, time.Since(begin))
-		}
-		return least
-	}
-	one, ten := cost(few), cost(most)
-	t.Logf("%d names: %s, %d names: %s", objectsync.RelatedMax/10, one, objectsync.RelatedMax, ten)
-	if ten > 50*one && ten > 100*time.Millisecond {
-		t.Errorf("ten times the names cost %d times as much", ten/one)
-	}
-	if _, err := s.Sync(t.Context(), naming(objectsync.RelatedMax+1)); !errors.Is(err, objectsync.ErrTooMany) {
-		t.Errorf("want ErrTooMany, got %v", err)
-	}
-}
-
-// An endless is a cache that has a Secret of any name.
-type endless struct{ frozen }
-
-func (endless) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"k": "b25l"}}}
-	u.SetNamespace(n.Namespace)
-	u.SetName(n.Name)
-	u.SetFinalizers([]string{objectsync.Finalizer})
-	return u, nil
-}
-
-// A discarding is a writer that answers that all is well.
-type discarding struct{ objectsync.Writer }
-
-func (discarding) Create(context.Context, schema.GroupVersionResource, *unstructured.Unstructured) error {
-	return nil
-}
-
-func (discarding) Patch(context.Context, objectsync.Ref, []byte, ...string) error { return nil }

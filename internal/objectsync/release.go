@@ -64,8 +64,12 @@ func (p *pass) leave(ctx context.Context) error {
 // release deletes related objects, the copy and the state, in this order, and says whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
-	p.state.records = slices.DeleteFunc(slices.Clone(p.state.records), p.outlives)
-	p.state.pending = slices.DeleteFunc(slices.Clone(p.state.pending), p.outlives)
+	for _, r := range p.state.all() {
+		if p.outlives(r) {
+			p.state.records.remove(r)
+			p.state.pending.remove(r)
+		}
+	}
 	for _, r := range p.state.all() {
 		gone, err := p.dissolve(ctx, r)
 		if err != nil {

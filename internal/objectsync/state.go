@@ -43,9 +43,11 @@ func (i Identity) StateName(version string) string {
 // A state is what is remembered of an object and of its related objects: what each was when it was last copied.
 type state struct {
 	slots   map[string][]byte // by the key of the object
-	records []Record          // sorted
-	pending []Record          // of copies that are about to be made: nobody knows whether they are; sorted
+	records recordSet
+	pending recordSet         // of copies that are about to be made: nobody knows whether they are
 	uids    map[Ref]types.UID // of related objects of the service cluster that a consumer has named, without versions
+
+	bytes int // how much slots and uids take in a Secret
 }
 
 // A namedUID is one entry of uids.
@@ -55,7 +57,21 @@ type namedUID struct {
 }
 
 // all returns the records and those of copies that are about to be made.
-func (s state) all() []Record { return slices.Concat(s.records, s.pending) }
+func (s state) all() []Record { return slices.Concat(s.records.all(), s.pending.all()) }
+
+// size returns how many bytes the values of the Secret have together. It takes no look at each of them.
+func (s state) size() int {
+	n := s.bytes
+	for key, list := range map[string]recordSet{keyRecords: s.records, keyPending: s.pending} {
+		if size := list.size(); size > 0 {
+			n += len(key) + size
+		}
+	}
+	if len(s.uids) > 0 {
+		n += len(keyUIDs) + len("[]") - len(",")
+	}
+	return n
+}
 
 // A subject is an object that is remembered.
 type subject struct {
@@ -67,7 +83,7 @@ type subject struct {
 
 // readState returns the state that a Secret holds, an empty one for nil.
 func readState(secret *unstructured.Unstructured) (state, error) {
-	s := state{slots: map[string][]byte{}, uids: map[Ref]types.UID{}}
+	s := state{slots: map[string][]byte{}, records: newRecordSet(), pending: newRecordSet(), uids: map[Ref]types.UID{}}
 	if secret == nil {
 		return s, nil
 	}
@@ -80,18 +96,20 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 		if err != nil {
 			return s, errors.Errorf("Secret %q has a value that is not base64", secret.GetName())
 		}
-		s.slots[key] = b
+		s.fill(slot{key, b})
 	}
-	var err error
-	if s.records, err = readList[Record](secret, keyRecords); err != nil {
+	records, err := readList[Record](secret, keyRecords)
+	if err != nil {
 		return s, err
 	}
-	if s.pending, err = readList[Record](secret, keyPending); err != nil {
+	pending, err := readList[Record](secret, keyPending)
+	if err != nil {
 		return s, err
 	}
+	s.records, s.pending = newRecordSet(records...), newRecordSet(pending...)
 	uids, err := readList[namedUID](secret, keyUIDs)
 	for _, u := range uids {
-		s.uids[u.Ref] = u.UID
+		s.setUID(u.Ref, u.UID)
 	}
 	return s, err
 }
@@ -115,12 +133,12 @@ func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error)
 
 // clone returns a copy that can be changed.
 func (s state) clone() state {
-	return state{slots: maps.Clone(s.slots), records: slices.Clone(s.records), pending: slices.Clone(s.pending), uids: maps.Clone(s.uids)}
+	return state{slots: maps.Clone(s.slots), records: s.records.clone(), pending: s.pending.clone(), uids: maps.Clone(s.uids), bytes: s.bytes}
 }
 
 // equal says whether two states are the same.
 func (s state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && slices.Equal(s.records, t.records) && slices.Equal(s.pending, t.pending) && maps.Equal(s.uids, t.uids)
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && s.records.equal(t.records) && s.pending.equal(t.pending) && maps.Equal(s.uids, t.uids)
 }
 
 // key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
@@ -163,8 +181,54 @@ func (s state) get(o subject) *unstructured.Unstructured {
 	return u
 }
 
+// A slot is what is remembered of one object, and where.
+type slot struct {
+	key   string
+	value []byte
+}
+
 // put remembers what is copied of an object.
-func (s state) put(o subject, apiVersion string, content map[string]any) error {
+func (s *state) put(o subject, apiVersion string, content map[string]any) error {
+	next, err := s.slotOf(o, apiVersion, content)
+	if err == nil {
+		s.fill(next)
+	}
+	return err
+}
+
+// fill remembers what a slot holds.
+func (s *state) fill(next slot) {
+	s.clear(next.key)
+	s.slots[next.key] = next.value
+	s.bytes += len(next.key) + len(next.value)
+}
+
+// clear forgets what a slot holds.
+func (s *state) clear(key string) {
+	if was, ok := s.slots[key]; ok {
+		s.bytes -= len(key) + len(was)
+		delete(s.slots, key)
+	}
+}
+
+// hasRoomFor fails if the Secret would be too large with a slot, as another one or in place of what it holds.
+func (s state) hasRoomFor(next slot) error {
+	size := s.size() + len(next.value) - len(s.slots[next.key])
+	if _, ok := s.slots[next.key]; !ok {
+		size += len(next.key)
+	}
+	return checkSize(size)
+}
+
+func checkSize(bytes int) error {
+	if bytes > stateMax {
+		return errors.Wrapf(ErrTooLarge, "%d of %d bytes", bytes, stateMax)
+	}
+	return nil
+}
+
+// slotOf returns how it is remembered what is copied of an object.
+func (s state) slotOf(o subject, apiVersion string, content map[string]any) (slot, error) {
 	object := maps.Clone(content)
 	metadata, _ := content["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -177,39 +241,66 @@ func (s state) put(o subject, apiVersion string, content map[string]any) error {
 	object["apiVersion"], object["kind"], object["metadata"] = apiVersion, o.kind.Kind, metadata
 	b := &bytes.Buffer{}
 	if err := json.NewEncoder(b).Encode(object); err != nil {
-		return errors.New("cannot encode object")
+		return slot{}, errors.New("cannot encode object")
 	}
-	s.slots[s.key(o)] = bytes.TrimSpace(b.Bytes())
-	return nil
+	return slot{s.key(o), bytes.TrimSpace(b.Bytes())}, nil
+}
+
+// setUID remembers which object of the service cluster was copied.
+func (s *state) setUID(r Ref, uid types.UID) {
+	s.dropUID(r)
+	s.uids[r] = uid
+	s.bytes += bytesOfUID(r, uid)
+}
+
+// dropUID forgets which object was copied.
+func (s *state) dropUID(r Ref) {
+	if uid, ok := s.uids[r]; ok {
+		s.bytes -= bytesOfUID(r, uid)
+		delete(s.uids, r)
+	}
+}
+
+// bytesOfUID returns how much an entry of uids takes, with a comma.
+func bytesOfUID(r Ref, uid types.UID) int {
+	b, err := json.Marshal(namedUID{r, uid})
+	if err != nil {
+		return 0 // A struct of texts can be encoded.
+	}
+	return len(b) + len(",")
 }
 
 // drop forgets an object.
-func (s state) drop(o subject) { delete(s.slots, s.key(o)) }
+func (s *state) drop(o subject) { s.clear(s.key(o)) }
 
 // prune forgets all objects but those given.
-func (s state) prune(keep ...subject) {
+func (s *state) prune(keep ...subject) {
 	keys := map[string]bool{}
 	for _, o := range keep {
 		keys[s.key(o)] = true
 	}
-	maps.DeleteFunc(s.slots, func(key string, _ []byte) bool { return !keys[key] })
+	for key := range s.slots {
+		if !keys[key] {
+			s.clear(key)
+		}
+	}
 }
 
 // data returns the values of the Secret.
 func (s state) data() (map[string]any, error) {
-	out, size := map[string]any{}, 0
-	add := func(key string, b []byte) {
-		size += len(key) + len(b)
-		out[key] = base64.StdEncoding.EncodeToString(b)
+	if err := checkSize(s.size()); err != nil {
+		return nil, err
 	}
+	out := map[string]any{}
+	add := func(key string, b []byte) { out[key] = base64.StdEncoding.EncodeToString(b) }
 	for key, b := range s.slots {
 		add(key, b)
 	}
-	for key, list := range map[string][]Record{keyRecords: s.records, keyPending: s.pending} {
-		if len(list) == 0 {
+	for key, list := range map[string]recordSet{keyRecords: s.records, keyPending: s.pending} {
+		if len(list.by) == 0 {
 			continue
 		}
-		b, err := json.Marshal(list)
+		b, err := json.Marshal(list.all())
 		if err != nil {
 			return nil, errors.New("cannot encode list of related objects")
 		}
@@ -221,9 +312,6 @@ func (s state) data() (map[string]any, error) {
 			return nil, errors.New("cannot encode UIDs of related objects")
 		}
 		add(keyUIDs, b)
-	}
-	if size > stateMax {
-		return nil, errors.Wrapf(ErrTooLarge, "%d of %d bytes", size, stateMax)
 	}
 	return out, nil
 }

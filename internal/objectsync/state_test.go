@@ -68,8 +68,8 @@ func TestStateRoundTrip(t *testing.T) {
 	if err := s.put(subjectNamed("Secret", "a"), "v1", map[string]any{"big": int64(9007199254740993)}); err != nil {
 		t.Fatal(err)
 	}
-	s.records = []Record{{Identifier: "tls", Origin: v1alpha1.OriginService, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "a"}}}
-	s.pending = []Record{{Identifier: "next", Origin: v1alpha1.OriginKCP, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "b"}}}
+	s.records = newRecordSet(Record{Identifier: "tls", Origin: v1alpha1.OriginService, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "a"}})
+	s.pending = newRecordSet(Record{Identifier: "next", Origin: v1alpha1.OriginKCP, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "b"}})
 	secret, err := s.secret(types.NamespacedName{Namespace: "state", Name: "obj"}, map[string]string{"l": "1"})
 	if err != nil {
 		t.Fatal(err)

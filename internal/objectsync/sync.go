@@ -52,7 +52,8 @@ type pass struct {
 	state  state                      // as it is to be
 	result Result
 
-	formerState types.NamespacedName // the name of the state if it is not the one that a new one would have
+	freeOfOthers map[string]bool      // what is known of namespaces of the service cluster: see isFreeOfOthers
+	formerState  types.NamespacedName // the name of the state if it is not the one that a new one would have
 }
 
 // findState returns the Secret with the state, nil if there is none.

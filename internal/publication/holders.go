@@ -1,7 +1,6 @@
 package publication
 
 import (
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,14 +59,15 @@ func (l *ledger) note(n types.NamespacedName, get func(types.NamespacedName) *un
 	l.states.set(objectsync.Primary{NamespacedName: n}, objectsync.HeldBy(get(n)))
 }
 
-// holders know the related objects of all objects of a publication, and ask others for theirs.
+// holders know the related objects of all objects of a publication, and ask others for theirs. What an object has is found by it and by what it
+// has, each without a look at the rest: one object may have a thousand.
 type holders struct {
 	ledger *ledger
 	name   string // of the PublishedResource
-	links  *links[held]
 
 	mu  sync.Mutex
-	all map[objectsync.Primary][]objectsync.Holding
+	all map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding
+	of  map[held]set[*objectsync.Holding]
 }
 
 // A held is an object that is related to another, or a copy of one, in no version: two PublishedResources may know it in different ones.
@@ -78,7 +78,9 @@ type held struct {
 }
 
 func newHolders(l *ledger, name string) *holders {
-	return &holders{ledger: l, name: name, links: newLinks[held](), all: map[objectsync.Primary][]objectsync.Holding{}}
+	return &holders{
+		ledger: l, name: name, all: map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding{}, of: map[held]set[*objectsync.Holding]{},
+	}
 }
 
 // ends returns what a Holding is about.
@@ -91,68 +93,89 @@ func ends(h objectsync.Holding) [2]held {
 
 // set makes holdings all that an object has.
 func (s *holders) set(p objectsync.Primary, all []objectsync.Holding) {
-	keys := set[held]{}
-	for _, h := range all {
-		for _, e := range ends(h) {
-			keys[e] = struct{}{}
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[p] = all; len(all) == 0 {
-		delete(s.all, p)
+	wanted := make(set[objectsync.Holding], len(all))
+	for _, h := range all {
+		wanted[h] = struct{}{}
+		s.insert(p, h)
 	}
-	s.links.set(p, keys)
+	for h := range s.all[p] {
+		if _, is := wanted[h]; !is {
+			s.remove(p, h)
+		}
+	}
 }
 
 // add adds to what an object has, because it is not known what else it still has.
 func (s *holders) add(p objectsync.Primary, more []objectsync.Holding) {
 	s.mu.Lock()
-	all := slices.Clone(s.all[p])
-	s.mu.Unlock()
-	known := set[objectsync.Holding]{}
-	for _, h := range all {
-		known[h] = struct{}{}
-	}
+	defer s.mu.Unlock()
 	for _, h := range more {
-		if _, is := known[h]; !is {
-			known[h] = struct{}{}
-			all = append(all, h)
-		}
+		s.insert(p, h)
 	}
-	s.set(p, all)
 }
 
 // Drop forgets one of the things an object has.
 func (s *holders) Drop(h objectsync.Holding) {
 	s.mu.Lock()
-	rest := slices.DeleteFunc(slices.Clone(s.all[h.Primary]), func(x objectsync.Holding) bool { return x.Same(h) })
-	s.mu.Unlock()
-	s.set(h.Primary, rest) // Only one sync of an object is under way.
+	defer s.mu.Unlock()
+	h.Kept = false
+	s.remove(h.Primary, h)
+	h.Kept = true
+	s.remove(h.Primary, h)
+}
+
+// insert adds one of the things an object has. The caller holds the lock.
+func (s *holders) insert(p objectsync.Primary, h objectsync.Holding) {
+	if s.all[p][h] != nil {
+		return
+	}
+	if s.all[p] == nil {
+		s.all[p] = map[objectsync.Holding]*objectsync.Holding{}
+	}
+	s.all[p][h] = &h
+	for _, e := range ends(h) {
+		if s.of[e] == nil {
+			s.of[e] = set[*objectsync.Holding]{}
+		}
+		s.of[e][&h] = struct{}{}
+	}
+}
+
+// remove removes one of the things an object has. The caller holds the lock.
+func (s *holders) remove(p objectsync.Primary, h objectsync.Holding) {
+	at := s.all[p][h]
+	if at == nil {
+		return
+	}
+	if delete(s.all[p], h); len(s.all[p]) == 0 {
+		delete(s.all, p)
+	}
+	for _, e := range ends(h) {
+		if delete(s.of[e], at); len(s.of[e]) == 0 {
+			delete(s.of, e)
+		}
+	}
 }
 
 // Holdings returns who has a related object or the copy of one, in whatever publication.
 func (s *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
 	key := held{Ref: o.Plain(), cluster: cluster}
-	out := s.of(key)
+	out := s.holding(key)
 	for _, other := range s.ledger.beside(s) {
-		out = append(out, other.of(key)...)
+		out = append(out, other.holding(key)...)
 	}
 	return out
 }
 
-// of returns who of these has a related object or the copy of one.
-func (s *holders) of(key held) []objectsync.Holding {
-	users := s.links.of(key)
+// holding returns who of these has a related object or the copy of one.
+func (s *holders) holding(key held) []objectsync.Holding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []objectsync.Holding
-	for _, p := range users {
-		for _, h := range s.all[p] {
-			if e := ends(h); e[0] == key || e[1] == key {
-				out = append(out, h)
-			}
-		}
+	for h := range s.of[key] {
+		out = append(out, *h)
 	}
 	return out
 }

@@ -2,7 +2,9 @@ package publication
 
 import (
 	"encoding/base64"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,5 +98,37 @@ func TestHoldingsOfVersions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("victim", holding(h.Primary).To)); diff != "" {
 		t.Errorf("of the copy: -want, +got:\n%s", diff)
+	}
+}
+
+// TestHoldersAreLinear shows that one object with a thousand related objects costs no more than ten with as many together.
+func TestHoldersAreLinear(t *testing.T) {
+	const all = 1000
+	cost := func(objects int) time.Duration {
+		h, begin := newLedger().open("a"), time.Now()
+		for i := range objects {
+			p, list := in("a", fmt.Sprint("web", i)), []objectsync.Holding(nil)
+			for j := range all / objects {
+				x := holding(p)
+				x.From.Name, x.To.Name = fmt.Sprint(i, " ", j), fmt.Sprint(i, " ", j)
+				list = append(list, x)
+			}
+			h.add(p, list)
+			h.set(p, list)
+			for _, x := range list {
+				if got := h.Holdings("", x.From); len(got) != 1 {
+					t.Fatalf("want one, got %v", got)
+				}
+				h.Drop(x)
+			}
+		}
+		return time.Since(begin)
+	}
+	ten, one := time.Hour, time.Hour
+	for range 20 { // The least of them is least disturbed by other programs.
+		ten, one = min(ten, cost(10)), min(one, cost(1))
+	}
+	if one > 3*ten {
+		t.Errorf("one object costs %s, and ten cost %s", one, ten)
 	}
 }

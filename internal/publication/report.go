@@ -56,7 +56,7 @@ func (r *report) note(p objectsync.Primary, workspace string, err error, took ti
 		}
 		return
 	}
-	is := failure{workspace, err.Error()}
+	is := failure{workspace, short(err.Error())} // Of a thousand related objects there may be as many errors.
 	if failed && was.workspace == is.workspace && quiet.SameText(was.message, is.message) {
 		return
 	}
@@ -118,7 +118,7 @@ func (r *report) counts() *v1alpha1.ObjectCounts {
 		f := r.failures[p]
 		w := of[f.workspace]
 		if w == nil {
-			w = &v1alpha1.WorkspaceFailures{Workspace: f.workspace, Object: p.String(), Message: short(f.message)}
+			w = &v1alpha1.WorkspaceFailures{Workspace: f.workspace, Object: p.String(), Message: f.message}
 			of[f.workspace] = w
 		}
 		w.Failed++

@@ -1,0 +1,191 @@
+package objectsync_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+// now returns the time of a deletion.
+func now() metav1.Time { return metav1.NewTime(time.Now()) }
+
+// A memory is one side without a server: it has what is put there.
+type memory struct {
+	all    map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured
+	keyed  map[string][]*unstructured.Unstructured // copies and states by their keys
+	states int
+}
+
+func newMemory() *memory {
+	return &memory{
+		all: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{}, keyed: map[string][]*unstructured.Unstructured{},
+	}
+}
+
+func (m *memory) side() objectsync.Side {
+	return objectsync.Side{Cache: func(r schema.GroupVersionResource) objectsync.Cache { return memoryCache{m, r} }, Writer: m}
+}
+
+func nameIn(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+func (m *memory) get(r schema.GroupVersionResource, n types.NamespacedName) *unstructured.Unstructured {
+	return m.all[r][n]
+}
+
+// keysOf returns the keys of a copy or a state, told apart.
+func keysOf(u *unstructured.Unstructured) []string {
+	var keys []string
+	if k := objectsync.KeyOf(u); k != "" {
+		keys = append(keys, "copy "+k)
+	}
+	if k := objectsync.StateKeyOf(u); k != "" {
+		keys = append(keys, "state "+k)
+	}
+	return keys
+}
+
+func (m *memory) put(r schema.GroupVersionResource, u *unstructured.Unstructured) {
+	m.drop(r, nameIn(u))
+	if m.all[r] == nil {
+		m.all[r] = map[types.NamespacedName]*unstructured.Unstructured{}
+	}
+	m.all[r][nameIn(u)] = u
+	for _, k := range keysOf(u) {
+		m.keyed[k] = append(m.keyed[k], u)
+	}
+	if objectsync.StateKeyOf(u) != "" {
+		m.states++
+	}
+}
+
+func (m *memory) drop(r schema.GroupVersionResource, n types.NamespacedName) {
+	u := m.all[r][n]
+	if u == nil {
+		return
+	}
+	delete(m.all[r], n)
+	for _, k := range keysOf(u) {
+		m.keyed[k] = slices.DeleteFunc(m.keyed[k], func(x *unstructured.Unstructured) bool { return x == u })
+	}
+	if objectsync.StateKeyOf(u) != "" {
+		m.states--
+	}
+}
+
+// Create is that of a writer.
+func (m *memory) Create(_ context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
+	if m.get(r, nameIn(u)) != nil {
+		return apierrors.NewAlreadyExists(r.GroupResource(), u.GetName())
+	}
+	u = u.DeepCopy()
+	u.SetUID(types.UID("uid of " + u.GetName()))
+	m.put(r, u)
+	return nil
+}
+
+// Patch is that of a writer.
+func (m *memory) Patch(_ context.Context, o objectsync.Ref, patch []byte, _ ...string) error {
+	u := m.get(o.GVR(), o.NamespacedName())
+	if u == nil {
+		return apierrors.NewNotFound(o.GVR().GroupResource(), o.Name)
+	}
+	var body map[string]any
+	if err := json.Unmarshal(patch, &body); err != nil {
+		return err
+	}
+	u = &unstructured.Unstructured{Object: mergePatch(u.Object, body)}
+	if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
+		m.drop(o.GVR(), o.NamespacedName())
+		return nil
+	}
+	m.put(o.GVR(), u)
+	return nil
+}
+
+// mergePatch returns an object with a JSON merge patch.
+func mergePatch(of, patch map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range of {
+		out[k] = v
+	}
+	for k, v := range patch {
+		was, _ := out[k].(map[string]any)
+		inner, isMap := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(out, k)
+		case isMap:
+			out[k] = mergePatch(was, inner)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// Delete is that of a writer.
+func (m *memory) Delete(_ context.Context, o objectsync.Ref, _ types.UID) error {
+	m.drop(o.GVR(), o.NamespacedName())
+	return nil
+}
+
+// Live is that of a writer.
+func (m *memory) Live(_ context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
+	if u := m.get(o.GVR(), o.NamespacedName()); u != nil {
+		return u, nil
+	}
+	return nil, apierrors.NewNotFound(o.GVR().GroupResource(), o.Name)
+}
+
+type memoryCache struct {
+	*memory
+
+	resource schema.GroupVersionResource
+}
+
+// Get is that of a cache.
+func (c memoryCache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
+	return c.get(c.resource, n), nil
+}
+
+// Select is that of a cache.
+func (c memoryCache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for n, u := range c.all[c.resource] {
+		if (namespace == "" || n.Namespace == namespace) && s.Matches(labels.Set(u.GetLabels())) {
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}
+
+// Copies is that of a cache.
+func (c memoryCache) Copies(key string) ([]*unstructured.Unstructured, error) {
+	return c.keyed["copy "+key], nil
+}
+
+// States is that of a cache.
+func (c memoryCache) States(key string) ([]*unstructured.Unstructured, error) {
+	return c.keyed["state "+key], nil
+}
+
+// nobody holds anything.
+type nobody struct{}
+
+// Holdings is that of holders.
+func (nobody) Holdings(string, objectsync.Ref) []objectsync.Holding { return nil }
+
+// Drop is that of holders.
+func (nobody) Drop(objectsync.Holding) {}
