@@ -25,7 +25,8 @@
 //
 // What is gone at the source without our finalizer having held it is read from the server once more before its copy is deleted.
 //
-// A workspace counts as gone only if the endpoint that has shown it shows it no more. A workspace that left while the program did not run is
+// A workspace counts as gone only if the endpoint that has shown it shows it no more, and says so once more when it is asked before its copies are
+// given up. A workspace that left while the program did not run is
 // never known to be gone, and its copies stay as they are: endpoints refuse to tell of it in the same words as of a workspace of another
 // shard. As long as our finalizer is on its objects it cannot leave unnoticed.
 //

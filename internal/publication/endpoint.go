@@ -21,6 +21,7 @@ type endpoint struct {
 
 	mu      sync.Mutex
 	clients map[string]dynamic.Interface // by logical cluster
+	look    bindingsLook                 // the last
 }
 
 // client returns a client of a logical cluster.

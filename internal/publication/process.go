@@ -138,7 +138,7 @@ func (p *publication) noteLooks(at *pass) {
 }
 
 // lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone, or
-// if it goes with a workspace that is gone; it stays if the workspace has left it behind.
+// that the workspace is with which it goes; it stays if the workspace has left it behind.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
 	bound, gone := p.standing(item.Cluster)
 	if gone {
@@ -156,6 +156,9 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	switch {
 	case !left, orphaned && (!gone || !p.deletesLeft()):
 	case gone && !p.deletesLeft():
+		if err := p.confirmLeft(ctx, item.Cluster); err != nil {
+			return err
+		}
 		if _, err := p.syncer.Abandon(ctx, in); err != nil {
 			return err
 		}
@@ -203,10 +206,12 @@ func (p *publication) hides(cluster string, r schema.GroupResource) bool {
 
 // releaseLost deletes the copy of an object that is not there any more, and says whether it is gone.
 func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
-	if _, gone := p.standing(item.Cluster); !gone {
-		if missing, err := p.confirm(ctx, item, in); err != nil || !missing {
+	if _, gone := p.standing(item.Cluster); gone {
+		if err := p.confirmLeft(ctx, item.Cluster); err != nil {
 			return false, err
 		}
+	} else if missing, err := p.confirm(ctx, item, in); err != nil || !missing {
+		return false, err
 	}
 	res, err := p.syncer.Release(ctx, in)
 	if err != nil || res.Waiting != "" {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -44,11 +45,14 @@ type Workspace struct {
 // in the same words as of those that do not exist or are of another shard.
 type roster struct {
 	consumers Consumers
-	homes     map[string]string // URLs of the endpoints that logical clusters were last seen at
-	paths     map[string]string // of all workspaces that have ever been consumers, by logical cluster
+	homes     map[string]string    // URLs of the endpoints that logical clusters were last seen at
+	paths     map[string]string    // of all workspaces that have ever been consumers, by logical cluster
+	left      map[string]time.Time // when logical clusters have been shown no more
 }
 
-func newRoster() roster { return roster{homes: map[string]string{}, paths: map[string]string{}} }
+func newRoster() roster {
+	return roster{homes: map[string]string{}, paths: map[string]string{}, left: map[string]time.Time{}}
+}
 
 // follow takes over what is known now, and says whether workspaces or endpoints differ, and whether schemas do.
 func (r *roster) follow(c Consumers) (changed, renewed bool) {
@@ -58,6 +62,12 @@ func (r *roster) follow(c Consumers) (changed, renewed bool) {
 		r.homes[cluster] = w.Endpoint
 		if w.Path != "" {
 			r.paths[cluster] = w.Path
+		}
+		delete(r.left, cluster)
+	}
+	for cluster := range was.Workspaces {
+		if _, still := c.Workspaces[cluster]; !still {
+			r.left[cluster] = time.Now()
 		}
 	}
 	changed = !maps.Equal(was.Workspaces, c.Workspaces) || !slices.Equal(was.Endpoints, c.Endpoints)
@@ -84,6 +94,7 @@ func (r *roster) hides(cluster, resource string) bool {
 func (r *roster) inherit(from *roster) {
 	maps.Copy(r.homes, from.homes)
 	maps.Copy(r.paths, from.paths)
+	maps.Copy(r.left, from.left)
 }
 
 // bound says whether a workspace has bound the API.

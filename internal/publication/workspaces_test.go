@@ -54,10 +54,14 @@ func (c *counted) Add(p objectsync.Primary) {
 // A server stands for a service cluster that has nothing, and for an endpoint that has objects and tells of events.
 type server struct {
 	objects []any
-	events  chan any
-	late    chan struct{} // Nothing is told of resource lates before it is closed.
-	streams atomic.Int64
-	open    atomic.Int64 // streams by now
+	copies  []any // of the service cluster
+	// bindings answers who asks for all of an endpoint. Nil shows none.
+	bindings http.HandlerFunc
+	deleted  atomic.Int64 // copies that were to be deleted
+	events   chan any
+	late     chan struct{} // Nothing is told of resource lates before it is closed.
+	streams  atomic.Int64
+	open     atomic.Int64 // streams by now
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -79,6 +83,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case things:
 		answer = list(s.objects)
+	case r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/things/"):
+		s.deleted.Add(1)
+	case strings.HasSuffix(r.URL.Path, "/apis/example.org/v1/things"):
+		answer = list(s.copies)
+	case s.bindings != nil && strings.HasSuffix(r.URL.Path, target.AllClusters+"/apis/apis.kcp.io/v1alpha2/apibindings"):
+		s.bindings(w, r)
+		return
 	case !strings.HasSuffix(r.URL.Path, "/version"):
 		answer = list([]any{})
 	}
@@ -89,7 +100,7 @@ func list(items []any) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items}
 }
 
-// stream sends the events of an endpoint until the client goes. Who asks for a list that way is told that it is empty.
+// stream sends the events of an endpoint until the client goes. Who asks for a list that way is told of copies alone.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
 	send := func(kind string, object any) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object}) //nolint:errchkjson // Who does not get it fails.
@@ -97,6 +108,11 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
 	}
 	_ = http.NewResponseController(w).Flush()
 	if r.URL.Query().Get("sendInitialEvents") == "true" {
+		if strings.HasSuffix(r.URL.Path, "/apis/example.org/v1/things") {
+			for _, u := range s.copies {
+				send("ADDED", u)
+			}
+		}
 		send("BOOKMARK", map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
 			"resourceVersion": "1", "annotations": map[string]any{"k8s.io/initial-events-end": "true"},
 		}})
