@@ -22,7 +22,8 @@ const (
 
 // A view is what the endpoints of an APIExport show of its consumers.
 type view struct {
-	endpoints []string
+	named     []string                     // endpoints that kcp names
+	endpoints []string                     // those, and former ones that are still in use
 	listed    map[string]bool              // which of them show all their bindings
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the endpoints of logical clusters
@@ -81,8 +82,9 @@ func (e *external) claimed(o *v1alpha1.PublishedResource) ([]kcp.Claim, error) {
 func (e *external) view(ctx context.Context) *view {
 	v := &view{listed: map[string]bool{}, homes: map[string]string{}}
 	if e.state.slice != nil {
-		v.endpoints = kcp.Endpoints(e.state.slice)
+		v.named = kcp.Endpoints(e.state.slice)
 	}
+	v.endpoints = slices.Concat(v.named, e.former)
 	e.keepEndpoints(e.name, v.endpoints)
 	for _, url := range v.endpoints {
 		bindings, err := e.bindings(ctx, url)

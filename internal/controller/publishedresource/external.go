@@ -36,6 +36,9 @@ type external struct {
 
 	seen      *view          // what the endpoints show; nil if nobody has looked
 	consumers []kcp.Consumer // of the view
+
+	former    []string // endpoints that kcp names no more and that still have consumers, if the PublishedResource is deleted
+	formerErr error    // why that is not known of all
 }
 
 // Observe compares what is published with what should be, and records in the status what it sees.

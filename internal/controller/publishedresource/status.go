@@ -91,10 +91,7 @@ func (e *external) unclaimed() []kcp.Claim {
 
 // describeConsumers records in the status who uses the API.
 func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *view, consumers []kcp.Consumer) {
-	o.Status.Endpoints = nil
-	for _, url := range v.endpoints {
-		o.Status.Endpoints = append(o.Status.Endpoints, v1alpha1.Endpoint{URL: url})
-	}
+	noteEndpoints(&o.Status, v.named)
 	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(consumers)}
 	o.Status.Claims = claimCounts(consumers)
 	e.set(o, e.endpointsCondition(v))

@@ -32,6 +32,7 @@ func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedReso
 	if e.state.export == nil {
 		return false, nil
 	}
+	e.former, e.formerErr = e.askFormer(ctx, o)
 	if err := e.serveLast(ctx, o); err != nil {
 		return false, err
 	}
@@ -129,6 +130,13 @@ func resourceGone(err error) error {
 // awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The PublishedResource is
 // woken when one goes.
 func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) error {
+	if e.state.slice == nil {
+		return errors.Errorf("cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask: APIExportEndpointSlice %q does not exist",
+			e.plan.slice)
+	}
+	if e.formerErr != nil {
+		return e.formerErr
+	}
 	v := e.view(ctx)
 	if len(v.endpoints) == 0 {
 		return nil
