@@ -57,6 +57,7 @@ func (p *publication) adapt(c Consumers) {
 	}
 	if changed {
 		p.seekLost()
+		p.shrinkSoon()
 	}
 	if renewed {
 		go p.renew()
@@ -124,6 +125,9 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 	p.mu.Lock()
 	if p.endpoints[e.url] == e {
 		p.roster.homes[item.Cluster] = e.url
+	}
+	if p.arrived != nil {
+		p.arrived[item.Cluster] = struct{}{}
 	}
 	p.mu.Unlock()
 	p.queue.Add(item)

@@ -39,6 +39,13 @@ func (l *ledger) close(h *holders) {
 	}
 }
 
+// isUnused reports whether no publication has holders here.
+func (l *ledger) isUnused() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.all) == 0
+}
+
 // beside returns all other holders but those of the same PublishedResource, of whose publications one takes over from the other.
 func (l *ledger) beside(h *holders) []*holders {
 	l.mu.Lock()

@@ -175,6 +175,9 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	p.report.forget(item)
 	p.tells.forget(item)
 	p.vainPatches.note(item, statusPatch{}, false)
+	if !bound {
+		p.shrinkSoon()
+	}
 	return p.settle(ctx, item, "")
 }
 

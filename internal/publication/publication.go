@@ -62,6 +62,8 @@ type publication struct {
 	roster    roster
 	staying   map[string]string               // resource versions as of which logical clusters are known not to be leaving
 	orphans   map[types.NamespacedName]string // the logical clusters of copies that have been left behind
+	shrinking bool                            // It is about to be looked which workspaces can be forgotten.
+	arrived   set[string]                     // logical clusters of objects that have come since that look began, nil without one
 }
 
 // newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.

@@ -46,7 +46,7 @@ type Workspace struct {
 type roster struct {
 	consumers Consumers
 	homes     map[string]string    // URLs of the endpoints that logical clusters were last seen at
-	paths     map[string]string    // of all workspaces that have ever been consumers, by logical cluster
+	paths     map[string]string    // of all workspaces that are or have been consumers, by logical cluster
 	left      map[string]time.Time // when logical clusters have been shown no more
 }
 
@@ -95,6 +95,20 @@ func (r *roster) inherit(from *roster) {
 	maps.Copy(r.homes, from.homes)
 	maps.Copy(r.paths, from.paths)
 	maps.Copy(r.left, from.left)
+}
+
+// forget forgets where all workspaces are but those that bind the API and those given.
+func (r *roster) forget(but set[string]) {
+	for _, m := range []map[string]string{r.homes, r.paths} {
+		maps.DeleteFunc(m, func(cluster, _ string) bool { return !r.keeps(cluster, but) })
+	}
+	maps.DeleteFunc(r.left, func(cluster string, _ time.Time) bool { return !r.keeps(cluster, but) })
+}
+
+func (r *roster) keeps(cluster string, but set[string]) bool {
+	_, shown := r.consumers.Workspaces[cluster]
+	_, used := but[cluster]
+	return shown || used
 }
 
 // bound says whether a workspace has bound the API.

@@ -127,6 +127,9 @@ func (s *Supervisor) Stop(name string) {
 		current.stop(true)
 	}
 	forgetMetrics(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.ledgers, func(_ string, l *ledger) bool { return l.isUnused() })
 }
 
 // Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.

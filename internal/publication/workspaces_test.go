@@ -58,6 +58,7 @@ type server struct {
 	// bindings answers who asks for all of an endpoint. Nil shows none.
 	bindings http.HandlerFunc
 	deleted  atomic.Int64 // copies that were to be deleted
+	forbids  bool         // all writes
 	events   chan any
 	late     chan struct{} // Nothing is told of resource lates before it is closed.
 	streams  atomic.Int64
@@ -81,6 +82,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer s.open.Add(-1)
 		s.stream(w, r, things)
 		return
+	case s.forbids && r.Method != http.MethodGet:
+		w.WriteHeader(http.StatusForbidden)
+		answer = map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden}
 	case things:
 		answer = list(s.objects)
 	case r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/things/"):
@@ -99,6 +103,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func list(items []any) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items}
 }
+
+// A departed is an event that an object is gone.
+type departed struct{ object any }
 
 // stream sends the events of an endpoint until the client goes. Who asks for a list that way is told of copies alone.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
@@ -124,6 +131,10 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
 	for {
 		select {
 		case u := <-events:
+			if gone, is := u.(departed); is {
+				send("DELETED", gone.object)
+				continue
+			}
 			send("MODIFIED", u)
 		case <-r.Context().Done():
 			return

@@ -39,10 +39,17 @@ func (g *guard) claim(p place, name string) string {
 		free = g.drop(name)
 	}
 	g.holders[p], g.held[name] = name, p
-	delete(g.waiting[p], name)
+	g.forgo(p, name)
 	g.mu.Unlock()
 	g.wakeAll(free)
 	return name
+}
+
+// forgo makes a PublishedResource wait for a place no more. The caller holds the lock.
+func (g *guard) forgo(p place, name string) {
+	if delete(g.waiting[p], name); len(g.waiting[p]) == 0 {
+		delete(g.waiting, p)
+	}
 }
 
 // yield makes a PublishedResource wait for a place that another has from before.
@@ -57,7 +64,7 @@ func (g *guard) release(name string) {
 	g.mu.Lock()
 	free := g.drop(name)
 	for p := range g.waiting {
-		delete(g.waiting[p], name)
+		g.forgo(p, name)
 	}
 	g.mu.Unlock()
 	g.wakeAll(free)
