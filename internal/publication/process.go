@@ -104,8 +104,11 @@ func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced
 	if err != nil {
 		return false, err
 	}
-	if source == nil {
+	if source == nil && !p.config.Unhold {
 		return false, p.lost(ctx, item, in)
+	}
+	if p.config.Unhold {
+		return false, p.unhold(ctx, at, in)
 	}
 	leaves, err := p.leaves(ctx, at, source)
 	if err != nil {

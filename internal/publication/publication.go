@@ -29,6 +29,8 @@ type Config struct {
 	Revision string
 	Sync     objectsync.Config
 	Service  *target.Cluster
+	// Unhold has finalizers taken off the objects of consumers, and nothing synced.
+	Unhold bool
 
 	ledger *ledger // of the service cluster
 }

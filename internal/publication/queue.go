@@ -16,9 +16,9 @@ import (
 
 const (
 	// retryFirst is the pause before an object that failed is tried again, which doubles each time. If only a change cures the cause, the pause
-	// grows tenfold: after one minute such an object rests for seven.
+	// grows twentyfold: after half a minute such an object rests for more than six, although many that are refused together wait for each other.
 	retryFirst    = 50 * time.Millisecond
-	lastingGrowth = 10
+	lastingGrowth = 20
 	// earlyMost bounds the pause if something is not known yet, retryMost if the cause may pass, and lastingMost if only a change cures it,
 	// which is a reason by itself to look again.
 	earlyMost   = time.Second

@@ -45,7 +45,7 @@ func TestPauses(t *testing.T) {
 			p := in("a", "1")
 			got := q.pause(p, tc.err)
 			if tc.want == lastingMost {
-				wantNoneInSecondMinute(t, q, p, tc.err, got)
+				wantNoneAfterHalfAMinute(t, q, p, tc.err, got)
 			}
 			if got != retryFirst {
 				t.Errorf("the first pause: want %s, got %s", retryFirst, got)
@@ -64,11 +64,11 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// wantNoneInSecondMinute checks that an object is not tried in the second minute after its first failure, whose pause is given.
-func wantNoneInSecondMinute(t *testing.T, q queue, p objectsync.Primary, err error, first time.Duration) {
+// wantNoneAfterHalfAMinute checks that an object is not tried for long after half a minute from its first failure, whose pause is given.
+func wantNoneAfterHalfAMinute(t *testing.T, q queue, p objectsync.Primary, err error, first time.Duration) {
 	t.Helper()
-	for at := first; at < 2*time.Minute; at += q.pause(p, err) {
-		if at > time.Minute {
+	for at := first; at < 5*time.Minute; at += q.pause(p, err) {
+		if at > time.Minute/2 {
 			t.Errorf("tried %s after it has failed", at)
 		}
 	}

@@ -25,7 +25,7 @@ var given = map[string][]string{
 // vacates says whether namespaces go when they are empty.
 func (p *publication) vacates() bool {
 	n := p.config.Sync.Spec.CreatedNamespaces
-	return n != nil && n.DeleteWhenEmpty
+	return n != nil && n.DeleteWhenEmpty && !p.config.Unhold
 }
 
 // occupy notes in which namespace the copy of an object has been found, if that is not known.

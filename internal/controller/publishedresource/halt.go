@@ -26,7 +26,7 @@ func isHalted(o *v1alpha1.PublishedResource) bool {
 // the source is out of reach. What cannot be read is told of by the pass that follows.
 func (c *connector) halt(ctx context.Context, n types.NamespacedName) {
 	o := &v1alpha1.PublishedResource{}
-	if err := c.local.Get(ctx, n, o); err == nil && isHalted(o) {
+	if err := c.local.Get(ctx, n, o); err == nil && isHalted(o) && !isToUnhold(o) {
 		c.publications.Stop(n.Name)
 	}
 }

@@ -22,6 +22,7 @@ type reconciler struct {
 	managed reconcile.Reconciler
 	owner   func(types.NamespacedName) watch.Owner
 	halt    func(context.Context, types.NamespacedName)
+	unhold  func(context.Context, types.NamespacedName) time.Duration
 	forget  func(types.NamespacedName)
 }
 
@@ -32,7 +33,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	owner := r.owner(req.NamespacedName)
 	ctx, done := target.Reconciling(ctx, owner)
 	defer done()
-	res, err := r.managed.Reconcile(withPass(ctx, p), req)
+	ctx = withPass(ctx, p)
+	if again := r.unhold(ctx, req.NamespacedName); again > 0 {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	res, err := r.managed.Reconcile(ctx, req)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
 	}

@@ -80,7 +80,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		b = b.Watches(config.New(), wake.Users(o.Registry, config))
 	}
 	r := &reconciler{
-		managed: newManaged(m, o, c), halt: c.halt, forget: c.forget,
+		managed: newManaged(m, o, c), halt: c.halt, unhold: c.unhold, forget: c.forget,
 		owner: func(n types.NamespacedName) watch.Owner { return c.owner(n.Name, "") },
 	}
 	if err := b.Complete(r); err != nil {

@@ -23,6 +23,7 @@ const (
 	reasonExportUpdated   event.Reason = "UpdatedAPIExport"
 	reasonWithdrawn       event.Reason = "WithdrewAPI"
 	reasonOrphaned        event.Reason = "OrphanedCopies"
+	reasonStillHeld       event.Reason = "LeftFinalizers"
 )
 
 // namedMost is how many consumers the status names.

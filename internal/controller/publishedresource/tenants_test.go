@@ -68,17 +68,23 @@ func (s *shop) tenant(t *testing.T) tenant {
 func (s *shop) publishCerts(t *testing.T, change ...func(*v1alpha1.PublishedResource)) *v1alpha1.PublishedResource {
 	t.Helper()
 	define(t, s.c, definition(s.group, "certs", "secretName", "keyName", "note"))
-	o := s.published("certs", "Cert")
-	o.Spec.StateNamespace = local.Namespace(t)
-	o.Spec.Related = []v1alpha1.RelatedResource{
-		{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true, Object: byField("spec.secretName")},
-		{Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName")},
-	}
+	o := s.publishedCerts(local.Namespace(t))
 	for _, f := range change {
 		f(o)
 	}
 	create(t, s.c, o)
 	awaitPublished(t, s.c, o)
+	return o
+}
+
+// publishedCerts returns a PublishedResource of Certs, with states in a namespace.
+func (s *shop) publishedCerts(states string) *v1alpha1.PublishedResource {
+	o := s.published("certs", "Cert")
+	o.Spec.StateNamespace = states
+	o.Spec.Related = []v1alpha1.RelatedResource{
+		{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true, Object: byField("spec.secretName")},
+		{Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName")},
+	}
 	return o
 }
 

@@ -1,0 +1,95 @@
+package publishedresource
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+)
+
+const (
+	// unholdPoll is how often it is looked whether all finalizers are off, and unholdMax how long that may take after the deletion of the PublishedResource.
+	// Then it goes nevertheless: whoever orphans does not want to wait for kcp.
+	unholdPoll = time.Second
+	unholdMax  = 2 * time.Minute
+)
+
+// errStillHeld means that objects of consumers still have our finalizer.
+var errStillHeld = errors.New("objects of consumers still have the finalizer of the provider")
+
+// isToUnhold reports whether a PublishedResource goes and leaves what it has made: then nobody would take our finalizers off the objects of consumers.
+func isToUnhold(o *v1alpha1.PublishedResource) bool {
+	deletes := o.GetDeletionPolicy() == xpv2.DeletionDelete && policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionDelete)
+	return meta.WasDeleted(o) && !meta.IsPaused(o) && len(o.GetManagementPolicies()) > 0 && !deletes &&
+		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
+}
+
+// unhold takes our finalizers off the objects of consumers before a PublishedResource goes that leaves what it has made. It returns after which time it is to
+// be called again, zero when the PublishedResource can go.
+func (c *connector) unhold(ctx context.Context, n types.NamespacedName) time.Duration {
+	o := &v1alpha1.PublishedResource{}
+	if err := c.local.Get(ctx, n, o); err != nil || !isToUnhold(o) {
+		return 0
+	}
+	err := c.tryUnhold(ctx, o)
+	switch {
+	case err == nil:
+	case time.Since(o.GetDeletionTimestamp().Time) < unholdMax:
+		return unholdPoll
+	default:
+		c.events.Event(o, event.Warning(reasonStillHeld, errors.Wrap(err, "finalizers are left on objects of consumers, who have to take them off by hand")))
+	}
+	c.publications.Stop(n.Name)
+	return 0
+}
+
+// tryUnhold has finalizers taken off, and fails unless all are.
+func (c *connector) tryUnhold(ctx context.Context, o *v1alpha1.PublishedResource) error {
+	e, err := c.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := e.look(ctx); err != nil {
+		return err
+	}
+	e.former, err = e.askFormer(ctx, o)
+	if err != nil {
+		return err
+	}
+	if e.wanted, err = e.want(ctx, o); err != nil {
+		return err
+	}
+	e.seen = e.view(ctx)
+	if e.seen.early {
+		return errStillHeld
+	}
+	claims, err := e.claimed(o)
+	if err != nil {
+		return err
+	}
+	if e.consumers, err = kcp.ConsumersOf(e.seen.bindings, e.wanted.resource, claims); err != nil {
+		return err
+	}
+	p, err := e.publication(ctx, o)
+	if err != nil {
+		return err
+	}
+	p.Unhold = true
+	p.Revision += " unhold"
+	if err := c.publications.Serve(e.name, p); err != nil {
+		return err
+	}
+	if left, known := c.publications.Held(e.name); !known || left > 0 {
+		return errors.Wrapf(errStillHeld, "%d", left)
+	}
+	return nil
+}
