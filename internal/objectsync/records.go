@@ -50,6 +50,10 @@ func (p *pass) doubled(r Record) bool {
 func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool) error {
 	named, alive := map[Record]bool{}, map[Record]bool{}
 	for _, m := range all {
+		if p.Undone && m.related.origin == v1alpha1.OriginKCP && m.origin == nil {
+			named[m.record()] = true
+			continue
+		}
 		if r := m.record(); m.origin != nil && m.origin.GetDeletionTimestamp() == nil {
 			named[r], alive[r.plain()] = true, true
 		}

@@ -22,6 +22,9 @@ type Input struct {
 	Holders   Holders
 	// Object is the name of the object in the workspace.
 	Object types.NamespacedName
+	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have been undone, which is no reason to
+	// delete their copies.
+	Undone bool
 }
 
 // A Result is what one pass has found out.

@@ -18,6 +18,7 @@ func (p *publication) inherit(from *publication) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
 	p.roster.inherit(&from.roster)
+	p.restored, p.suspects = from.restored, maps.Clone(from.suspects)
 }
 
 // adapt follows consumers as they come and go.

@@ -30,6 +30,9 @@
 // never known to be gone, and its copies stay as they are: endpoints refuse to tell of it in the same words as of a workspace of another
 // shard. As long as our finalizer is on its objects it cannot leave unnoticed.
 //
+// If kcp goes back in its history while the program runs, what is missing there was undone and not deleted: its copies are left behind. Who deletes them is
+// the operator, or a consumer that makes the objects again. A restore while the program does not run is not noticed.
+//
 // kcp deletes the objects of a workspace that unbinds the API after its APIBinding is being deleted. So the bindings of a workspace are read once
 // after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would not do, as nothing says
 // that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after a restart, and when the

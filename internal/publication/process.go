@@ -73,7 +73,11 @@ var errNoPath = errors.New("the path of the workspace is not known yet")
 // input returns what is needed for a sync of an object, and the object, nil if it is not there.
 func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.Input, source *unstructured.Unstructured, err error) {
 	e, path := p.whereIs(item.Cluster)
+	p.mu.Lock()
+	restored := p.restored
+	p.mu.Unlock()
 	in = objectsync.Input{
+		Undone: restored,
 		Workspace: objectsync.Workspace{Side: nowhere, Cluster: item.Cluster, Path: path},
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,
@@ -104,12 +108,13 @@ func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced
 	if err != nil {
 		return false, err
 	}
-	if source == nil && !p.config.Unhold {
-		return false, p.lost(ctx, item, in)
-	}
 	if p.config.Unhold {
 		return false, p.unhold(ctx, at, in)
 	}
+	if source == nil {
+		return false, p.lost(ctx, item, in)
+	}
+	p.clear(item)
 	leaves, err := p.leaves(ctx, at, source)
 	if err != nil {
 		return false, err
@@ -158,6 +163,10 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	}
 	switch {
 	case !left, orphaned && (!gone || !p.deletesLeft()):
+	case p.isSuspect(item):
+		if done, err := p.leaveUndone(ctx, item, in); err != nil || !done {
+			return err
+		}
 	case gone && !p.deletesLeft():
 		if err := p.confirmLeft(ctx, item.Cluster); err != nil {
 			return err

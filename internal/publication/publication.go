@@ -66,6 +66,8 @@ type publication struct {
 	orphans   map[types.NamespacedName]string // the logical clusters of copies that have been left behind
 	shrinking bool                            // It is about to be looked which workspaces can be forgotten.
 	arrived   set[string]                     // logical clusters of objects that have come since that look began, nil without one
+	restored  bool                            // kcp was, while the publication ran
+	suspects  set[objectsync.Primary]         // objects with copies that were not seen since then
 }
 
 // newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.

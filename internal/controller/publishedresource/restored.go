@@ -20,14 +20,15 @@ const restoredTimeout = 30 * time.Second
 
 // restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a service cluster.
 func (c *connector) restored(r target.Restored) {
-	names := map[string]struct{}{}
+	names := map[string]bool{} // whether the server is of kcp to each of them
 	for _, o := range r.Owners {
-		if slices.Contains([]string{c.controller, c.controller + controllerSource, c.controller + controllerEndpoint}, o.Controller) {
-			names[ofOwner(o.NamespacedName).Name] = struct{}{}
+		name, inKCP := ofOwner(o.NamespacedName).Name, slices.Contains([]string{c.controller, c.controller + controllerEndpoint}, o.Controller)
+		if inKCP || o.Controller == c.controller+controllerSource {
+			names[name] = names[name] || inKCP
 		}
 	}
-	for name := range names {
-		c.publications.Restored(name) // Before anybody is told of a change.
+	for name, inKCP := range names {
+		c.publications.Restored(name, inKCP) // Before anybody is told of a change.
 	}
 	go func() { // The caller does not wait for the cache.
 		ctx, cancel := context.WithTimeout(context.Background(), restoredTimeout)

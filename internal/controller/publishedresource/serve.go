@@ -132,7 +132,7 @@ func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
 	}
 	for _, w := range now.Orphans {
 		if w.Copies > known[w.Workspace] {
-			e.events.Event(o, event.Normal(reasonOrphaned, fmt.Sprintf("Workspace %s no longer binds the API and has left %d copies behind", w.Workspace, w.Copies)))
+			e.events.Event(o, event.Normal(reasonOrphaned, fmt.Sprintf("Workspace %s has left %d copies behind: it no longer binds the API, or kcp was restored to a time before their objects", w.Workspace, w.Copies)))
 		}
 	}
 	o.Status.Objects = now

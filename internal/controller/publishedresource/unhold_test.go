@@ -19,10 +19,12 @@ import (
 func TestOrphanUnholds(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(o *v1alpha1.PublishedResource){
-		"Orphan":   func(*v1alpha1.PublishedResource) {},
-		"Policies": func(o *v1alpha1.PublishedResource) { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{"Observe", "Create", "Update"} },
-		"SyncOff":  func(o *v1alpha1.PublishedResource) { o.Spec.Synchronization = &v1alpha1.Synchronization{} },
-		"Observe":  func(o *v1alpha1.PublishedResource) { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{"Observe"} },
+		"Orphan": func(*v1alpha1.PublishedResource) {},
+		"Policies": func(o *v1alpha1.PublishedResource) {
+			o.Spec.ManagementPolicies = xpv2.ManagementPolicies{"Observe", "Create", "Update"}
+		},
+		"SyncOff": func(o *v1alpha1.PublishedResource) { o.Spec.Synchronization = &v1alpha1.Synchronization{} },
+		"Observe": func(o *v1alpha1.PublishedResource) { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{"Observe"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

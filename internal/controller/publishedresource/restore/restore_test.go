@@ -130,6 +130,28 @@ func awaitCopy(t *testing.T, c client.Client, within time.Duration, u *unstructu
 	})
 }
 
+// wantLeft waits until the status tells of the one copy whose object was undone, and of no failure. The copy stays, and is found by an object of that name.
+func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, consumer string, undone *unstructured.Unstructured) {
+	t.Helper()
+	kube.Eventually(t, healing, "a copy left behind in the status", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 && o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
+	})
+	awaitCopy(t, c, healing, undone, "L")
+	kube.Throughout(t, 5*time.Second, "the copy stays", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Objects.Orphaned == 1, fmt.Sprintf("%+v", o.Status.Objects)
+	})
+	again := undone.DeepCopy()
+	again.Object["spec"] = map[string]any{"size": "S"}
+	offer(t, consumer, again)
+	awaitCopy(t, c, healing, undone, "S")
+	kube.Eventually(t, healing, "no copy left behind", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Objects.Orphaned == 0 && o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
+	})
+}
+
 // write changes a ConfigMap of a workspace n times, or until the context ends, with pauses.
 func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, n int, pause time.Duration) {
 	for i := 0; i < n && ctx.Err() == nil; i++ {
@@ -185,6 +207,10 @@ func TestKCPRestored(t *testing.T) {
 		awaitCopy(t, c, soon, u, "XL")
 	}
 
+	late := hat(group, "late", "L") // The backup does not have it.
+	offer(t, consumer, late)
+	awaitCopy(t, c, soon, late, "L")
+
 	workspaces.Restore(t)
 	begin := time.Now()
 	goOn(t, workspaces.Config(consumer)) // Of which the administrator has another token now.
@@ -194,6 +220,7 @@ func TestKCPRestored(t *testing.T) {
 	awaitCopy(t, c, healing, fresh, "S")
 	awaitCopy(t, c, healing, changed, "M")
 	awaitCopy(t, c, healing, undone, "L")
+	wantLeft(t, c, o, consumer, late)
 	t.Logf("all was in step again %s after kcp was back", time.Since(begin))
 	kube.Eventually(t, soon, "an event on the PublishedResource", func() (bool, string) {
 		events := &corev1.EventList{}
