@@ -77,7 +77,7 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 	restored := p.restored
 	p.mu.Unlock()
 	in = objectsync.Input{
-		Undone: restored,
+		Undone:    restored,
 		Workspace: objectsync.Workspace{Side: nowhere, Cluster: item.Cluster, Path: path},
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,

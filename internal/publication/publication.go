@@ -217,6 +217,7 @@ func (p *publication) run() {
 	var busy sync.WaitGroup
 	busy.Go(p.sweep)
 	busy.Go(p.revisit)
+	busy.Go(p.probe)
 	p.seekLost()
 	defer busy.Wait()
 	places := make(chan struct{}, workers)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
@@ -63,18 +64,29 @@ type refusalIndex struct {
 	by map[objectsync.Primary]refuser
 	// rights is when all objects were last tried again that lack rights on the service cluster.
 	rights time.Time
+	// lacking are the objects that lack rights on the service cluster, and to which resource, and probed is which probe of an object was the last of each.
+	lacking map[objectsync.Primary]schema.GroupResource
+	probed  map[schema.GroupResource]int
+	probes  int
 }
 
 // rightsEvery is how often objects of all workspaces are tried again at most because one of them is allowed by now.
 const rightsEvery = 10 * time.Second
 
-func newRefusalIndex() *refusalIndex { return &refusalIndex{by: map[objectsync.Primary]refuser{}} }
+func newRefusalIndex() *refusalIndex {
+	return &refusalIndex{
+		by: map[objectsync.Primary]refuser{}, lacking: map[objectsync.Primary]schema.GroupResource{}, probed: map[schema.GroupResource]int{},
+	}
+}
 
-// set records that a server refuses something for an object.
-func (r *refusalIndex) set(p objectsync.Primary, server refuser) {
+// set records that a server refuses to write a resource for an object.
+func (r *refusalIndex) set(p objectsync.Primary, server refuser, resource schema.GroupResource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.by[p] = server
+	if delete(r.lacking, p); server == (refuser{}) {
+		r.lacking[p] = resource
+	}
 }
 
 // drop forgets an object, and returns which server has refused something for it.
@@ -83,6 +95,7 @@ func (r *refusalIndex) drop(p objectsync.Primary) (server refuser, refused bool)
 	defer r.mu.Unlock()
 	server, refused = r.by[p]
 	delete(r.by, p)
+	delete(r.lacking, p)
 	return server, refused
 }
 
@@ -113,7 +126,7 @@ func (p *publication) noteRefusal(item objectsync.Primary, err error) {
 		if !r.Workspace && r.Cause == objectsync.RefusedByRights {
 			server = refuser{}
 		}
-		p.refusals.set(item, server)
+		p.refusals.set(item, server, r.Resource)
 		return
 	}
 	if err != nil {

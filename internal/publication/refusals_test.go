@@ -1,11 +1,14 @@
 package publication
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -47,6 +50,39 @@ func TestRetryRefused(t *testing.T) {
 	p.noteRefusal(in("a", "rights"), nil)
 	if got := drain(p.queue); got != nil {
 		t.Errorf("want nobody woken again a moment later, got %v", got)
+	}
+}
+
+// TestProbe shows which objects are tried that lack rights: one at a time, and of each resource in turn, as long as there are any.
+func TestProbe(t *testing.T) {
+	p := &publication{queue: newQueue(), refusals: newRefusalIndex()}
+	defer p.queue.ShutDown()
+	lacks := func(item objectsync.Primary, resource string) {
+		p.noteRefusal(item, &objectsync.RefusalError{Cause: objectsync.RefusedByRights, Resource: schema.GroupResource{Resource: resource}})
+	}
+	probe := func() []string {
+		p.probeOnce()
+		return drain(p.queue)
+	}
+	p.noteRefusal(in("a", "policy"), &objectsync.RefusalError{})
+	p.noteRefusal(in("a", "claim"), &objectsync.RefusalError{Workspace: true, Cause: objectsync.RefusedByRights})
+	if got := probe(); got != nil {
+		t.Errorf("want nobody tried whose cure is told of, got %v", got)
+	}
+	for i := range 100 {
+		lacks(in("a", fmt.Sprint("thing", i)), "things")
+	}
+	lacks(in("a", "secret"), "secrets")
+	for range 3 {
+		two := append(probe(), probe()...)
+		if len(two) != 2 || !slices.Contains(two, "secret") {
+			t.Errorf("want one of each resource, got %v", two)
+		}
+	}
+	p.noteRefusal(in("a", "secret"), nil)
+	drain(p.queue)
+	if got := append(probe(), probe()...); len(got) != 2 || slices.Contains(got, "secret") {
+		t.Errorf("want things alone, got %v", got)
 	}
 }
 

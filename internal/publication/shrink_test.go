@@ -37,7 +37,7 @@ func sizes(p *publication) map[string]int {
 	out["holders"], out["held"] = len(p.holders.all), len(p.holders.of)
 	p.holders.mu.Unlock()
 	p.refusals.mu.Lock()
-	out["refusals"] = len(p.refusals.by)
+	out["refusals"], out["lacking"] = len(p.refusals.by), len(p.refusals.lacking)
 	p.refusals.mu.Unlock()
 	p.tells.mu.Lock()
 	out["warned"] = len(p.tells.warned)

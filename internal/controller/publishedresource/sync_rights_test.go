@@ -1,0 +1,61 @@
+package publishedresource_test
+
+import (
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestSyncRightsCome shows that objects which the provider has no right to copy are copied soon after it gets the right, although the service cluster tells
+// nobody and they rest by then, and that until then no more than one of them is tried every half minute.
+func TestSyncRightsCome(t *testing.T) {
+	t.Parallel()
+	const rested, most = 40 * time.Second, 45 * time.Second
+	s := openShop(t)
+	limited := s.config + "-limited"
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: limited}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
+		{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: []string{"get", "list", "watch"}},
+	}}
+	create(t, s.c, role, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: limited}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
+	})
+	elsewhere := local.Namespace(t)
+	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, local.User(t, limited))), build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &xpv2.Reference{Name: elsewhere}, nil
+	})
+	one, two, begin := s.tenant(t), s.tenant(t), time.Now()
+	for _, name := range []string{"a", "b", "c"} {
+		create(t, one, s.cert(name))
+		create(t, two, s.cert(name))
+	}
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 6 })
+	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
+	kube.Eventually(t, soon, "rest", func() (bool, string) { return time.Since(begin) > rested, "" })
+	audit := local.Audit(t)
+	mark := audit.Mark()
+	kube.Throughout(t, most, "one try every half minute", func() (bool, string) {
+		asked := audit.Since(mark).By(limited)
+		return asked.Count()["create certs"] <= 2, asked.String()
+	})
+
+	role.Rules[2].Verbs = []string{"*"}
+	if err := s.c.Update(t.Context(), role); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 6 && c.Failed == 0 })
+	if took := time.Since(began); took > most {
+		t.Errorf("it took %s from the right until all were synced", took)
+	}
+}
