@@ -58,6 +58,7 @@ var warnings = []warning{
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
 	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
 	{ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer", RelatedMax)},
+	{ErrTooManyNamespaces, ReasonRefused, fmt.Sprintf("The objects of this workspace refer to related objects in more than %d namespaces. Refer to fewer", NamespacesMax)},
 	{ErrNoNamespace, ReasonCannotSync, "Related objects have no namespace. Only the provider of the service can change that"},
 	{ErrUneven, ReasonRefused, "This object names different numbers of related objects than its provider does. Check the names in it"},
 	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},

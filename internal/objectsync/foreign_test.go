@@ -144,7 +144,7 @@ func TestStatesStay(t *testing.T) {
 		w := newWorld(t)
 		s := intoStates(w, v1alpha1.OriginService)
 		w.create(w.above, thing(w.input.Object))
-		w.mustSync(s, w.input)
+		w.refused(s, w.input, objectsync.ErrForeign) // Whether or not it is there is nothing to find out.
 		name := remembered(w, w.tenant()) // It is younger than the copy of who reads it.
 		w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"`+name+`"}}`)
 		w.refused(s, w.input, objectsync.ErrForeign)

@@ -18,6 +18,7 @@ type relation struct {
 	match
 
 	origin, copied *unstructured.Unstructured // shared; nil if not there
+	refused        error                      // why it is not known whether they are there, nil if it is
 }
 
 func (m relation) record() Record {
@@ -68,6 +69,7 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 		}
 		known[r.identifier] = true
 		all = append(all, found...)
+		errs = append(errs, refusals(found)...)
 	}
 	present, fresh := p.divide(all)
 	for _, m := range present {
@@ -118,7 +120,7 @@ func oneOf(errs []error) error {
 // find returns the related objects of a primary, and notes them in the result.
 func (p *pass) find(r *related, both primaries) ([]relation, error) {
 	origin, other := p.sides(r.origin)
-	matches, err := r.resolve(both, origin)
+	matches, err := r.resolve(both, p.watched(r, both, origin))
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot find related objects %q", r.identifier)
 	}
@@ -129,8 +131,17 @@ func (p *pass) find(r *related, both primaries) ([]relation, error) {
 			x.at.namespace = both.copyNamespace
 		}
 		p.result.Related = append(p.result.Related, p.holding(x.record()))
-		if x.origin, err = origin.Cache(m.from.GVR()).Get(m.from.NamespacedName()); err != nil {
+		if x.refused, err = p.checkLook(x, both); err != nil {
 			return nil, err
+		}
+		if x.refused == nil || r.origin == v1alpha1.OriginKCP {
+			if x.origin, err = origin.Cache(m.from.GVR()).Get(m.from.NamespacedName()); err != nil {
+				return nil, err
+			}
+		}
+		if x.refused != nil {
+			out = append(out, x)
+			continue
 		}
 		if x.copied, err = other.Cache(m.to.GVR()).Get(m.to.NamespacedName()); err != nil {
 			return nil, err
@@ -144,7 +155,7 @@ func (p *pass) find(r *related, both primaries) ([]relation, error) {
 func (p *pass) divide(all []relation) (present, fresh []relation) {
 	for _, m := range all {
 		switch {
-		case m.origin == nil || m.origin.GetDeletionTimestamp() != nil:
+		case m.origin == nil || m.origin.GetDeletionTimestamp() != nil || m.refused != nil:
 		case m.copied == nil:
 			fresh = append(fresh, m)
 		case m.copied.GetDeletionTimestamp() == nil:

@@ -74,9 +74,17 @@ func newManyRelated(t *testing.T, origin v1alpha1.Origin) *manyRelated {
 	spec := related(origin, byReference("spec.list.#.secret"))
 	spec.Related[0].Cleanup = true
 	spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{Objects: []v1alpha1.NamePattern{"*"}}
-	s, err := objectsync.New(objectsync.Config{
-		Spec: spec, Agent: "agent", StateNamespace: "states", Primary: things, Related: map[string]objectsync.Pair{spec.Related[0].Name(): secrets},
-	})
+	return inMemory(t, spec)
+}
+
+// inMemory returns an object without a server, which names Secrets by one rule.
+func inMemory(t *testing.T, spec *v1alpha1.PublishedResourceSpec) *manyRelated {
+	t.Helper()
+	pairs := map[string]objectsync.Pair{}
+	for i := range spec.Related {
+		pairs[spec.Related[i].Name()] = secrets
+	}
+	s, err := objectsync.New(objectsync.Config{Spec: spec, Agent: "agent", StateNamespace: "states", Primary: things, Related: pairs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +94,7 @@ func newManyRelated(t *testing.T, origin v1alpha1.Origin) *manyRelated {
 		Object: types.NamespacedName{Namespace: "default", Name: "web"},
 	}
 	m.origin, m.namespace = m.above, "default"
-	if origin == v1alpha1.OriginService {
+	if spec.Related[0].Origin == v1alpha1.OriginService {
 		m.origin, m.namespace = m.below, "c1"
 	}
 	m.above.put(things.Workspace.GroupVersionResource, thing(m.input.Object))

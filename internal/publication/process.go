@@ -78,6 +78,7 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 	p.mu.Unlock()
 	in = objectsync.Input{
 		Undone:    restored,
+		MayLook:   at.mayLook,
 		Workspace: objectsync.Workspace{Side: nowhere, Cluster: item.Cluster, Path: path},
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,
@@ -103,7 +104,7 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 
 // sync syncs one object, and says whether it is one that has a copy.
 func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced bool, err error) {
-	at := &pass{publication: p, item: item, looks: set[look]{}, streams: set[streamKey]{}}
+	at := &pass{publication: p, item: item, looks: set[look]{}, streams: set[streamKey]{}, namespaces: set[string]{}}
 	in, source, err := p.input(at, item)
 	if err != nil {
 		return false, err
@@ -143,6 +144,15 @@ func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced
 func (p *publication) noteLooks(at *pass) {
 	p.looks.set(at.item, at.looks)
 	p.related.need(at.item, at.streams)
+	p.keepNamespaces(at.item, at.namespaces)
+}
+
+// keepNamespaces makes namespaces all that are looked at for an object beside that of its copy. Objects that there was no room for are tried again.
+func (p *publication) keepNamespaces(item objectsync.Primary, all set[string]) {
+	for _, waiting := range p.namespaces.keep(item, all) {
+		p.queue.Forget(waiting)
+		p.queue.Add(waiting)
+	}
 }
 
 // lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone, or
@@ -181,6 +191,7 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	}
 	p.looks.set(item, nil)
 	p.related.need(item, nil)
+	p.keepNamespaces(item, nil)
 	if !left {
 		p.holders.set(item, nil)
 	}

@@ -50,6 +50,7 @@ type publication struct {
 	queue          queue
 	copies, states *watch.Table
 	related        *streams
+	namespaces     *tenantNamespaces
 	looks          *links[look]
 	holders        *holders
 	grounds        *grounds
@@ -81,7 +82,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
 		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
 		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),
-		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(),
+		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(), namespaces: newTenantNamespaces(),
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())

@@ -47,6 +47,9 @@ func sizes(p *publication) map[string]int {
 		out["pauses"] = len(l.failures)
 		l.mu.Unlock()
 	}
+	p.namespaces.mu.Lock()
+	out["namespaces"] = len(p.namespaces.used) + len(p.namespaces.full)
+	p.namespaces.mu.Unlock()
 	p.vainPatches.mu.Lock()
 	out["vain patches"] = len(p.vainPatches.by)
 	p.vainPatches.mu.Unlock()

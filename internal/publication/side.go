@@ -29,6 +29,17 @@ type pass struct {
 	looks     set[look]
 	streams   set[streamKey]
 	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
+	// namespaces are those of the service cluster that are looked at beside that of the copy.
+	namespaces set[string]
+}
+
+// mayLook reports whether a namespace of the service cluster may be looked at for the workspace.
+func (p *pass) mayLook(namespace string) bool {
+	if !p.publication.namespaces.claim(p.item, namespace) {
+		return false
+	}
+	p.namespaces[namespace] = struct{}{}
+	return true
 }
 
 // look notes that something is looked at. That is known before it is, so that no change is missed that comes meanwhile.
