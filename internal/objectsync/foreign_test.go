@@ -145,7 +145,7 @@ func TestStatesStay(t *testing.T) {
 		s := intoStates(w, v1alpha1.OriginService)
 		w.create(w.above, thing(w.input.Object))
 		w.refused(s, w.input, objectsync.ErrForeign) // Whether or not it is there is nothing to find out.
-		name := remembered(w, w.tenant()) // It is younger than the copy of who reads it.
+		name := remembered(w, w.tenant())            // It is younger than the copy of who reads it.
 		w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"`+name+`"}}`)
 		w.refused(s, w.input, objectsync.ErrForeign)
 		if got := w.secretOf(w.above, w.input.Object.Namespace, name); got != nil {

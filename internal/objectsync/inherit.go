@@ -24,7 +24,7 @@ func unresolvable(err error) bool {
 }
 
 // crowded says whether the place where api-syncagent remembers an object has one of another kind.
-func (s state) crowded(o subject) bool {
+func (s *state) crowded(o subject) bool {
 	b, ok := s.slots[o.agentsKey()]
 	return ok && kindIn(b) != o.kind
 }

@@ -3,6 +3,7 @@ package objectsync_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -117,9 +118,7 @@ func (m *memory) Patch(_ context.Context, o objectsync.Ref, patch []byte, _ ...s
 // mergePatch returns an object with a JSON merge patch.
 func mergePatch(of, patch map[string]any) map[string]any {
 	out := map[string]any{}
-	for k, v := range of {
-		out[k] = v
-	}
+	maps.Copy(out, of)
 	for k, v := range patch {
 		was, _ := out[k].(map[string]any)
 		inner, isMap := v.(map[string]any)

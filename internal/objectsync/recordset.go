@@ -61,16 +61,16 @@ func (s *recordSet) remove(r Record) {
 	s.removeFunc(r.origin(), func(x Record) bool { return x == r })
 }
 
-func (s recordSet) has(r Record) bool { return slices.Contains(s.by[r.origin()], r) }
+func (s *recordSet) has(r Record) bool { return slices.Contains(s.by[r.origin()], r) }
 
 // hasSame reports whether there is a record of the same copy.
-func (s recordSet) hasSame(r Record) bool { return slices.ContainsFunc(s.by[r.origin()], r.same) }
+func (s *recordSet) hasSame(r Record) bool { return slices.ContainsFunc(s.by[r.origin()], r.same) }
 
 // of returns the records of one object at the origin. They are shared.
-func (s recordSet) of(o recordOrigin) []Record { return s.by[o] }
+func (s *recordSet) of(o recordOrigin) []Record { return s.by[o] }
 
 // all returns all records, sorted.
-func (s recordSet) all() []Record {
+func (s *recordSet) all() []Record {
 	var out []Record
 	for _, list := range s.by {
 		out = append(out, list...)
@@ -80,14 +80,14 @@ func (s recordSet) all() []Record {
 }
 
 // size returns how many bytes the list of all records takes.
-func (s recordSet) size() int {
+func (s *recordSet) size() int {
 	if len(s.by) == 0 {
 		return 0
 	}
 	return s.bytes + len("[]") - len(",")
 }
 
-func (s recordSet) clone() recordSet {
+func (s *recordSet) clone() recordSet {
 	out := recordSet{by: make(map[recordOrigin][]Record, len(s.by)), bytes: s.bytes}
 	for o, list := range s.by {
 		out.by[o] = slices.Clone(list)
@@ -95,7 +95,7 @@ func (s recordSet) clone() recordSet {
 	return out
 }
 
-func (s recordSet) equal(t recordSet) bool { return maps.EqualFunc(s.by, t.by, slices.Equal) }
+func (s *recordSet) equal(t recordSet) bool { return maps.EqualFunc(s.by, t.by, slices.Equal) }
 
 // bytesOf returns how much a record takes in a list, with a comma.
 func bytesOf(r Record) int {

@@ -57,10 +57,10 @@ type namedUID struct {
 }
 
 // all returns the records and those of copies that are about to be made.
-func (s state) all() []Record { return slices.Concat(s.records.all(), s.pending.all()) }
+func (s *state) all() []Record { return slices.Concat(s.records.all(), s.pending.all()) }
 
 // size returns how many bytes the values of the Secret have together. It takes no look at each of them.
-func (s state) size() int {
+func (s *state) size() int {
 	n := s.bytes
 	for key, list := range map[string]recordSet{keyRecords: s.records, keyPending: s.pending} {
 		if size := list.size(); size > 0 {
@@ -132,17 +132,17 @@ func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error)
 }
 
 // clone returns a copy that can be changed.
-func (s state) clone() state {
+func (s *state) clone() state {
 	return state{slots: maps.Clone(s.slots), records: s.records.clone(), pending: s.pending.clone(), uids: maps.Clone(s.uids), bytes: s.bytes}
 }
 
 // equal says whether two states are the same.
-func (s state) equal(t state) bool {
+func (s *state) equal(t state) bool {
 	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && s.records.equal(t.records) && s.pending.equal(t.pending) && maps.Equal(s.uids, t.uids)
 }
 
 // key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
-func (s state) key(o subject) string {
+func (s *state) key(o subject) string {
 	own := hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
 	if _, ok := s.slots[own]; ok {
 		return own
@@ -169,7 +169,7 @@ func kindIn(b []byte) schema.GroupKind {
 }
 
 // get returns what an object was, nil if it is not remembered.
-func (s state) get(o subject) *unstructured.Unstructured {
+func (s *state) get(o subject) *unstructured.Unstructured {
 	b, ok := s.slots[s.key(o)]
 	if !ok {
 		return nil
@@ -212,7 +212,7 @@ func (s *state) clear(key string) {
 }
 
 // hasRoomFor fails if the Secret would be too large with a slot, as another one or in place of what it holds.
-func (s state) hasRoomFor(next slot) error {
+func (s *state) hasRoomFor(next slot) error {
 	size := s.size() + len(next.value) - len(s.slots[next.key])
 	if _, ok := s.slots[next.key]; !ok {
 		size += len(next.key)
@@ -228,7 +228,7 @@ func checkSize(bytes int) error {
 }
 
 // slotOf returns how it is remembered what is copied of an object.
-func (s state) slotOf(o subject, apiVersion string, content map[string]any) (slot, error) {
+func (s *state) slotOf(o subject, apiVersion string, content map[string]any) (slot, error) {
 	object := maps.Clone(content)
 	metadata, _ := content["metadata"].(map[string]any)
 	metadata = maps.Clone(metadata)
@@ -287,7 +287,7 @@ func (s *state) prune(keep ...subject) {
 }
 
 // data returns the values of the Secret.
-func (s state) data() (map[string]any, error) {
+func (s *state) data() (map[string]any, error) {
 	if err := checkSize(s.size()); err != nil {
 		return nil, err
 	}
@@ -316,7 +316,7 @@ func (s state) data() (map[string]any, error) {
 	return out, nil
 }
 
-func (s state) sortedUIDs() []namedUID {
+func (s *state) sortedUIDs() []namedUID {
 	var out []namedUID
 	for r, uid := range s.uids {
 		out = append(out, namedUID{r, uid})
@@ -326,7 +326,7 @@ func (s state) sortedUIDs() []namedUID {
 }
 
 // secret returns the Secret that holds the state.
-func (s state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
+func (s *state) secret(name types.NamespacedName, labels map[string]string) (*unstructured.Unstructured, error) {
 	data, err := s.data()
 	if err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package publication
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,7 +42,7 @@ func TestDepartureIsConfirmed(t *testing.T) {
 					"name": "api", "annotations": map[string]any{"kcp.io/cluster": cluster},
 				}})
 			}
-			_ = json.NewEncoder(w).Encode(list(all)) //nolint:errchkjson // Who does not get it fails.
+			_ = json.NewEncoder(w).Encode(list(all)) // Who does not get it fails.
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -86,7 +86,7 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			}
 			kube.Eventually(t, 20*time.Second, "several questions", func() (bool, string) {
 				p.queue.Add(item)
-				return asked.Load() >= 2 || name == "Bound" && asked.Load() >= 1, fmt.Sprint(asked.Load())
+				return asked.Load() >= 2 || name == "Bound" && asked.Load() >= 1, strconv.FormatInt(asked.Load(), 10)
 			})
 			kube.Throughout(t, 300*time.Millisecond, "the copy stays", func() (bool, string) {
 				return s.deleted.Load() == 0, tc.reason
