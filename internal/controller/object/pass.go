@@ -58,8 +58,9 @@ func passOf(ctx context.Context) *pass {
 	return p
 }
 
-// fail remembers why the pass fails, and the reason if the error comes from the target.
+// fail remembers why the pass fails, and the reason if the error comes from the target. It returns what is to be said of it.
 func (p *pass) fail(err error) error {
+	err = brief(err)
 	p.err, p.reason = err, reason(err)
 	return err
 }

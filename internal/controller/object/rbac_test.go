@@ -133,7 +133,7 @@ func TestExpiredTokenIsReported(t *testing.T) {
 	remove(t, tc, account)
 	awaitDenied(t, direct, tns, apierrors.IsUnauthorized)
 	proxy.Cut(0)
-	awaitCondition(t, c, o, failed(commonv1.ReasonForbidden))
+	awaitCondition(t, c, o, failed(commonv1.ReasonUnauthorized))
 
 	setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, targetUser(t)))
 	awaitReady(t, c, o)

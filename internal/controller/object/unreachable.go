@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
@@ -30,8 +31,34 @@ func waiting(err error) error {
 	return errors.Wrap(err, messageWaiting)
 }
 
-// unreachableMessage returns what condition Synced of an Object says of an error if it means that the target does not answer, and nothing
-// otherwise. It does not name what was tried: one retry comes further than another, and a condition that changes is a write.
+// A briefError is an error about a target that does not answer, without what was tried: one retry comes further than another, and a condition
+// that changes is a write.
+type briefError struct {
+	error
+
+	message string
+}
+
+// Error says what the target does.
+func (e briefError) Error() string { return e.message }
+
+// Unwrap returns the whole error.
+func (e briefError) Unwrap() error { return e.error }
+
+// brief returns a briefError if an error is about a target that does not answer, and the error itself if not.
+func brief(err error) error {
+	message := target.UnreachableMessage(err)
+	if message == "" {
+		return err
+	}
+	if strings.HasPrefix(err.Error(), messageWaiting) {
+		message = messageWaiting + ": " + message
+	}
+	return briefError{error: err, message: message}
+}
+
+// unreachableMessage returns what condition Synced of an Object says of an error if that is about a target that does not answer, and nothing
+// otherwise. crossplane-runtime would add what was tried.
 func unreachableMessage(o client.Object, err error) string {
 	message := target.UnreachableMessage(err)
 	if message != "" && meta.WasDeleted(o) {
