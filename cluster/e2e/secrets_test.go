@@ -52,7 +52,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 			}
 		}
 		for config, want := range map[string]xpv2.ConditionReason{
-			"-token": commonv1.ReasonForbidden, "-garbage": commonv1.ReasonInvalidConnection, "-identity": commonv1.ReasonForbidden,
+			"-token": commonv1.ReasonUnauthorized, "-garbage": commonv1.ReasonInvalidConnection, "-identity": commonv1.ReasonUnauthorized,
 		} {
 			o := s.Object(ns, ns+config, ns+config, build.ConfigMap(good.namespace, "settings"))
 			if err := c.Create(t.Context(), o); err != nil {
