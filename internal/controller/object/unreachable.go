@@ -51,8 +51,8 @@ func brief(err error) error {
 	if message == "" {
 		return err
 	}
-	if strings.HasPrefix(err.Error(), messageWaiting) {
-		message = messageWaiting + ": " + message
+	if before, _, waits := strings.Cut(err.Error(), messageWaiting); waits {
+		message = before + messageWaiting + ": " + message
 	}
 	return briefError{error: err, message: message}
 }
@@ -60,11 +60,14 @@ func brief(err error) error {
 // unreachableMessage returns what condition Synced of an Object says of an error if that is about a target that does not answer, and nothing
 // otherwise. crossplane-runtime would add what was tried.
 func unreachableMessage(o client.Object, err error) string {
-	message := target.UnreachableMessage(err)
-	if message != "" && meta.WasDeleted(o) {
-		return messageWaiting + ": " + message
+	var b briefError
+	if !errors.As(err, &b) {
+		return ""
 	}
-	return message
+	if meta.WasDeleted(o) && !strings.Contains(b.message, messageWaiting) {
+		return messageWaiting + ": " + b.message
+	}
+	return b.message
 }
 
 // nowhere is the client of a deleted Object that does without its target: there is nothing left to delete.
