@@ -62,8 +62,8 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 			is: commonv1.ReasonUnknownKind, want: "target does not serve kind Hat of example.org/v1",
 		},
 		"NoNamespace": {
-			reason: "Whatever else the target says is passed on.", config: ns, manifest: build.ConfigMap("no-such", "broken"),
-			is: xpv2.ReasonReconcileError, want: `namespaces "no-such" not found`,
+			reason: "A namespace is named.", config: ns, manifest: build.ConfigMap("no-such", "broken"),
+			is: commonv1.ReasonNamespaceMissing, want: `namespaces "no-such" not found`,
 		},
 		"NoField": {
 			reason: "A field is told by its path.", config: ns, manifest: manifestOf("v1", "ConfigMap", tns, "broken", map[string]any{"date": "x"}),
