@@ -16,6 +16,9 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 	if err := p.admit(m, both); err != nil {
 		return err
 	}
+	if err := p.adopt(m); err != nil {
+		return err
+	}
 	if err := p.holdOrigin(ctx, m); err != nil {
 		return err
 	}

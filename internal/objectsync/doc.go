@@ -72,6 +72,10 @@
 // found keeps its name, so that nothing has to be moved. A state that is lost is rebuilt from what copies say of themselves. What others have changed of
 // them stays, and what the consumer has changed meanwhile comes with the next change.
 //
+// A copy that objects of a workspace share can be behind when one more comes to share it. That one begins with what the state of another tells was last
+// copied there (shared.go): what the copy lacks is then written by whoever is first. To write all of it was rejected, as that would undo what operators
+// have changed.
+//
 // What a workspace hides, because it has not accepted a permission claim, is unknown and not gone. Nothing is deleted or made again for it, and what stands
 // there waits.
 //

@@ -80,6 +80,13 @@ func (w *world) tenant() objectsync.Input {
 	return in
 }
 
+// second returns the input of another object in the workspace.
+func (w *world) second() objectsync.Input {
+	in := w.input
+	in.Object.Name = "second"
+	return in
+}
+
 // Holdings tells what syncs so far have resolved.
 func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
 	var out []objectsync.Holding

@@ -36,22 +36,12 @@ func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured, keyed 
 	}
 	id := s.identity(p)
 	i := slices.IndexFunc(keyed, func(u *unstructured.Unstructured) bool {
-		return s.Owns(u) && remembers(u, subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind})
+		return s.Owns(u) && slotIn(u, subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}) != nil
 	})
 	if i < 0 {
 		return nil
 	}
 	return keyed[i]
-}
-
-// remembers reports whether a state is that of an object of a kind.
-func remembers(secret *unstructured.Unstructured, o subject) bool {
-	s, err := readState(secret)
-	if err != nil {
-		return false
-	}
-	b, ok := s.slots[s.key(o)]
-	return ok && kindIn(b) == o.kind
 }
 
 // NamesState says whether a name of a Secret is one of states.

@@ -79,8 +79,7 @@ func TestEndBeforeForgetting(t *testing.T) {
 func TestSharedByNewOnes(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	second := w.input
-	second.Object.Name = "second"
+	second := w.second()
 	w.create(w.above, thing(w.input.Object))
 	w.create(w.above, thing(second.Object))
 	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))

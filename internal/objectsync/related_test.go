@@ -159,8 +159,7 @@ func TestRelatedFromWorkspace(t *testing.T) {
 func TestSharedRelated(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
-	second := w.input
-	second.Object.Name = "second"
+	second := w.second()
 	one, two := thing(w.input.Object), thing(second.Object)
 	w.create(w.above, one)
 	w.create(w.above, two)

@@ -110,7 +110,7 @@ func (p *pass) free(ctx context.Context, o Ref, u *unstructured.Unstructured) er
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
 	keyed, err := p.Service.Cache(Secrets).States(id.Key())
 	is := subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}
-	if err != nil || slices.ContainsFunc(keyed, func(u *unstructured.Unstructured) bool { return remembers(u, is) }) {
+	if err != nil || slices.ContainsFunc(keyed, func(u *unstructured.Unstructured) bool { return slotIn(u, is) != nil }) {
 		return err
 	}
 	return p.letGo(ctx, o, u)

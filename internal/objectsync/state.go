@@ -143,7 +143,7 @@ func (s *state) equal(t state) bool {
 
 // key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
 func (s *state) key(o subject) string {
-	own := hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
+	own := o.ownKey()
 	if _, ok := s.slots[own]; ok {
 		return own
 	}
@@ -151,6 +151,11 @@ func (s *state) key(o subject) string {
 		return own
 	}
 	return o.agentsKey()
+}
+
+// ownKey returns where an object is remembered that would share a place with one of another kind.
+func (o subject) ownKey() string {
+	return hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
 }
 
 // agentsKey returns where api-syncagent remembers an object.
