@@ -32,7 +32,9 @@ type editor struct {
 	mu     sync.Mutex
 	queues map[location]*queue
 	queued map[watch.Owner]int // how many changes of an owner are in queues or in batches
-	slots  chan struct{}       // bounds the requests that no reconcile waits for
+	left   map[location]leftover
+	swept  time.Time
+	slots  chan struct{} // bounds the requests that no reconcile waits for
 }
 
 // A location is where a resource is.
@@ -70,7 +72,10 @@ type change struct {
 }
 
 func newEditor(c *target.Cluster, wake func(watch.Owner)) *editor {
-	return &editor{cluster: c, wake: wake, queues: map[location]*queue{}, queued: map[watch.Owner]int{}, slots: make(chan struct{}, editsMost)}
+	return &editor{
+		cluster: c, wake: wake, queues: map[location]*queue{}, queued: map[watch.Owner]int{}, left: map[location]leftover{},
+		slots: make(chan struct{}, editsMost),
+	}
 }
 
 // same reports whether two changes are one that its owner asks for again.
@@ -124,7 +129,8 @@ func (e *editor) pending(o watch.Owner) bool {
 	return e.queued[o] > 0
 }
 
-// result returns the same change if it was made in a batch, else nil. It is returned once, or each time if it is the last and has not failed.
+// result returns the same change if it was made in a batch, else nil. It is returned once, or each time if it is the last and has not
+// failed.
 func (e *editor) result(at location, c *change) *change {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -178,6 +184,7 @@ func (e *editor) end(at location, q *queue) bool {
 	if len(q.waiting) > 0 {
 		return true
 	}
+	e.leave(at, q.last)
 	q.busy, q.last = false, nil
 	e.tidy(at, q)
 	return false

@@ -115,15 +115,16 @@ func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedRef
 	if err == nil && served {
 		c := f.unpin(p)
 		c.last = f.GetDeletionTimestamp() != nil
-		if c.known, err = r.known(ctx, p); err == nil {
-			_, err = by(ctx, locate(m, p), c)
+		at := locate(m, p)
+		if c.known, err = r.known(ctx, p, at); err == nil {
+			_, err = by(ctx, at, c)
 		}
 	}
 	return refused(errors.Wrapf(err, "cannot release %s", describe(p.Kind, nameOf(p))))
 }
 
-// known returns a pinned Object as the cache holds it, nil if it does not.
-func (r *Resolver) known(ctx context.Context, p commonv1.PinnedReference) (metav1.Object, error) {
+// known returns a pinned Object as far as it is known without a request, nil if the cache does not hold it.
+func (r *Resolver) known(ctx context.Context, p commonv1.PinnedReference, at location) (metav1.Object, error) {
 	gvk := kindOf(p)
 	if !r.isObject(gvk) {
 		return nil, nil //nolint:nilnil // Other kinds are not cached.
@@ -132,7 +133,7 @@ func (r *Resolver) known(ctx context.Context, p commonv1.PinnedReference) (metav
 	if o == nil || err != nil {
 		return nil, err
 	}
-	return o, nil
+	return r.editor.newest(at, o), nil
 }
 
 // serve finds how the control plane serves a kind, in another version if need be, and says whether it does.
@@ -146,21 +147,23 @@ func (r *Resolver) serve(ctx context.Context, o watch.Owner, gvk schema.GroupVer
 
 // pinned reports whether a resource is kept from going already.
 func (r *Resolver) pinned(f Referrer, x *found) bool {
-	if !slices.Contains(x.GetFinalizers(), f.finalizer()) {
+	at := locate(x.mapping, x.pin)
+	if !slices.Contains(r.editor.newest(at, x).GetFinalizers(), f.finalizer()) {
 		return false
 	}
 	c := f.unpin(x.pin)
 	c.add = true
-	r.editor.result(locate(x.mapping, x.pin), &c) // It is not needed any more.
+	r.editor.result(at, &c) // It is not needed any more.
 	return true
 }
 
 // pin keeps a resource from going.
 func (r *Resolver) pin(ctx context.Context, f Referrer, x *found, by edit) error {
 	c := f.unpin(x.pin)
-	c.add, c.known = true, x.Object
+	at := locate(x.mapping, x.pin)
+	c.add, c.known = true, r.editor.newest(at, x)
 	done := r.cluster.Watches().Writing(f.Owner, x.mapping.Resource, nameOf(x.pin))
-	u, err := by(ctx, locate(x.mapping, x.pin), c)
+	u, err := by(ctx, at, c)
 	done(u)
 	what := describe(x.pin.Kind, nameOf(x.pin))
 	if err == nil && u == nil {
