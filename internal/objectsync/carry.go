@@ -131,8 +131,8 @@ func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[strin
 	return out, nil
 }
 
-// holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer is lost, and the consumer
-// refers to another object by the next pass, nobody would let go of it.
+// holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer is lost, and the
+// consumer refers to another object by the next pass, nobody would let go of it.
 func (p *pass) holdOrigin(ctx context.Context, m relation) error {
 	if m.related.origin != v1alpha1.OriginKCP || hasFinalizer(m.origin) {
 		return nil

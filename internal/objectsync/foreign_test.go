@@ -91,8 +91,8 @@ func (r refusing) Create(ctx context.Context, gvr schema.GroupVersionResource, u
 	return r.Writer.Create(ctx, gvr, u)
 }
 
-// TestRefusedCopy shows that a copy which a server has refused to make is not ours if somebody else makes it later, nor is one of which it is
-// not known whether the server has made it.
+// TestRefusedCopy shows that a copy which a server has refused to make is not ours if somebody else makes it later, nor is one of which it
+// is not known whether the server has made it.
 func TestRefusedCopy(t *testing.T) {
 	gr := schema.GroupResource{Resource: "secrets"}
 	for name, refusal := range map[string]error{

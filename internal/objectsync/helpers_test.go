@@ -36,8 +36,8 @@ var (
 	secrets = objectsync.Pair{Workspace: secret, Service: secret}
 )
 
-// A world is both sides, as one test sees them: a namespace of its own stands for each workspace, and has the name of its logical cluster in
-// it, so that tests do not meet on the service cluster.
+// A world is both sides, as one test sees them: a namespace of its own stands for each workspace, and has the name of its logical cluster
+// in it, so that tests do not meet on the service cluster.
 type world struct {
 	*testing.T
 

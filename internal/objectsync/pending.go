@@ -24,8 +24,8 @@ func (p *pass) resumes(m relation) bool {
 	return p.stored.pending.hasSame(m.record()) && p.isIntended(m.record(), m.copied)
 }
 
-// isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a workspace it is what it was to
-// be: at worst that is an object of the consumer with the same content.
+// isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a workspace it is what it
+// was to be: at worst that is an object of the consumer with the same content.
 func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
 	if r.Origin == v1alpha1.OriginKCP {
 		return p.isMarked(r.From, copied)

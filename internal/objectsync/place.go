@@ -161,8 +161,8 @@ func (p *pass) meet(ctx context.Context, u *unstructured.Unstructured, desired m
 	return nil
 }
 
-// adopts reports whether an object that belongs to nobody may become the copy. If the spec does not say, it may where no other workspace can have
-// objects: else a consumer would take over what it can name.
+// adopts reports whether an object that belongs to nobody may become the copy. If the spec does not say, it may where no other workspace
+// can have objects: else a consumer would take over what it can name.
 func (p *pass) adopts(u *unstructured.Unstructured) bool {
 	if p.existing != "" {
 		return p.existing == v1alpha1.ExistingObjectsAdopt

@@ -24,8 +24,8 @@ type Input struct {
 	Object types.NamespacedName
 	// MayLook asks whether a namespace of the service cluster other than that of the copy may be looked at. Nil allows all.
 	MayLook func(namespace string) bool
-	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have been undone, which is no reason to
-	// delete their copies.
+	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have been undone, which is
+	// no reason to delete their copies.
 	Undone bool
 }
 

@@ -134,8 +134,8 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 	p.queue.Add(item)
 }
 
-// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not known to have left them
-// behind.
+// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not known to have left
+// them behind.
 func (p *publication) seekLost() {
 	for _, n := range p.copies.Names() {
 		u := p.copies.Get(n)

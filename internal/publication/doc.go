@@ -13,37 +13,37 @@
 // of ours, so that their namespaces are watched, each as long as an object needs it. A stream of all Secrets of the cluster was rejected
 // for its memory and for the rights it takes, and a stream for each name for the number of connections.
 //
-// Whoever is synced has what it has looked at recorded, found or not, and is woken when that changes. So nothing is asked of a server to find out
-// whom a change concerns, and nobody has to configure it.
+// Whoever is synced has what it has looked at recorded, found or not, and is woken when that changes. So nothing is asked of a server to
+// find out whom a change concerns, and nobody has to configure it.
 //
-// Who holds which related objects is known to all publications of a service cluster together: else what is refused to an object of one API could
-// be had by one of another.
+// Who holds which related objects is known to all publications of a service cluster together: else what is refused to an object of one API
+// could be had by one of another.
 //
 // Workspaces take turns in the queue: one that has much to do delays others by no more than what is under way. A FIFO queue, and priorities
-// as controller-runtime has them, do not do that. A quarter of the workers is kept for workspaces with little under way, and each sync has a
-// deadline, so that a workspace whose requests hang does not hold all workers. What only a change cures is tried again seldom.
+// as controller-runtime has them, do not do that. A quarter of the workers is kept for workspaces with little under way, and each sync has
+// a deadline, so that a workspace whose requests hang does not hold all workers. What only a change cures is tried again seldom.
 //
 // What is gone at the source without our finalizer having held it is read from the server once more before its copy is deleted.
 //
-// A workspace counts as gone only if the endpoint that has shown it shows it no more, and says so once more when it is asked before its copies are
-// given up. A workspace that left while the program did not run is
-// never known to be gone, and its copies stay as they are: endpoints refuse to tell of it in the same words as of a workspace of another
-// shard. As long as our finalizer is on its objects it cannot leave unnoticed.
+// A workspace counts as gone only if the endpoint that has shown it shows it no more, and says so once more when it is asked before its
+// copies are given up. A workspace that left while the program did not run is never known to be gone, and its copies stay as they are:
+// endpoints refuse to tell of it in the same words as of a workspace of another shard. As long as our finalizer is on its objects it cannot
+// leave unnoticed.
 //
-// If kcp goes back in its history while the program runs, what is missing there was undone and not deleted: its copies are left behind. Who deletes them is
-// the operator, or a consumer that makes the objects again. A restore while the program does not run is not noticed.
+// If kcp goes back in its history while the program runs, what is missing there was undone and not deleted: its copies are left behind. Who
+// deletes them is the operator, or a consumer that makes the objects again. A restore while the program does not run is not noticed.
 //
-// kcp deletes the objects of a workspace that unbinds the API after its APIBinding is being deleted. So the bindings of a workspace are read once
-// after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would not do, as nothing says
-// that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after a restart, and when the
-// workspace binds the API again.
+// kcp deletes the objects of a workspace that unbinds the API after its APIBinding is being deleted. So the bindings of a workspace are
+// read once after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would not do, as
+// nothing says that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after a
+// restart, and when the workspace binds the API again.
 //
-// Of a workspace that is deleted, kcp deletes namespaces and APIBindings one after the other, in any order. Objects without a namespace go with
-// their binding, and others with their namespace, which kcp lets rest for five seconds first. That is what makes the look at the bindings
-// right for them, too: only if kcp took longer from a namespace to a binding would copies be deleted that are to stay. The LogicalCluster would
-// tell for sure, but to read it takes a claim that most do without, and a request for each deletion.
+// Of a workspace that is deleted, kcp deletes namespaces and APIBindings one after the other, in any order. Objects without a namespace go
+// with their binding, and others with their namespace, which kcp lets rest for five seconds first. That is what makes the look at the
+// bindings right for them, too: only if kcp took longer from a namespace to a binding would copies be deleted that are to stay. The
+// LogicalCluster would tell for sure, but to read it takes a claim that most do without, and a request for each deletion.
 //
-// A namespace goes only if it was made to go, by a label, and if a list of each kind says that nothing is in it but what Kubernetes puts there.
-// To go by our own copies alone was rejected: operators keep volumes and Secrets beside them. What any publication has created in it since that
-// list was made keeps it, too.
+// A namespace goes only if it was made to go, by a label, and if a list of each kind says that nothing is in it but what Kubernetes puts
+// there. To go by our own copies alone was rejected: operators keep volumes and Secrets beside them. What any publication has created in it
+// since that list was made keeps it, too.
 package publication

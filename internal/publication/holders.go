@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// A ledger holds together the holders of all publications of one service cluster, and what the states there tell: those of a PublishedResource
-// that is not served yet, or not any more, speak for its objects. Methods may be called concurrently.
+// A ledger holds together the holders of all publications of one service cluster, and what the states there tell: those of a
+// PublishedResource that is not served yet, or not any more, speak for its objects. Methods may be called concurrently.
 type ledger struct {
 	mu     sync.Mutex
 	all    set[*holders]
@@ -66,8 +66,8 @@ func (l *ledger) note(n types.NamespacedName, get func(types.NamespacedName) *un
 	l.states.set(objectsync.Primary{NamespacedName: n}, objectsync.HeldBy(get(n)))
 }
 
-// holders know the related objects of all objects of a publication, and ask others for theirs. What an object has is found by it and by what it
-// has, each without a look at the rest: one object may have a thousand.
+// holders know the related objects of all objects of a publication, and ask others for theirs. What an object has is found by it and by
+// what it has, each without a look at the rest: one object may have a thousand.
 type holders struct {
 	ledger *ledger
 	name   string // of the PublishedResource

@@ -33,8 +33,8 @@ func users(h *holders) set[string] {
 	return out
 }
 
-// TestLedger shows that a publication knows what objects of others are related to, as long as those run, and not those of a publication that it
-// takes over from.
+// TestLedger shows that a publication knows what objects of others are related to, as long as those run, and not those of a publication
+// that it takes over from.
 func TestLedger(t *testing.T) {
 	s := NewSupervisor(nil)
 	a, b, elsewhere := s.ledgerOf("https://one").open("a"), s.ledgerOf("https://one").open("b"), s.ledgerOf("https://two").open("a")

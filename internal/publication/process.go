@@ -147,7 +147,8 @@ func (p *publication) noteLooks(at *pass) {
 	p.keepNamespaces(at.item, at.namespaces)
 }
 
-// keepNamespaces makes namespaces all that are looked at for an object beside that of its copy. Objects that there was no room for are tried again.
+// keepNamespaces makes namespaces all that are looked at for an object beside that of its copy. Objects that there was no room for are
+// tried again.
 func (p *publication) keepNamespaces(item objectsync.Primary, all set[string]) {
 	for _, waiting := range p.namespaces.keep(item, all) {
 		p.queue.Forget(waiting)
@@ -155,8 +156,8 @@ func (p *publication) keepNamespaces(item objectsync.Primary, all set[string]) {
 	}
 }
 
-// lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone, or
-// that the workspace is with which it goes; it stays if the workspace has left it behind.
+// lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone,
+// or that the workspace is with which it goes; it stays if the workspace has left it behind.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
 	bound, gone := p.standing(item.Cluster)
 	if gone {
@@ -247,8 +248,8 @@ func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, 
 	return true, nil
 }
 
-// isMissing says whether a server has answered that it has no object of a name. That it knows no such workspace, as a kcp does that has just
-// started, tells nothing of the object.
+// isMissing says whether a server has answered that it has no object of a name. That it knows no such workspace, as a kcp does that has
+// just started, tells nothing of the object.
 func isMissing(err error, name string) bool {
 	if target.IsBareNotFound(err) {
 		return true // So a virtual workspace answers for a workspace that has no binding any more.
@@ -261,8 +262,8 @@ func isMissing(err error, name string) bool {
 	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
-// left returns the copy of an object, and says whether that or a state of it is left. Without a state, a copy that does not tell its kind may be
-// of an object of another.
+// left returns the copy of an object, and says whether that or a state of it is left. Without a state, a copy that does not tell its kind
+// may be of an object of another.
 func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool, err error) {
 	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
 	if copied, err = p.syncer.CopyOf(item, p.copies.Keyed(id.Key())); err != nil {

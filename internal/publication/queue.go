@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// retryFirst is the pause before an object that failed is tried again, which doubles each time. If only a change cures the cause, the pause
-	// grows twentyfold: after half a minute such an object rests for more than six, although many that are refused together wait for each other.
+	// retryFirst is the pause before an object that failed is tried again, which doubles each time. If only a change cures the cause, the
+	// pause grows twentyfold: after half a minute such an object rests for more than six, although many that are refused together wait for
+	// each other.
 	retryFirst    = 50 * time.Millisecond
 	lastingGrowth = 20
 	// earlyMost bounds the pause if something is not known yet, retryMost if the cause may pass, and lastingMost if only a change cures it,

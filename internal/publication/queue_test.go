@@ -74,8 +74,8 @@ func wantNoneAfterHalfAMinute(t *testing.T, q queue, p objectsync.Primary, err e
 	}
 }
 
-// TestPauseAfterOutage shows that an object that could not be synced for long does not rest for long as soon as something that lasts is found out
-// about it: what lasts may end with the outage.
+// TestPauseAfterOutage shows that an object that could not be synced for long does not rest for long as soon as something that lasts is
+// found out about it: what lasts may end with the outage.
 func TestPauseAfterOutage(t *testing.T) {
 	q := newQueue()
 	defer q.ShutDown()

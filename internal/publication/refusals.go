@@ -51,8 +51,8 @@ func (l *growingLimiter) NumRequeues(p objectsync.Primary) int {
 	return l.failures[p]
 }
 
-// A refuser is what objects are refused by that are cured together: a workspace, or the service cluster for the objects of a workspace. Without a
-// logical cluster it is the rights that the provider has on the service cluster, on which no consumer decides.
+// A refuser is what objects are refused by that are cured together: a workspace, or the service cluster for the objects of a workspace.
+// Without a logical cluster it is the rights that the provider has on the service cluster, on which no consumer decides.
 type refuser struct {
 	cluster string
 	above   bool // in the workspace
@@ -64,7 +64,8 @@ type refusalIndex struct {
 	by map[objectsync.Primary]refuser
 	// rights is when all objects were last tried again that lack rights on the service cluster.
 	rights time.Time
-	// lacking are the objects that lack rights on the service cluster, and to which resource, and probed is which probe of an object was the last of each.
+	// lacking are the objects that lack rights on the service cluster, and to which resource, and probed is which probe of an object was
+	// the last of each.
 	lacking map[objectsync.Primary]schema.GroupResource
 	probed  map[schema.GroupResource]int
 	probes  int

@@ -40,9 +40,9 @@ type Workspace struct {
 // A roster tells who has bound the API, where each logical cluster is, and which are gone. A lock of its owner guards it.
 //
 // That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a whole shard may be
-// missing for a moment. A workspace is gone if the endpoint it was last seen at shows all bindings and none of the workspace. Of one that has
-// not been seen since the program started nothing is known, and nobody can be asked: endpoints refuse to tell of workspaces without a binding
-// in the same words as of those that do not exist or are of another shard.
+// missing for a moment. A workspace is gone if the endpoint it was last seen at shows all bindings and none of the workspace. Of one that
+// has not been seen since the program started nothing is known, and nobody can be asked: endpoints refuse to tell of workspaces without a
+// binding in the same words as of those that do not exist or are of another shard.
 type roster struct {
 	consumers Consumers
 	homes     map[string]string    // URLs of the endpoints that logical clusters were last seen at

@@ -184,7 +184,8 @@ func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 	return all, c.pass.states.Ready()
 }
 
-// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not known, and never gone.
+// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not known, and never
+// gone.
 func (c cache) hidden() error {
 	if c.endpoint == nil || c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
 		return nil

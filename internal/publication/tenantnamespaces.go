@@ -6,8 +6,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// tenantNamespaces are the namespaces of the service cluster that are looked at for the objects of each workspace, beside those of its copies. Each is a
-// watch of its own, so that their number is bounded. Methods may be called concurrently.
+// tenantNamespaces are the namespaces of the service cluster that are looked at for the objects of each workspace, beside those of its
+// copies. Each is a watch of its own, so that their number is bounded. Methods may be called concurrently.
 type tenantNamespaces struct {
 	mu   sync.Mutex
 	used map[string]map[string]set[objectsync.Primary] // by logical cluster and namespace

@@ -49,8 +49,8 @@ func (p *publication) settle(ctx context.Context, item objectsync.Primary, names
 	})
 }
 
-// leave deletes a namespace that a copy has left if it is empty, and says whether it need not be looked at again. One with other copies is when
-// these leave.
+// leave deletes a namespace that a copy has left if it is empty, and says whether it need not be looked at again. One with other copies is
+// when these leave.
 func (p *publication) leave(ctx context.Context, name string) (done bool, err error) {
 	if p.hasCopies(name) {
 		return true, nil
@@ -127,8 +127,8 @@ func (p *publication) revisitOne(ctx context.Context, name string) {
 	p.emptying.Again(name)
 }
 
-// vacate deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each, and says whether it is none, or
-// goes.
+// vacate deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each, and says whether it is none,
+// or goes.
 func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured) (done bool, err error) {
 	name := ns.GetName()
 	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {

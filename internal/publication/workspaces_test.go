@@ -213,8 +213,8 @@ func boundTo(url string, workspaces []string) map[string]Workspace {
 	return out
 }
 
-// TestManyWorkspaces shows that another workspace costs neither a stream nor a goroutine, nor a look at what is known already, and that a change
-// in one is told of once, however many there are.
+// TestManyWorkspaces shows that another workspace costs neither a stream nor a goroutine, nor a look at what is known already, and that a
+// change in one is told of once, however many there are.
 func TestManyWorkspaces(t *testing.T) {
 	const few, many = 2, 500
 	s := &server{events: make(chan any)}

@@ -20,8 +20,8 @@ type Pass struct {
 	Amend func(client.Object)
 	// Shrink, if set, drops from the status of an object that is too large what it can do without, and reports whether there was anything.
 	Shrink func(client.Object) bool
-	// Postpone, if set, reports whether a status that differs from the last one is to be written later. Who sets it sees to it that there is a
-	// later pass.
+	// Postpone, if set, reports whether a status that differs from the last one is to be written later. Who sets it sees to it that there
+	// is a later pass.
 	Postpone func(was, is client.Object) bool
 	// Unsaved is set when the status could not be written, of which crossplane-runtime does not tell if the cause is a conflict.
 	Unsaved bool

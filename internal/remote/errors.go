@@ -27,8 +27,8 @@ func Asked(err error) error {
 	return err
 }
 
-// Work returns what a target refuses when it refuses a manifest with an error, for target.Cluster's RetryAfter: resources of the kind in the
-// namespace or, if that does not exist, all in the namespace. It is empty without a manifest.
+// Work returns what a target refuses when it refuses a manifest with an error, for target.Cluster's RetryAfter: resources of the kind in
+// the namespace or, if that does not exist, all in the namespace. It is empty without a manifest.
 func Work(manifest *unstructured.Unstructured, err error) string {
 	switch {
 	case manifest == nil:

@@ -163,9 +163,9 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return c.tokens.Ready(ctx)
 }
 
-// RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry should be put off. At first
-// that is as long as it takes to spread the retries of many. If the target goes on to refuse it, one owner stands for all that are refused alike
-// at the same work and is tried again every few seconds, and the others up to once a minute. They are woken when it succeeds.
+// RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry should be put off. At
+// first that is as long as it takes to spread the retries of many. If the target goes on to refuse it, one owner stands for all that are
+// refused alike at the same work and is tried again every few seconds, and the others up to once a minute. They are woken when it succeeds.
 func (c *Cluster) RetryAfter(o watch.Owner, err error, work string) time.Duration {
 	answer := answerOf(err)
 	if answer != "" {

@@ -15,14 +15,15 @@
 // rightly take 30 seconds, and 100 workers waiting that long for a dead cluster are lost to the living ones.
 //
 // A reconcile has a slot of each target that it uses, of those that all controllers share. A target that nobody knows may have one slot;
-// each answer gives it another, up to three quarters of the workers. Targets that are unknown or answer late share half of the workers. Those
-// that answer nothing for a second while a reconcile waits share a quarter, and waits beyond it end if others need the worker. A slot is taken
-// before a reconcile does anything, so that nothing is begun that must be begun anew; who is refused is woken in turn. We rejected a limit for
-// each target, as many sick targets have many times that number, and a timeout, as an admission webhook may rightly take 30 seconds.
+// each answer gives it another, up to three quarters of the workers. Targets that are unknown or answer late share half of the workers.
+// Those that answer nothing for a second while a reconcile waits share a quarter, and waits beyond it end if others need the worker. A slot
+// is taken before a reconcile does anything, so that nothing is begun that must be begun anew; who is refused is woken in turn. We rejected
+// a limit for each target, as many sick targets have many times that number, and a timeout, as an admission webhook may rightly take 30
+// seconds.
 //
-// What a target goes on to refuse is put off. Of all owners that it refuses alike, for the same kind in the same namespace, one is tried again
-// every few seconds and notices the cure; the others wait for up to a minute, and are woken when it succeeds. We rejected one fixed pause, as
-// hundreds of failing Objects keep a processor busy, and a pause that only grows, as nobody would notice the cure.
+// What a target goes on to refuse is put off. Of all owners that it refuses alike, for the same kind in the same namespace, one is tried
+// again every few seconds and notices the cure; the others wait for up to a minute, and are woken when it succeeds. We rejected one fixed
+// pause, as hundreds of failing Objects keep a processor busy, and a pause that only grows, as nobody would notice the cure.
 //
 // # The wall
 //

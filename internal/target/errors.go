@@ -16,8 +16,8 @@ import (
 // ErrUnreachable is the cause of each error that comes from a target which does not answer.
 var ErrUnreachable = errors.New("target is unreachable")
 
-// errSlow is the cause of errors from a target that answers probes but not what it is asked, or too late. It names neither the request nor a
-// limit: several of them are met in turn, and a condition that changes is a write.
+// errSlow is the cause of errors from a target that answers probes but not what it is asked, or too late. It names neither the request nor
+// a limit: several of them are met in turn, and a condition that changes is a write.
 var errSlow = errors.New("it takes too long to answer")
 
 // IsUnreachable says whether an error means that the target does not answer.

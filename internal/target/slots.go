@@ -16,8 +16,8 @@ const (
 	slotInterval = 250 * time.Millisecond
 )
 
-// workerSlots share the workers of all controllers among the targets: a reconcile has a slot of its target while it runs. Its methods may be
-// called concurrently.
+// workerSlots share the workers of all controllers among the targets: a reconcile has a slot of its target while it runs. Its methods may
+// be called concurrently.
 type workerSlots struct {
 	wake    func(watch.Owner)
 	workers int
@@ -45,7 +45,8 @@ func (s *workerSlots) maxSlow() int { return max(1, s.workers/2) }
 // maxSilent returns how many of those all silent targets together may have.
 func (s *workerSlots) maxSilent() int { return max(1, s.workers/4) }
 
-// acquire takes a slot of a target for a reconcile of an owner. If there is none the error satisfies IsQueued, and the owner is woken later.
+// acquire takes a slot of a target for a reconcile of an owner. If there is none the error satisfies IsQueued, and the owner is woken
+// later.
 func (t *targetSlots) acquire(o watch.Owner) error {
 	s, now := t.all, time.Now()
 	s.mu.Lock()
@@ -232,8 +233,8 @@ func (s *workerSlots) isShort(now time.Time, u slotUse) bool {
 	})
 }
 
-// rotate ends the waits for silent targets that take long if they have all slots of these, and others of them have none. The caller holds the
-// lock.
+// rotate ends the waits for silent targets that take long if they have all slots of these, and others of them have none. The caller holds
+// the lock.
 func (s *workerSlots) rotate(now time.Time, u slotUse, waits []*wait) {
 	waiting := 0
 	for _, t := range s.queue {

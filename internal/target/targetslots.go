@@ -29,8 +29,8 @@ type targetSlots struct {
 	queue  []watch.Owner      // who was refused, in order
 	queued map[watch.Owner]struct{}
 
-	// credit is how many reconciles may run at a time. It begins at one, and each answer adds one: a target that nobody knows cannot hold many
-	// workers, and one that answers has all it needs after a few round trips.
+	// credit is how many reconciles may run at a time. It begins at one, and each answer adds one: a target that nobody knows cannot hold
+	// many workers, and one that answers has all it needs after a few round trips.
 	credit   int
 	tardy    bool      // the last answer was not prompt, or did not come
 	answered time.Time // when the last whole answer came; zero if none has
@@ -52,7 +52,8 @@ type wait struct {
 	cancel context.CancelCauseFunc
 }
 
-// cut ends a wait early. Its reconcile fails with an error that satisfies IsQueued, and its owner is woken later. The caller holds the lock.
+// cut ends a wait early. Its reconcile fails with an error that satisfies IsQueued, and its owner is woken later. The caller holds the
+// lock.
 func (w *wait) cut(now time.Time) {
 	w.target.enqueue(w.owner)
 	w.cancel(newQueuedError(w.target.isUnreachable(now)))
@@ -163,8 +164,8 @@ func (t *targetSlots) isSlow(now time.Time) bool {
 	return waits && now.Sub(oldest) > promptly
 }
 
-// isUnreachable reports whether the target has been silent for so long that it is worth a word. One that is only busy is not: its reconciles
-// come a moment later. The caller holds the lock.
+// isUnreachable reports whether the target has been silent for so long that it is worth a word. One that is only busy is not: its
+// reconciles come a moment later. The caller holds the lock.
 func (t *targetSlots) isUnreachable(now time.Time) bool {
 	return t.isSilent() && now.Sub(t.silent) > lateAfter
 }

@@ -155,8 +155,8 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 	return lw
 }
 
-// plainLists keep a reflector from asking for lists as streams: it gathers these by namespace and name, which repeat in the logical clusters of
-// a virtual workspace, so that one resource of each name would be left.
+// plainLists keep a reflector from asking for lists as streams: it gathers these by namespace and name, which repeat in the logical
+// clusters of a virtual workspace, so that one resource of each name would be left.
 type plainLists struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported says so.
@@ -314,8 +314,8 @@ func (f *feed) wait(ctx context.Context, patience time.Duration) {
 	done(arrived)
 }
 
-// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if it should have long ago,
-// and deniedError if the server refuses the stream.
+// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if it should have long
+// ago, and deniedError if the server refuses the stream.
 func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
 	select {
 	case <-f.synced:

@@ -27,8 +27,8 @@ type Options struct {
 	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once for all streams that
 	// notice it. It must not block.
 	WentBack func()
-	// Wait, if set, is called before Get waits for a first list. The wait ends with the context that it returns, and done is called then, with
-	// whether the list has arrived.
+	// Wait, if set, is called before Get waits for a first list. The wait ends with the context that it returns, and done is called then,
+	// with whether the list has arrived.
 	Wait func(context.Context) (waiting context.Context, done func(arrived bool))
 
 	kicked   time.Time // the Set was kicked last
@@ -61,8 +61,8 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 	return s
 }
 
-// wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far may have resumed where
-// others have seen a history that is gone.
+// wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far may have resumed
+// where others have seen a history that is gone.
 func (s *Set) wentBack() {
 	s.mu.Lock()
 	for _, f := range s.feeds {
@@ -170,8 +170,8 @@ func (s *Set) Writing(o Owner, r schema.GroupVersionResource, n types.Namespaced
 	}
 }
 
-// Gone reports that the server has answered that a resource does not exist any more. A watch may lag behind, or be kept open by a proxy that
-// has lost the server. Owners of the resource are woken.
+// Gone reports that the server has answered that a resource does not exist any more. A watch may lag behind, or be kept open by a proxy
+// that has lost the server. Owners of the resource are woken.
 func (s *Set) Gone(r schema.GroupVersionResource, n types.NamespacedName, uid types.UID) {
 	for _, st := range s.carriers(r, n) {
 		st.remove(n, uid)

@@ -150,8 +150,8 @@ func (s *store) pass(changed []types.NamespacedName) {
 	}
 }
 
-// record records an event of the stream, and what it leaves of the resource: nil if that is gone. It returns the resources whose change has to
-// be passed on now.
+// record records an event of the stream, and what it leaves of the resource: nil if that is gone. It returns the resources whose change has
+// to be passed on now.
 func (s *store) record(event, left *unstructured.Unstructured) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,8 +48,8 @@ func (e *external) observeDeleted(ctx context.Context, o Object) (managed.Extern
 	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
 }
 
-// seeOff looks whether others may make the resource again that a deleted Object deletes, and how long. They may if the policy leaves that to
-// them, as long as the Objects that go with this one are there: a Subscription, say, whose operator it is.
+// seeOff looks whether others may make the resource again that a deleted Object deletes, and how long. They may if the policy leaves that
+// to them, as long as the Objects that go with this one are there: a Subscription, say, whose operator it is.
 func (e *external) seeOff(ctx context.Context, o Object) error {
 	p := o.GetManagementPolicies()
 	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
@@ -103,8 +103,8 @@ func (e *external) locate(ctx context.Context) (bool, error) {
 	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
-// ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it could
-// record that, by the fields it has applied. What others may have made again is known by its name.
+// ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it
+// could record that, by the fields it has applied. What others may have made again is known by its name.
 func (e *external) ours(o Object) bool {
 	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || e.pass.regrows) {
 		return true

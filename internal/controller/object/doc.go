@@ -27,9 +27,9 @@
 // an apply that names the UID it is meant for. A look before a server-side apply was rejected, as somebody may act in between.
 //
 // An Object that deletes what it may not create deletes what others make, and what makes it may be an Object that it refers to and that is
-// being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is there. Such an Object lets go of the others, but
-// goes after them, and until then knows its resource by name. To do so whatever becomes of the others was rejected: a Pod that a StatefulSet
-// makes again at once would never be gone. So was to wait for other resources it refers to: an owner may wait for it.
+// being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is there. Such an Object lets go of the others,
+// but goes after them, and until then knows its resource by name. To do so whatever becomes of the others was rejected: a Pod that a
+// StatefulSet makes again at once would never be gone. So was to wait for other resources it refers to: an owner may wait for it.
 //
 // What the status records of the last resource is the only thing that tells of it once the manifest or the ProviderConfig names another.
 // It is overwritten when that resource is dealt with and not before, and saved by a patch if the status of a pass cannot be written
@@ -38,12 +38,12 @@
 // An Object that refers to another ProviderConfig uses the target it leaves as an owner of another controller name, so that both
 // connections wake it. The record of use names the old ProviderConfig until there is nothing left to do there.
 //
-// Records of use are written by a controller of their own, one at a time and, while Objects are worked on, not many a second. They are for people to read: package
-// providerconfig keeps a ProviderConfig while Objects refer to it, recorded or not. To record the use before the target is connected to, as
-// is common, was rejected: of a burst of Objects each would wait for a write that none of them needs.
+// Records of use are written by a controller of their own, one at a time and, while Objects are worked on, not many a second. They are for
+// people to read: package providerconfig keeps a ProviderConfig while Objects refer to it, recorded or not. To record the use before the
+// target is connected to, as is common, was rejected: of a burst of Objects each would wait for a write that none of them needs.
 //
-// An Object that is gone in spite of its finalizer, because its deletion has missed it by a moment, is finished with as if it were there. Its
-// connection secret and the record of its use of a ProviderConfig are left to the garbage collector, as ever. See package lost.
+// An Object that is gone in spite of its finalizer, because its deletion has missed it by a moment, is finished with as if it were there.
+// Its connection secret and the record of its use of a ProviderConfig are left to the garbage collector, as ever. See package lost.
 //
 // Fields are withdrawn when the finalizer goes, as crossplane-runtime does not connect for a deleted Object that may not delete. To show it
 // a policy with Delete then, and to withdraw where it deletes, was rejected: events and metrics would tell of deletions.
@@ -58,10 +58,10 @@
 // annotation goes was rejected, as it would block the deletion of namespaces.
 //
 // A change of the resource that alters nothing but how the status shows it, or the reason why it is not ready, is written a little later,
-// together with others; see package quiet. Conditions, the record of what was applied, a field that a reference reads, and all of an
-// Object that is being deleted are written at once; connection details and drift do not go by the status. To write no more than conditions at
-// once was rejected: our next pass goes by the record. So was to let references read the resource from the provider's memory: what they
-// have read would be shown nowhere.
+// together with others; see package quiet. Conditions, the record of what was applied, a field that a reference reads, and all of an Object
+// that is being deleted are written at once; connection details and drift do not go by the status. To write no more than conditions at once
+// was rejected: our next pass goes by the record. So was to let references read the resource from the provider's memory: what they have
+// read would be shown nowhere.
 //
 // A resource that is too large for the status is left out of it but for its identity, and the status says its size. Without that no status
 // could be written, and the manifest would be applied at each pass, as nothing tells that it was. What fits is estimated first, and left

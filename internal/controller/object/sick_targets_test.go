@@ -15,8 +15,8 @@ import (
 )
 
 // TestSickTargetsDelayNoOther shows that targets which answer everything but the requests about single resources do not hold the workers,
-// however many they are: an Object of another target is ready about as soon as alone. Their own Objects say what is wrong, and are kept once
-// their targets answer.
+// however many they are: an Object of another target is ready about as soon as alone. Their own Objects say what is wrong, and are kept
+// once their targets answer.
 func TestSickTargetsDelayNoOther(t *testing.T) {
 	const targets, each, probes = 6, 30, 3
 	c := provide(t)

@@ -26,8 +26,8 @@ type Options struct {
 	Canary string
 	// HTTP1 makes the Server speak HTTP/1.1 only, as some modes need: see Mode. Else it speaks HTTP/2 too.
 	HTTP1 bool
-	// Selector is a label selector. If it is not empty, the Server shows nothing else to who lists or watches with a selector, as if what else
-	// the API server has were another cluster's.
+	// Selector is a label selector. If it is not empty, the Server shows nothing else to who lists or watches with a selector, as if what
+	// else the API server has were another cluster's.
 	Selector string
 	// Redirect is where redirects lead. A Server without it must not be set to a mode that redirects.
 	Redirect *Sink

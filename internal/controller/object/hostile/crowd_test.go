@@ -93,8 +93,8 @@ func newCrowd(t *testing.T, w world) *crowd {
 	return c
 }
 
-// wave makes Objects of the healthy targets, at an even pace, and deletes them when all are Ready. It returns the time until 99 of a hundred
-// were.
+// wave makes Objects of the healthy targets, at an even pace, and deletes them when all are Ready. It returns the time until 99 of a
+// hundred were.
 func (c *crowd) wave(t *testing.T) time.Duration {
 	t.Helper()
 	c.waves++
