@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -15,11 +17,15 @@ const (
 	// otherwise.
 	maxObject       = 8 << 20
 	maxTenantObject = 4 << 20
-	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant.
+	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant, with all of its pages. A
+	// page has tenantPage resources, and may be as long as one object.
 	maxList       = 512 << 20
 	maxTenantList = 32 << 20
+	tenantPage    = 50
 	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length does not show.
 	bytesPerValue = 8
+	// maxTenantCache is about how many bytes of the resources of a tenant's server are held.
+	maxTenantCache = 64 << 20
 	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time: of one cluster, or
 	// of all clusters of tenants together, whose number nobody limits.
 	largeBody   = 512 << 10
@@ -51,6 +57,10 @@ type answer struct {
 	watch bool
 	form  form
 	max   int64
+	rest  *largeRest
+
+	list    *watch.ListSize // of the list that it is a page of, nil for none
+	maxList int64           // how long that may be
 
 	read int64
 	scan jsonScan
@@ -70,8 +80,11 @@ func (a *answer) Read(p []byte) (int, error) {
 	if err == io.EOF && !a.complete() {
 		return 0, a.fail(foreignError{code: a.code})
 	}
-	if err != nil {
+	switch {
+	case err == io.EOF:
 		a.leave()
+	case err != nil:
+		return n, a.fail(err)
 	}
 	return n, err
 }
@@ -102,13 +115,24 @@ func (a *answer) look(p []byte) error {
 	if size > a.max || a.scan.values > a.max/bytesPerValue {
 		return errors.Errorf("server answers with more than %d MiB, or %d values, at once", a.max>>20, a.max/bytesPerValue)
 	}
+	if a.list != nil && a.list.Add(len(p)) > a.maxList {
+		a.list.Fill()
+		return errors.Errorf("server lists more than %d MiB", a.maxList>>20)
+	}
+	if size <= largeBody {
+		a.leave() // A large event of a watch is over.
+		return nil
+	}
 	return a.enter()
 }
 
-// enter waits for a slot if the body has become large. Watches need none: they hold one event at a time.
+// enter waits for a slot, as the body, or the event of a watch, has become large.
 func (a *answer) enter() error {
-	if a.slot != nil || a.watch || a.read <= largeBody {
+	if a.slot != nil {
 		return nil
+	}
+	if err := a.rest.refuse(time.Now()); err != nil {
+		return err
 	}
 	select {
 	case a.large <- struct{}{}:
@@ -119,12 +143,18 @@ func (a *answer) enter() error {
 	}
 }
 
+// leave gives the slot back, if there is one: what was large has been read.
 func (a *answer) leave() {
 	if a.slot != nil {
-		a.slot.Stop()
-		a.slot = nil
-		<-a.large
+		a.rest.end()
+		a.giveBack()
 	}
+}
+
+func (a *answer) giveBack() {
+	a.slot.Stop()
+	a.slot = nil
+	<-a.large
 }
 
 // complete reports whether all that is read is one answer.
@@ -143,12 +173,17 @@ func (a *answer) complete() bool {
 
 func (a *answer) fail(err error) error {
 	a.err = err
-	a.leave()
+	if a.slot != nil {
+		a.rest.begin(time.Now(), err)
+		a.giveBack()
+	}
 	return err
 }
 
-// Close closes the body.
+// Close closes the body. One that is closed before its end tells nothing of the server.
 func (a *answer) Close() error {
-	a.leave()
+	if a.slot != nil {
+		a.giveBack()
+	}
 	return a.ReadCloser.Close()
 }

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -32,8 +34,10 @@ type answers struct {
 	base      string // what comes before the API in the path
 	wildcard  bool   // a logical cluster comes next in the path
 	maxObject int64
+	maxPage   int64 // of a list, or of a list that has no pages
 	maxList   int64
 	large     chan struct{} // bounds how many large bodies are read at a time
+	rest      largeRest
 }
 
 // RoundTrip sends a request and checks the answer.
@@ -56,9 +60,11 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, foreignError{code: res.StatusCode}
 	}
 	// Its reads fail if it is too large or not of that form.
-	b := &answer{ReadCloser: res.Body, ctx: req.Context(), large: a.large, code: res.StatusCode, watch: c.watch, form: form, max: a.maxObject}
-	if !c.watch && !c.one(req) {
-		b.max = a.maxList
+	b := &answer{
+		ReadCloser: res.Body, ctx: req.Context(), large: a.large, rest: &a.rest, code: res.StatusCode, watch: c.watch, form: form, max: a.maxObject,
+	}
+	if b.list, b.maxList = watch.ListSizeIn(req.Context()), a.maxList; !c.watch && !c.one(req) {
+		b.max = a.maxPage
 	}
 	res.Body = b
 	return res, nil

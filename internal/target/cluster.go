@@ -72,7 +72,7 @@ func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Clus
 		cancel()
 		return nil, err
 	}
-	if err := c.dial(ctx, cfg, wake); err != nil {
+	if err := c.dial(ctx, cfg, a.route, wake); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	return append(w, c.slots.wrap)
 }
 
-func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Owner)) error {
+func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func(watch.Owner)) error {
 	var err error
 	c.config = cfg
 	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http)
@@ -110,6 +110,7 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, wake func(watch.Ow
 	}
 	c.watches = watch.NewSet(c.dynamic, watch.Options{
 		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.waitForList,
+		PageSize: r.page, MaxBytes: r.cache,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o watch.Owner) { c.watches.Kick(); wake(o) })

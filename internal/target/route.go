@@ -19,7 +19,7 @@ import (
 
 const (
 	// maxHeader is how long the headers of an answer may be, in bytes.
-	maxHeader = 1 << 20
+	maxHeader = 64 << 10
 	// maxUnread is how much of an answer may arrive before it is read, in bytes. Go's default is 4 MiB, and many answers may wait to be
 	// read.
 	maxUnread = 512 << 10
@@ -32,20 +32,24 @@ type route struct {
 	dialer *transport.DialHolder // part of what client-go shares connections by
 	direct bool                  // the proxies of the provider's environment are not used
 	tokens *transport.DialHolder // how token endpoints are reached, whose addresses no tenant chooses
-	// How long answers may be, in bytes.
-	maxObject, maxList int64
-	large              chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
-	fence              *fence.Fence  // nil for none
+	// How long answers may be, in bytes: one object, one page of a list, a list.
+	maxObject, maxPage, maxList int64
+
+	page  int64         // how many resources a page of a list has, zero for whole lists
+	cache int64         // how many bytes of resources are held, zero for no bound
+	large chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
+	fence *fence.Fence  // nil for none
 }
 
 // newRoutes returns the routes by writer. The fence is nil for none.
 func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	own := &transport.DialHolder{Dial: newDialer().DialContext}
 	routes := map[identity.Writer]route{
-		identity.WriterOperator: {dialer: own, tokens: own, maxObject: maxObject, maxList: maxList, fence: f},
+		identity.WriterOperator: {dialer: own, tokens: own, maxObject: maxObject, maxPage: maxList, maxList: maxList, fence: f},
 		identity.WriterTenant: {
 			dialer: a.dialer(), tokens: own, direct: true, fence: f,
-			maxObject: maxTenantObject, maxList: maxTenantList, large: make(chan struct{}, largeBodies),
+			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, page: tenantPage, cache: maxTenantCache,
+			large: make(chan struct{}, largeBodies),
 		},
 	}
 	for _, r := range routes {
@@ -57,7 +61,7 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 // answers returns a wrapper that checks answers, for the paths that a breaker knows.
 func (r route) answers(b *breaker) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
-		a := &answers{next: next, base: b.base, maxObject: r.maxObject, maxList: r.maxList, large: r.large}
+		a := &answers{next: next, base: b.base, maxObject: r.maxObject, maxPage: r.maxPage, maxList: r.maxList, large: r.large}
 		if a.large == nil {
 			a.large = make(chan struct{}, largeBodies)
 		}

@@ -28,6 +28,10 @@
 // that it has come as far: it answers a watch from its future with silence. To list after each such end was rejected: a load balancer that cuts
 // idle connections each minute would have all resources sent each minute.
 //
+// What a server may make us hold has a bound, where one is set: of a list, whether it comes in pages or as a stream, and of all that the streams of
+// a Set bring later. A stream that brings more is left, forgotten and denied for a while that doubles. To hold what fits and ignore the rest was
+// rejected: nobody could tell what is missing from what does not exist.
+//
 // A look never blocks a worker for long. While a stream has not delivered its first list, Get waits a moment and then returns an
 // error that crossplane-runtime requeues without a word; the owner is woken when the list arrives.
 //

@@ -74,6 +74,7 @@ type feed struct {
 	kick   chan struct{}
 	waits  func(context.Context) (context.Context, func(bool)) // called before somebody waits for the first list; nil for nothing
 	round  renewable
+	quota  *quota
 
 	mu     sync.Mutex
 	owners map[types.NamespacedName]map[Owner]int
@@ -93,6 +94,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	f := &feed{
 		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), waits: o.Wait,
 		owners: map[types.NamespacedName]map[Owner]int{},
+		quota:  o.budget.newQuota(),
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
 		kicked: o.kicked,
@@ -102,7 +104,8 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	f.store = newStore(f.changed, f.fill, f.wentBack)
 	if key.selects {
 		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill, f.wentBack)
-		go f.run(ctx, nameReflector(o.Metadata, key, f.names))
+		g := nameGuard(o.Metadata, key)
+		go f.run(ctx, nameReflector(key, guarded{f.names, g, f.quota}), g)
 		return f
 	}
 	if key.wildcard {
@@ -111,9 +114,9 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.wildcard || key.all {
 		o.Selector = ""
 	}
-	g := &guard{ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != ""}
-	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, guarded{f.store, g}, reflectorOptions(key))
-	go f.run(ctx, r)
+	g := &guard{ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize}
+	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, guarded{f.store, g, f.quota}, reflectorOptions(key))
+	go f.run(ctx, r, g)
 	return f
 }
 
@@ -162,7 +165,8 @@ type plainLists struct{ *cache.ListWatch }
 // IsWatchListSemanticsUnSupported says so.
 func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (f *feed) run(ctx context.Context, r *cache.Reflector) {
+func (f *feed) run(ctx context.Context, r *cache.Reflector, g *guard) {
+	defer f.quota.release()
 	failures := 0
 	for ctx.Err() == nil {
 		before := f.listed()
@@ -181,12 +185,26 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector) {
 		case failures >= patientRounds:
 			f.deny(err)
 		}
+		if pause, err := g.rest(time.Now()); pause > 0 {
+			rest = pause
+			f.deny(err)
+			f.empty()
+		}
 		select {
 		case <-ctx.Done():
 		case <-f.kick:
 		case <-time.After(rest):
 		}
 	}
+}
+
+// empty forgets all that the stream has brought.
+func (f *feed) empty() {
+	f.store.empty()
+	if f.names != nil {
+		f.names.empty()
+	}
+	f.quota.release()
 }
 
 // over says whether the stream has ended.

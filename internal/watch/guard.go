@@ -32,13 +32,18 @@ const (
 type guard struct {
 	cache.ListerWatcherWithContext
 
-	single bool // lists hold no more than one resource
+	single bool  // lists hold no more than one resource
+	page   int64 // the size of a page, zero for whole lists
 
 	mu      sync.Mutex
+	size    *ListSize   // of the list under way, or of the last one
 	current *supervised // the watch under way, nil without one
 	cut     bool        // the last watch has not ended because its time was over
 	away    bool        // the server could not be reached since
 	stalled bool        // the last list has not come to its end
+	flooded error       // why a stream was left that brought too much; nil after the rest for it
+	pause   time.Duration
+	rested  time.Time // when the last rest ended
 }
 
 // IsWatchListSemanticsUnSupported reports whether lists must not be asked for as streams.
@@ -57,13 +62,16 @@ func (g *guard) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return g.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext lists. A list that follows another is the newest the server has: one that is no older than what is held, as reflectors ask
-// for, does not exist if the server has gone back in its history.
+// ListWithContext lists. A list that follows another is the newest the server has: one that is no older than what is held, as reflectors
+// ask for, does not exist if the server has gone back in its history.
 func (g *guard) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if o.ResourceVersion != "0" && o.Continue == "" {
+	if (o.ResourceVersion != "0" || g.page > 0) && o.Continue == "" {
 		o.ResourceVersion, o.ResourceVersionMatch = "", ""
 	}
-	list, err := g.ListerWatcherWithContext.ListWithContext(ctx, o)
+	if g.page > 0 {
+		o.Limit = g.page
+	}
+	list, err := g.ListerWatcherWithContext.ListWithContext(g.withSize(ctx, o.Continue != ""), o)
 	if err == nil {
 		g.begin()
 	}
@@ -84,6 +92,9 @@ func (g *guard) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wat
 		return nil, err
 	}
 	begun := time.Now()
+	if lists {
+		ctx = g.withSize(ctx, false)
+	}
 	w, err := g.ListerWatcherWithContext.WatchWithContext(ctx, o)
 	if err != nil {
 		g.failed(err)
@@ -127,9 +138,9 @@ func (g *guard) mayStream() error {
 // errStalled means that a list which came as a stream has not come to its end.
 var errStalled = errors.New("the list that came as a stream has not come to its end")
 
-// mayResume returns an error that makes the reflector list again if what a watch has missed may not be had by resuming it. A server that was
-// away may have been restored. One that has only cut the watch is asked whether it has come as far in its history as the watch; a list of one
-// resource costs no more than that.
+// mayResume returns an error that makes the reflector list again if what a watch has missed may not be had by resuming it. A server that
+// was away may have been restored. One that has only cut the watch is asked whether it has come as far in its history as the watch; a list
+// of one resource costs no more than that.
 func (g *guard) mayResume(ctx context.Context, version string) error {
 	g.mu.Lock()
 	cut, away := g.cut, g.away
@@ -193,6 +204,9 @@ func (s *supervised) Stop() {
 		return // It is told twice.
 	}
 	g.current = nil
+	if s.lists && g.size.isFull() {
+		g.flooded = errLongList
+	}
 	lasted := time.Since(s.begun)
 	g.cut = lasted < s.lasts-early || lasted >= s.lasts+overdue
 	g.stalled = s.lists
@@ -205,6 +219,7 @@ func (g *guard) listed() {
 	defer g.mu.Unlock()
 	if s := g.current; s != nil && s.lists {
 		s.lists = false
+		g.size.end()
 		s.deadline.Reset(s.left())
 	}
 }
@@ -224,16 +239,40 @@ type bookmarkStore interface {
 	cache.ReflectorBookmarkStore
 }
 
-// A guarded store tells a guard what its stream delivers.
+// A guarded store tells a guard what its stream delivers, and takes no more than it has room for.
 type guarded struct {
 	bookmarkStore
 
 	guard *guard
+	quota *quota // nil for no bound
 }
 
-// Replace takes over a list.
+// Add takes a resource that the stream delivers.
+func (s guarded) Add(obj any) error { return s.Update(obj) }
+
+// Update takes a resource that the stream delivers. If there is no room for it all are listed again, which shows whether there are so many.
+func (s guarded) Update(obj any) error {
+	if s.quota != nil && !s.quota.add(obj) {
+		s.guard.flood(fullError{max: s.quota.max})
+		return nil
+	}
+	return s.bookmarkStore.Update(obj)
+}
+
+// Delete takes that a resource is gone.
+func (s guarded) Delete(obj any) error {
+	if s.quota != nil {
+		s.quota.remove(obj)
+	}
+	return s.bookmarkStore.Delete(obj)
+}
+
+// Replace takes over a list. It fails if there is no room for it.
 func (s guarded) Replace(list []any, version string) error {
 	s.guard.listed()
+	if s.quota != nil && !s.quota.replace(list) {
+		return fullError{max: s.quota.max}
+	}
 	return s.bookmarkStore.Replace(list, version)
 }
 

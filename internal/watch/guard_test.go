@@ -79,7 +79,8 @@ func (s *script) set(f func()) {
 // bookmark sends a bookmark.
 func (s *script) bookmark(version string) { s.last().Action(watch.Bookmark, at("", version)) }
 
-// TestGuard shows when a watch is ended, and whether it is resumed or the server is asked or listed again. Each case begins with a list and a watch.
+// TestGuard shows when a watch is ended, and whether it is resumed or the server is asked or listed again. Each case begins with a list and
+// a watch.
 func TestGuard(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -154,7 +155,7 @@ func TestGuard(t *testing.T) {
 				defer cancel()
 				st := newStore(func(types.NamespacedName, Owner) {}, func() {}, func() {})
 				g := &guard{ListerWatcherWithContext: s, single: tc.single}
-				r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, guarded{st, g}, reflectorOptions(feedKey{}))
+				r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, guarded{bookmarkStore: st, guard: g}, reflectorOptions(feedKey{}))
 				go func() {
 					for ctx.Err() == nil {
 						_ = r.ListAndWatchWithContext(ctx) // What follows shows.

@@ -145,6 +145,13 @@ func (s *names) replace(list []any, version string) (changed, wentBack bool) {
 	return changed, s.stream.begin(version)
 }
 
+// empty forgets all names.
+func (s *names) empty() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held, s.order = map[types.NamespacedName]struct{}{}, nil
+}
+
 // Resync does nothing: whoever wants to look again does so by its own clock.
 func (s *names) Resync() error { return nil }
 
@@ -152,8 +159,8 @@ func nameOfPartial(m *metav1.PartialObjectMetadata) types.NamespacedName {
 	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 }
 
-// nameReflector feeds the names of a selection into a store.
-func nameReflector(c metadata.Interface, key feedKey, into bookmarkStore) *cache.Reflector {
+// nameGuard returns the guard of a stream of the names of a selection.
+func nameGuard(c metadata.Interface, key feedKey) *guard {
 	var r metadata.ResourceInterface = c.Resource(key.resource)
 	if key.namespace != "" {
 		r = c.Resource(key.resource).Namespace(key.namespace)
@@ -171,8 +178,12 @@ func nameReflector(c metadata.Interface, key feedKey, into bookmarkStore) *cache
 			return r.Watch(ctx, o)
 		},
 	}
-	g := &guard{ListerWatcherWithContext: lw}
-	refl := cache.NewReflectorWithOptions(g, &metav1.PartialObjectMetadata{}, guarded{into, g}, reflectorOptions(key))
+	return &guard{ListerWatcherWithContext: lw}
+}
+
+// nameReflector feeds the names of a selection into a store.
+func nameReflector(key feedKey, into guarded) *cache.Reflector {
+	refl := cache.NewReflectorWithOptions(into.guard, &metav1.PartialObjectMetadata{}, into, reflectorOptions(key))
 	refl.WatchListPageSize = pageSize
 	return refl
 }

@@ -30,7 +30,14 @@ type Options struct {
 	// Wait, if set, is called before Get waits for a first list. The wait ends with the context that it returns, and done is called then,
 	// with whether the list has arrived.
 	Wait func(context.Context) (waiting context.Context, done func(arrived bool))
+	// PageSize is how many resources a page of a list has that does not come as a stream. Zero asks for whole lists, which API servers keep at
+	// hand, while most read pages from etcd. The requests for all pages of a list share its ListSize.
+	PageSize int64
+	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream whose list has no room counts as denied, and
+	// one that has none for a change lists again.
+	MaxBytes int64
 
+	budget   *budget
 	kicked   time.Time // the Set was kicked last
 	wentBack func()    // called by each stream that notices that the cluster has gone back
 }
@@ -57,6 +64,7 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 		client: c, options: o, ctx: ctx, cancel: cancel,
 		feeds: map[feedKey]*feed{}, interests: map[Owner]map[Purpose][]Interest{},
 	}
+	s.options.budget = newBudget(o.MaxBytes)
 	s.options.wentBack = onceFor(restoreMost, s.wentBack)
 	return s
 }

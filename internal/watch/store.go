@@ -212,5 +212,13 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 	return changed, wentBack
 }
 
+// empty forgets all resources, and what is known of writes to them.
+func (s *store) empty() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetAnswers()
+	s.setAll(map[types.NamespacedName]*unstructured.Unstructured{})
+}
+
 // Resync does nothing: whoever wants to look again does so by its own clock.
 func (s *store) Resync() error { return nil }

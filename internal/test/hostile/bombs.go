@@ -3,6 +3,7 @@ package hostile
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,6 +13,8 @@ import (
 const (
 	// fuse is the most that a bomb sends, expanded. In bytes.
 	fuse = 256 << 20
+	// objectSize is about how large an object of a flood is, in bytes.
+	objectSize = 100 << 10
 	// headersSize is how large huge headers are, in bytes.
 	headersSize = 32 << 20
 	// statusSize is how large the message of a huge metav1.Status is, in bytes.
@@ -32,6 +35,22 @@ func hugeEvent(e exchange) {
 	e.Header().Set("Content-Type", "application/json")
 	e.send([]byte(`{"type":"ADDED","object":` + beginning))
 	e.fill()
+}
+
+// flood shows one object after another, as a list of which each page names a next one or as a stream of events, up to the fuse.
+func flood(e exchange) {
+	e.Header().Set("Content-Type", "application/json")
+	object := func(i int) string {
+		metadata := fmt.Sprintf(`{"namespace":"flood","name":"c%d","resourceVersion":"%d"}`, i, i)
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":%s,"data":{"value":"%s"}}`, metadata, filling[:objectSize])
+	}
+	if e.request.URL.Query().Get("watch") == "" {
+		e.send([]byte(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"1","continue":"more"},"items":[` + object(1) + `]}`))
+		return
+	}
+	for i := 1; i < fuse/objectSize && e.send([]byte(`{"type":"ADDED","object":`+object(i)+"}\n")); i++ {
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // fill sends what the fuse allows, and cuts the request off.

@@ -120,7 +120,7 @@ func TestModes(t *testing.T) {
 		"ForeignProtocol": broken, "ForeignHeader": broken,
 		"Redirect301": foreign(301), "Redirect302": foreign(302), "Redirect307": foreign(307), "Redirect308": foreign(308),
 		"Forbidden": status(403), "NoStreamedLists": status(422),
-		"BombEndless": large, "BombGzip": large, "BombHeaders": broken, "BombStatus": large, "BombEvent": large,
+		"BombEndless": large, "BombGzip": large, "BombHeaders": broken, "BombStatus": large, "BombEvent": large, "Flood": large,
 	}
 	for _, m := range Modes() {
 		t.Run(m.Name, func(t *testing.T) {

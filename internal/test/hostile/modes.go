@@ -130,6 +130,7 @@ func bombs() []Mode {
 		{Name: "BombHeaders", HTTP1: true, answer: hugeHeaders},
 		{Name: "BombStatus", answer: hugeStatus},
 		{Name: "BombEvent", Verbs: []Verb{List, Watch}, answer: hugeEvent},
+		{Name: "Flood", Verbs: []Verb{List, Watch}, answer: flood},
 	}
 }
 

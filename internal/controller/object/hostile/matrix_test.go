@@ -17,9 +17,8 @@ const (
 	calm = 10 * time.Second
 	// healed is how long all may take to be well when the targets are.
 	healed = 30 * time.Second
-	// memory is by how many bytes the provider may grow: two large lists of 32 MiB, of which Go holds up to 2.25 times as much while they
-	// are read and as much again until it collects, and what 215 connections need.
-	memory = 384 << 20
+	// memory is by how many bytes the provider may grow.
+	memory = 256 << 20
 )
 
 // The suffixes of the two Objects of each target: one stays, and one is deleted while the target is sick.
