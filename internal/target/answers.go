@@ -37,7 +37,7 @@ type answers struct {
 	maxPage   int64 // of a list, or of a list that has no pages
 	maxList   int64
 	large     chan struct{} // bounds how many large bodies are read at a time
-	rest      largeRest
+	rest      *largeRest    // nil if large bodies never rest
 }
 
 // RoundTrip sends a request and checks the answer.
@@ -61,7 +61,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	// Its reads fail if it is too large or not of that form.
 	b := &answer{
-		ReadCloser: res.Body, ctx: req.Context(), large: a.large, rest: &a.rest, code: res.StatusCode, watch: c.watch, form: form, max: a.maxObject,
+		ReadCloser: res.Body, ctx: req.Context(), large: a.large, rest: a.rest, code: res.StatusCode, watch: c.watch, form: form, max: a.maxObject,
 	}
 	if b.list, b.maxList = watch.ListSizeIn(req.Context()), a.maxList; !c.watch && !c.one(req) {
 		b.max = a.maxPage

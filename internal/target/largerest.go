@@ -13,7 +13,8 @@ const (
 )
 
 // A largeRest keeps the large bodies of one server from being read over and over if none comes to its end: each costs memory, of all
-// servers together, and the time to read it. Its methods may be called concurrently.
+// servers together, and the time to read it. Its methods may be called concurrently. A nil one never
+// refuses.
 type largeRest struct {
 	mu    sync.Mutex
 	pause time.Duration
@@ -23,6 +24,9 @@ type largeRest struct {
 
 // refuse returns the error of the last large body while the rest lasts, and nil else.
 func (r *largeRest) refuse(now time.Time) error {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Before(r.until) {
@@ -33,6 +37,9 @@ func (r *largeRest) refuse(now time.Time) error {
 
 // begin begins a rest, as a large body could not be read to its end.
 func (r *largeRest) begin(now time.Time, err error) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pause = min(max(2*r.pause, largeRestFirst), largeRestMost)
@@ -41,6 +48,9 @@ func (r *largeRest) begin(now time.Time, err error) {
 
 // end ends the rest, as a large body has come to its end.
 func (r *largeRest) end() {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pause, r.until, r.err = 0, time.Time{}, nil

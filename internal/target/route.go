@@ -58,11 +58,16 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	return routes
 }
 
+// shared reports whether all clusters of the route share what bounds large bodies, so that one that wastes it has to rest.
+func (r route) shared() bool { return r.large != nil }
+
 // answers returns a wrapper that checks answers, for the paths that a breaker knows.
 func (r route) answers(b *breaker) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
 		a := &answers{next: next, base: b.base, maxObject: r.maxObject, maxPage: r.maxPage, maxList: r.maxList, large: r.large}
-		if a.large == nil {
+		if r.shared() {
+			a.rest = &largeRest{}
+		} else {
 			a.large = make(chan struct{}, largeBodies)
 		}
 		if b.lanes != "" {
