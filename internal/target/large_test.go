@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -29,9 +30,10 @@ func TestLargeRest(t *testing.T) {
 	refused := func(after time.Duration) bool { return r.refuse(now.Add(after)) != nil }
 	type look struct{ Before, After bool }
 	var got []look
-	for _, pause := range []time.Duration{4, 8, 16, 32, 60, 60} {
+	for _, seconds := range []int{4, 8, 16, 32, 60, 60} {
+		pause := time.Duration(seconds) * time.Second
 		r.begin(now, failed)
-		got = append(got, look{refused(pause*time.Second - 1), refused(pause * time.Second)})
+		got = append(got, look{refused(pause - 1), refused(pause)})
 	}
 	r.end()
 	got = append(got, look{refused(0), refused(time.Hour)})
@@ -166,7 +168,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("want the limit of lists, got %v after %d requests", err, len(asked))
 	}
 	first := <-asked
-	if first.Get("limit") != fmt.Sprint(tenantPage) || first.Get("resourceVersion") != "" {
+	if first.Get("limit") != strconv.Itoa(tenantPage) || first.Get("resourceVersion") != "" {
 		t.Errorf("want a page of %d resources in the newest state, got %v", tenantPage, first)
 	}
 }

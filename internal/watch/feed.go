@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	patientRounds = 2
 	// retryFailed is how long a stream that broke rests before it is tried again.
 	retryFailed = 2 * time.Second
+	// restartPace is the pause, on average, between two streams of a Set that begin anew.
+	restartPace = 2 * time.Millisecond
 	// retryFirst and retrySteps bound the reflector's own retries of a refused connection, from 200 ms up to retryFailed.
 	retryFirst = 200 * time.Millisecond
 	retrySteps = 5
@@ -76,15 +79,16 @@ type feed struct {
 	round  renewable
 	quota  *quota
 
-	mu     sync.Mutex
-	owners map[types.NamespacedName]map[Owner]int
-	synced chan struct{} // closed when the first list has arrived or the server has refused
-	filled bool
-	lists  int // how many lists have arrived
-	denied error
-	when   time.Time          // the server has denied the stream last
-	kicked time.Time          // the Set was kicked last
-	missed map[Owner]struct{} // owners that looked before the first list
+	streams func() int // how many streams the Set has
+	mu      sync.Mutex
+	owners  map[types.NamespacedName]map[Owner]int
+	synced  chan struct{} // closed when the first list has arrived or the server has refused
+	filled  bool
+	lists   int // how many lists have arrived
+	denied  error
+	when    time.Time          // the server has denied the stream last
+	kicked  time.Time          // the Set was kicked last
+	missed  map[Owner]struct{} // owners that looked before the first list
 
 	listeners map[*listener]struct{}
 }
@@ -94,7 +98,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	f := &feed{
 		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), waits: o.Wait,
 		owners: map[types.NamespacedName]map[Owner]int{},
-		quota:  o.budget.newQuota(),
+		quota:  o.budget.newQuota(), streams: o.streams,
 		synced: make(chan struct{}),
 		missed: map[Owner]struct{}{},
 		kicked: o.kicked,
@@ -172,6 +176,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *guard) {
 		before := f.listed()
 		renewed, err := f.round.run(ctx, r.ListAndWatchWithContext)
 		if renewed {
+			f.takeTurn(ctx)
 			continue
 		}
 		rest := retryFailed
@@ -195,6 +200,15 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *guard) {
 		case <-f.kick:
 		case <-time.After(rest):
 		}
+		f.takeTurn(ctx)
+	}
+}
+
+// takeTurn waits a moment, which is longer the more streams there are: after a restart of their server all would list at once.
+func (f *feed) takeTurn(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(rand.N(time.Duration(f.streams())*restartPace + 1)):
 	}
 }
 

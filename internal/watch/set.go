@@ -38,6 +38,7 @@ type Options struct {
 	MaxBytes int64
 
 	budget   *budget
+	streams  func() int
 	kicked   time.Time // the Set was kicked last
 	wentBack func()    // called by each stream that notices that the cluster has gone back
 }
@@ -64,9 +65,16 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 		client: c, options: o, ctx: ctx, cancel: cancel,
 		feeds: map[feedKey]*feed{}, interests: map[Owner]map[Purpose][]Interest{},
 	}
-	s.options.budget = newBudget(o.MaxBytes)
+	s.options.budget, s.options.streams = newBudget(o.MaxBytes), s.streams
 	s.options.wentBack = onceFor(restoreMost, s.wentBack)
 	return s
+}
+
+// streams returns how many streams there are.
+func (s *Set) streams() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.feeds)
 }
 
 // wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far may have resumed

@@ -1,0 +1,45 @@
+package object_test
+
+import (
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// TestMetricsNameNoObject shows that no metric has a series for each Object, its namespace or its resource: their number would grow with
+// all that ever was.
+func TestMetricsNameNoObject(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		ns, pc := connect(t, c, s, targetUser(t))
+		o := s.Object(ns, tns+"-series", pc, build.ConfigMap(tns, "series-of-settings"))
+		create(t, c, o)
+		awaitReady(t, c, o)
+		families, err := metrics.Registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reconciles := 0
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				for _, l := range m.GetLabel() {
+					if strings.Contains(l.GetValue(), tns) || strings.Contains(l.GetValue(), "series-of-settings") {
+						t.Errorf("%s has a series for an Object: %s=%s", f.GetName(), l.GetName(), l.GetValue())
+					}
+				}
+			}
+			if f.GetName() == "controller_runtime_reconcile_total" {
+				reconciles = len(f.GetMetric())
+			}
+		}
+		if reconciles == 0 {
+			t.Error("no reconciles are counted")
+		}
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	})
+}
