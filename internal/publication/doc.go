@@ -23,6 +23,10 @@
 // as controller-runtime has them, do not do that. A quarter of the workers is kept for workspaces with little under way, and each sync has
 // a deadline, so that a workspace whose requests hang does not hold all workers. What only a change cures is tried again seldom.
 //
+// Each workspace has a queue of its own for events, from which one is written at a time, so that a burst of one workspace, or a webhook of it
+// that hangs, costs no other an event. client-go's broadcaster was rejected: it has one queue, drops what it has no room for without a
+// count, and limits how often an object is told of by what is no Warning, too. The queues outlive a spec, as events are of the objects.
+//
 // What is gone at the source without our finalizer having held it is read from the server once more before its copy is deleted.
 //
 // A workspace counts as gone only if the endpoint that has shown it shows it no more, and says so once more when it is asked before its

@@ -26,10 +26,13 @@ var (
 	failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "publishedresource_sync_errors_total", Help: "Syncs of objects that have failed, by reason.",
 	}, []string{labelName, "reason"})
+	droppedEvents = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "publishedresource_events_dropped_total", Help: "Events for consumers that were not written, by type and reason.",
+	}, []string{labelName, "type", "reason"})
 )
 
 func init() { //nolint:gochecknoinits // So are metrics registered.
-	metrics.Registry.MustRegister(objects, durations, failures)
+	metrics.Registry.MustRegister(objects, durations, failures, droppedEvents)
 }
 
 // observe counts a sync.
@@ -72,4 +75,5 @@ func forgetMetrics(name string) {
 	forgetCounts(name)
 	durations.DeletePartialMatch(prometheus.Labels{labelName: name})
 	failures.DeletePartialMatch(prometheus.Labels{labelName: name})
+	droppedEvents.DeletePartialMatch(prometheus.Labels{labelName: name})
 }

@@ -132,7 +132,7 @@ func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced
 		p.holders.set(item, res.Related)
 		p.learn(item) // What is not related any more may still have to go.
 	}
-	p.tells.tell(item, source, res.Events)
+	p.events.record(item, source, res.Events)
 	p.occupy(item, res.Copy.Namespace)
 	if err == nil && res.Waiting == "" {
 		err = p.settle(ctx, item, res.Copy.Namespace)
@@ -197,7 +197,7 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 		p.holders.set(item, nil)
 	}
 	p.report.forget(item)
-	p.tells.forget(item)
+	p.events.forget(item)
 	p.vainPatches.note(item, statusPatch{}, false)
 	if !bound {
 		p.shrinkSoon()

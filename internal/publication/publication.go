@@ -40,7 +40,7 @@ type publication struct {
 	name   string
 	config Config
 	syncer *objectsync.Syncer
-	tells  *tells
+	events *eventRecorder
 	report *report
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // Its own life, which its streams share.
@@ -86,7 +86,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.tells = newTells(p.clientOf)
+	p.events = newEventRecorder(name, p.eventsClient)
 	p.related = newStreams(p.openRelated)
 	return p, nil
 }
@@ -237,18 +237,27 @@ func (p *publication) run() {
 
 // stop ends the publication and waits for what is under way. It has to be running, or never to run.
 func (p *publication) stop(running bool) {
+	p.halt(running)
+	p.closeStreams()
+}
+
+// halt ends all syncs and waits for what is under way.
+func (p *publication) halt(running bool) {
 	close(p.quits)
 	p.queue.ShutDown()
 	p.emptying.ShutDown()
 	if running {
 		<-p.ended
 	}
+}
+
+// closeStreams closes all that a publication holds that has been halted.
+func (p *publication) closeStreams() {
 	p.cancel()
 	p.copies.Close()
 	p.states.Close()
 	p.adapt(Consumers{})
 	p.related.closeNamespaces()
 	p.config.ledger.close(p.holders)
-	p.tells.stop()
 	p.report.stop()
 }

@@ -39,9 +39,9 @@ func sizes(p *publication) map[string]int {
 	p.refusals.mu.Lock()
 	out["refusals"], out["lacking"] = len(p.refusals.by), len(p.refusals.lacking)
 	p.refusals.mu.Unlock()
-	p.tells.mu.Lock()
-	out["warned"] = len(p.tells.warned)
-	p.tells.mu.Unlock()
+	p.events.mu.Lock()
+	out["warned"], out["event queues"] = len(p.events.warned), len(p.events.queues)
+	p.events.mu.Unlock()
 	if l, ok := p.queue.lasting.(*growingLimiter); ok {
 		l.mu.Lock()
 		out["pauses"] = len(l.failures)

@@ -24,6 +24,7 @@ type Supervisor struct {
 type served struct {
 	current *publication // nil before the first is ready
 	next    *publication // nil unless one is about to take over
+	events  *eventRecorder
 }
 
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its Status has changed.
@@ -58,8 +59,11 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	next.grounds = s.grounds
 	if latest != nil {
 		next.inherit(latest)
+		next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
 	}
 	next.open()
+	of.events = next.events
+	of.events.follow(next.eventsClient)
 	if of.next != nil {
 		go of.next.stop(false)
 	}
@@ -120,11 +124,17 @@ func (s *Supervisor) Stop(name string) {
 		of.current, of.next = nil, nil
 	}
 	s.mu.Unlock()
+	if current != nil {
+		current.halt(true)
+	}
+	if of != nil {
+		of.events.close() // It needs the endpoints.
+	}
 	if next != nil {
 		next.stop(false)
 	}
 	if current != nil {
-		current.stop(true)
+		current.closeStreams()
 	}
 	forgetMetrics(name)
 	s.mu.Lock()
@@ -150,8 +160,10 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	s.ended = true
 	names := slices.Collect(maps.Keys(s.of))
 	s.mu.Unlock()
+	var stops sync.WaitGroup
 	for _, name := range names {
-		s.Stop(name)
+		stops.Go(func() { s.Stop(name) })
 	}
+	stops.Wait()
 	return nil
 }

@@ -1,0 +1,225 @@
+package publication
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// An eventServer takes events for workspaces, each under a path of its own.
+type eventServer struct {
+	mu     sync.Mutex
+	events map[string]map[string]int64 // counts by the objects of events, by workspace
+	// refuses answers a request that is refused. It is asked for each.
+	refuses func(cluster string) (code int)
+	names   map[string]string // objects by the names of events
+}
+
+func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	cluster, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	u := &unstructured.Unstructured{}
+	_ = json.NewDecoder(r.Body).Decode(&u.Object)
+	if code := s.refuses(cluster); code != 0 {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q}`, code, strings.ReplaceAll(http.StatusText(code), " ", ""))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.events[cluster] == nil {
+		s.events[cluster] = map[string]int64{}
+	}
+	count, _, _ := unstructured.NestedInt64(u.Object, "count")
+	if f, ok := u.Object["count"].(float64); ok {
+		count = int64(f)
+	}
+	object, _, _ := unstructured.NestedString(u.Object, "involvedObject", "name")
+	name := u.GetName()
+	if r.Method == http.MethodPatch {
+		name = r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
+		object = s.names[name]
+	}
+	s.names[name] = object
+	s.events[cluster][object] = count
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"` + name + `"}}`))
+}
+
+// total returns how many events of a workspace there are, and how often they have happened.
+func (s *eventServer) total(cluster string) (written, happened int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, count := range s.events[cluster] {
+		written++
+		happened += count
+	}
+	return written, happened
+}
+
+// newEventServer starts a server, and returns a recorder of which it has the name of the test.
+func newEventServer(t *testing.T, refuses func(cluster string) int) (*eventServer, *eventRecorder) {
+	t.Helper()
+	s := &eventServer{events: map[string]map[string]int64{}, names: map[string]string{}, refuses: refuses}
+	srv := httptest.NewServer(s)
+	t.Cleanup(srv.Close)
+	r := newEventRecorder(t.Name(), func(cluster string) (dynamic.Interface, error) {
+		return dynamic.NewForConfig(&rest.Config{Host: srv.URL + "/" + cluster, QPS: -1})
+	})
+	t.Cleanup(func() {
+		r.close()
+		forgetMetrics(t.Name())
+	})
+	return s, r
+}
+
+func takesAll(string) int { return 0 }
+
+// recordOf records an event of an object.
+func (r *eventRecorder) recordOf(cluster, name, kind, message string) {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "ws.example.com/v1", "kind": "Thing"}}
+	u.SetName(name)
+	u.SetNamespace("default")
+	u.SetUID(types.UID(cluster + name))
+	p := objectsync.Primary{Cluster: cluster, NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
+	r.record(p, u, []objectsync.Event{{Type: kind, Reason: "Because", Message: message}})
+}
+
+// dropped returns how many events of a type have been dropped for a reason.
+func dropped(t *testing.T, kind, reason string) int64 {
+	t.Helper()
+	m := &dto.Metric{}
+	if err := droppedEvents.WithLabelValues(t.Name(), kind, reason).Write(m); err != nil {
+		t.Fatal(err)
+	}
+	return int64(m.GetCounter().GetValue())
+}
+
+// TestEventsOfOneWorkspace shows that 10,000 events of one workspace cost another none of its own, that as many are
+// written as its queue holds, and that all others are counted.
+func TestEventsOfOneWorkspace(t *testing.T) {
+	const burst, few = 10000, 100
+	slow := make(chan struct{})
+	s, r := newEventServer(t, func(cluster string) int {
+		if cluster == "busy" {
+			<-slow
+		}
+		return 0
+	})
+	for i := range burst {
+		r.recordOf("busy", fmt.Sprint(i), corev1.EventTypeNormal, "")
+	}
+	for i := range few {
+		r.recordOf("calm", fmt.Sprint(i), corev1.EventTypeNormal, "")
+	}
+	kube.Eventually(t, time.Minute, "all events of the other workspace", func() (bool, string) {
+		written, _ := s.total("calm")
+		return written == few, fmt.Sprint(written)
+	})
+	close(slow)
+	kube.Eventually(t, time.Minute, "each event written or counted", func() (bool, string) {
+		written, _ := s.total("busy")
+		lost := dropped(t, corev1.EventTypeNormal, "QueueFull")
+		return written >= eventsMost && written+lost == burst, fmt.Sprintf("%d written, %d dropped", written, lost)
+	})
+}
+
+// TestDroppedWarning shows that a Warning that was dropped does not count as given: it is given again when its object
+// fails once more, and then no more.
+func TestDroppedWarning(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		kind   string
+		code   int
+	}{
+		"Forbidden": {"A workspace that refuses events gets them when it takes them.", "Refused", http.StatusForbidden},
+		"NotFound":  {"So does one whose namespace is not there yet.", "Refused", http.StatusNotFound},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			code := tc.code
+			s, r := newEventServer(t, func(string) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return code
+			})
+			r.recordOf("c", "web", corev1.EventTypeWarning, "no")
+			kube.Eventually(t, time.Minute, "the refusal", func() (bool, string) {
+				lost := dropped(t, corev1.EventTypeWarning, tc.kind)
+				return lost == 1, fmt.Sprint(lost)
+			})
+			mu.Lock()
+			code = 0
+			mu.Unlock()
+			for range 3 {
+				r.recordOf("c", "web", corev1.EventTypeWarning, "no")
+			}
+			kube.Eventually(t, time.Minute, tc.reason, func() (bool, string) {
+				written, _ := s.total("c")
+				return written == 1, fmt.Sprint(written)
+			})
+			r.close()
+			if _, happened := s.total("c"); happened != 1 {
+				t.Errorf("want the warning once, got %d", happened)
+			}
+		})
+	}
+}
+
+// TestEventsWithoutAnswer shows that events are written once a workspace answers that has not for a while.
+func TestEventsWithoutAnswer(t *testing.T) {
+	var mu sync.Mutex
+	failures := 3
+	s, r := newEventServer(t, func(string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		if failures > 0 {
+			failures--
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	})
+	for _, name := range []string{"a", "b", "c"} {
+		r.recordOf("c", name, corev1.EventTypeNormal, "")
+	}
+	kube.Eventually(t, time.Minute, "all three events", func() (bool, string) {
+		written, happened := s.total("c")
+		return written == 3 && happened == 3, fmt.Sprint(written, happened)
+	})
+}
+
+// TestRepeatedEvents shows that an event that repeats is counted, and written again when the recorder ends at the
+// latest.
+func TestRepeatedEvents(t *testing.T) {
+	s, r := newEventServer(t, takesAll)
+	const times = 20
+	for range times {
+		r.recordOf("c", "web", corev1.EventTypeNormal, "the same")
+		kube.Eventually(t, time.Minute, "the first of them", func() (bool, string) {
+			written, _ := s.total("c")
+			return written == 1, fmt.Sprint(written)
+		})
+	}
+	r.close()
+	written, happened := s.total("c")
+	if diff := cmp.Diff([]int64{1, times}, []int64{written, happened}); diff != "" {
+		t.Errorf("events, and how often they have happened: -want, +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,178 @@
+package publication
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/record/util"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+const (
+	// component is whom consumers see as the source of events.
+	component = "service-provider"
+	// writeMax is how long it may take to write one event.
+	writeMax = 10 * time.Second
+)
+
+var events = corev1.SchemeGroupVersion.WithResource("events")
+
+// write writes the events of one workspace until none is left.
+func (r *eventRecorder) write(cluster string, q *workspaceEvents) {
+	retry := time.Duration(0)
+	for {
+		e, wait := r.next(cluster, q)
+		if e == nil && wait == 0 {
+			return
+		}
+		if e == nil {
+			if !r.sleep(wait, q.added) {
+				return
+			}
+			continue
+		}
+		if retry = r.try(q, e, retry); retry > 0 && !r.sleep(retry, nil) {
+			return
+		}
+	}
+}
+
+// next takes the next event of a workspace. After the last one the workspace has no queue any more.
+func (r *eventRecorder) next(cluster string, q *workspaceEvents) (*queuedEvent, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if r.ending {
+		now = now.Add(repeatMost)
+	}
+	e, wait := q.next(now)
+	if e == nil && wait == 0 {
+		delete(r.queues, cluster)
+	}
+	return e, wait
+}
+
+// sleep waits for some time or for what wakes it, and reports whether the recorder goes on.
+func (r *eventRecorder) sleep(d time.Duration, wake <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-wake:
+	case <-r.ctx.Done():
+		return false
+	}
+	return true
+}
+
+// try writes an event, and returns how long its workspace is to rest: not at all if it has answered. What it has
+// refused is dropped.
+func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Duration) (rest time.Duration) {
+	select {
+	case r.slots <- struct{}{}:
+	case <-r.ctx.Done():
+		return restMost
+	}
+	err := r.writeOne(e)
+	<-r.slots
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case err == nil:
+		return 0
+	case isRefusal(err):
+		r.drop(e, "Refused")
+		return 0
+	case time.Since(e.first) > eventAgeMax:
+		r.drop(e, "Expired")
+	default:
+		q.giveBack(e)
+	}
+	return min(max(2*last, restFirst), restMost)
+}
+
+// errNoClient means that there is no client of a workspace: it is gone, or takes no events.
+var errNoClient = errors.New("the workspace takes no events")
+
+// isRefusal reports whether a workspace has answered that it does not take an event, or is gone.
+func isRefusal(err error) bool {
+	return errors.Is(err, errNoClient) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err) || target.IsUnserved(err)
+}
+
+// writeOne creates an event, or counts it if it repeats one that has been written.
+func (r *eventRecorder) writeOne(e *queuedEvent) error {
+	r.mu.Lock()
+	clientOf := r.clientOf
+	r.mu.Unlock()
+	client, err := clientOf(e.item.Cluster)
+	if err != nil {
+		return errors.Wrap(errNoClient, err.Error())
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, writeMax)
+	defer cancel()
+	if was, ok := r.series.Get(e.eventKey); ok {
+		was, _ := was.(eventSeries)
+		was.count += e.count
+		err := r.count(ctx, client, e, was)
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		r.series.Remove(e.eventKey) // The workspace has it no more.
+	}
+	return r.create(ctx, client, e)
+}
+
+func namespaceOf(e *queuedEvent) string {
+	if e.about.Namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return e.about.Namespace
+}
+
+// count writes how often an event has happened by now.
+func (r *eventRecorder) count(ctx context.Context, client dynamic.Interface, e *queuedEvent, is eventSeries) error {
+	body, err := json.Marshal(map[string]any{"count": is.count, "lastTimestamp": metav1.NewTime(e.last)})
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(events).Namespace(namespaceOf(e)).Patch(ctx, is.name, types.MergePatchType, body, metav1.PatchOptions{})
+	if err == nil {
+		is.written = time.Now()
+		r.series.Add(e.eventKey, is)
+	}
+	return err
+}
+
+// create creates an event. One that has its name already is this one, of a try that was not answered.
+func (r *eventRecorder) create(ctx context.Context, client dynamic.Interface, e *queuedEvent) error {
+	about := e.about
+	about.ResourceVersion = e.version
+	name := util.GenerateEventName(e.about.Name, e.first.UnixNano())
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&corev1.Event{
+		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta:     metav1.ObjectMeta{Namespace: namespaceOf(e), Name: name},
+		InvolvedObject: about, Type: e.Type, Reason: e.Reason, Message: e.Message, Count: e.count,
+		FirstTimestamp: metav1.NewTime(e.first), LastTimestamp: metav1.NewTime(e.last),
+		Source: corev1.EventSource{Component: component}, ReportingController: component,
+	})
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	if _, err := client.Resource(events).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	r.series.Add(e.eventKey, eventSeries{name: name, count: e.count, written: time.Now()})
+	return nil
+}
