@@ -32,12 +32,13 @@ func (p *pass) carry(ctx context.Context, m relation, both primaries) error {
 	}
 	_, other := p.sides(m.related.origin)
 	lost := last == nil && m.related.origin == v1alpha1.OriginKCP && p.isMarked(m.from, m.copied)
-	if lost {
-		last = desired // As for the primary: the state of a copy of ours was lost.
+	found := last == nil && p.existing != v1alpha1.ExistingObjectsOverwrite && !p.shares(m)
+	if lost || found {
+		last = desired // As for the primary: the state of a copy of ours was lost, or the copy was there before us.
 	}
 	change := changed(last, desired)
 	var next *slot
-	if change != nil || last == nil || lost {
+	if change != nil || last == nil || lost || found {
 		s, err := p.state.slotOf(p.subjectOf(m.record()), m.from.apiVersion(), desired)
 		if err != nil {
 			return err

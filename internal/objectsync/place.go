@@ -148,7 +148,11 @@ func (p *pass) meet(ctx context.Context, u *unstructured.Unstructured, desired m
 	case standing == unclaimed && !p.adopts(found):
 		return errors.Wrapf(ErrExists, "%s", ref)
 	}
-	body := p.changes(found, diff(nil, desired))
+	var change map[string]any // The rest of what differs stays until it changes at the source.
+	if p.existing == v1alpha1.ExistingObjectsOverwrite {
+		change = diff(nil, desired)
+	}
+	body := p.changes(found, change)
 	if body == nil {
 		return nil
 	}
@@ -165,7 +169,7 @@ func (p *pass) meet(ctx context.Context, u *unstructured.Unstructured, desired m
 // can have objects: else a consumer would take over what it can name.
 func (p *pass) adopts(u *unstructured.Unstructured) bool {
 	if p.existing != "" {
-		return p.existing == v1alpha1.ExistingObjectsAdopt
+		return p.existing != v1alpha1.ExistingObjectsRefuse
 	}
 	name, namespace := p.copyProvenance(u)
 	return name.Unique || namespace.Unique

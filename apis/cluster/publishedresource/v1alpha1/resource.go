@@ -81,10 +81,12 @@ type CreatedNamespaces struct {
 type ExistingObjectsPolicy string
 
 const (
-	// ExistingObjectsAdopt makes an object that belongs to no one the copy.
+	// ExistingObjectsAdopt makes an object that belongs to no one the copy. What differs stays until it changes at the source.
 	ExistingObjectsAdopt ExistingObjectsPolicy = "Adopt"
 	// ExistingObjectsRefuse leaves such an object, and reports it.
 	ExistingObjectsRefuse ExistingObjectsPolicy = "Refuse"
+	// ExistingObjectsOverwrite makes such an object the copy, with the content of the source from then on.
+	ExistingObjectsOverwrite ExistingObjectsPolicy = "Overwrite"
 )
 
 // ResourceScope says whether objects of a type live in namespaces.

@@ -100,11 +100,13 @@ type PublishedResourceSpec struct {
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
-	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one: Adopt makes it the
-	// copy, Refuse leaves it and reports it. The default is to adopt it if naming keeps workspaces apart there, so that no other one can have
-	// objects of that name. An object that belongs to another workspace's object is always refused.
+	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one. Adopt makes it the
+	// copy; what differs in it stays until it changes at the source, as with api-syncagent. Overwrite makes it the copy, and overwrites at once
+	// what differs, also in copies of related objects that are found. Refuse leaves it and reports it. The default is to adopt it if naming
+	// keeps workspaces apart there, so that no other one can have objects of that name. An object that belongs to another workspace's object
+	// is always refused.
 	// +optional
-	// +kubebuilder:validation:Enum=Adopt;Refuse
+	// +kubebuilder:validation:Enum=Adopt;Overwrite;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
 
 	// unboundWorkspaces says what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan (the default) leaves

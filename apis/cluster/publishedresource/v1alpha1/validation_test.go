@@ -154,7 +154,7 @@ func TestRefused(t *testing.T) {
 		"AgentName":           {"An agent's name is the value of a label.", source + "agentName: My.Agent", "spec.agentName"},
 		"DeletionPolicy":      {"There are two policies.", source + "deletionPolicy: Keep", "Unsupported value"},
 		"ManagementAction":    {"There are six actions.", source + "managementPolicies: [Destroy]", "Unsupported value"},
-		"ExistingObjects":     {"There are two policies.", source + "existingObjects: Overwrite", "Unsupported value"},
+		"ExistingObjects":     {"There are three policies.", source + "existingObjects: Replace", "Unsupported value"},
 		"UnboundWorkspaces":   {"There are two policies.", source + "unboundWorkspaces: Forget", "Unsupported value"},
 		"ClaimVerbs":          {"There are two ways to claim.", source + "apiExport: {claimVerbs: Some}", "Unsupported value"},
 		"EmptyExport":         {"A name is not empty.", source + `apiExport: {name: ""}`, "spec.apiExport.name"},
