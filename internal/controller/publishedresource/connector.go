@@ -44,6 +44,7 @@ type connector struct {
 	projections *projections
 	guard       *guard
 	keptSchemas *keptSchemas
+	settling    *settling
 
 	publications *publication.Supervisor
 	apis         *apis
@@ -154,6 +155,7 @@ func (c *connector) forget(n types.NamespacedName) {
 	c.registry.Forget(c.owner(n.Name, controllerExport))
 	c.projections.forget(n.Name)
 	c.keptSchemas.forget(n.Name)
+	c.settling.forget(n.Name)
 	c.apis.forget(n.Name)
 	c.guard.release(n.Name)
 }

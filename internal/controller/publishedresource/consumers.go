@@ -11,6 +11,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
@@ -27,8 +28,15 @@ type view struct {
 	listed    map[string]bool              // which of them show all their bindings
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the endpoints of logical clusters
-	problems  []string                     // of endpoints that do not show all
+	problems  []problem                    // of endpoints that do not show all
 	early     bool                         // some of it is not known yet
+}
+
+// A problem is what is wrong with an endpoint.
+type problem struct {
+	url, message string
+	// unserved means that the endpoint does not serve the API, which kcp cures a moment after the API is published.
+	unserved bool
 }
 
 // complete says whether all bindings are in view.
@@ -38,8 +46,8 @@ func (v *view) complete() bool { return !v.early && len(v.problems) == 0 }
 func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	v := e.view(ctx)
 	e.seen = v
-	r, served := e.published(o)
-	if served && e.wanted != nil {
+	r, offered := e.published(o)
+	if offered && e.wanted != nil {
 		e.checkServed(ctx, v)
 	}
 	if v.early {
@@ -56,6 +64,11 @@ func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedRe
 	}
 	e.consumers = consumers
 	e.describeConsumers(o, v, consumers)
+	if offered {
+		e.describeSettled(o, v, consumers)
+	} else {
+		e.describeNotOffered(o)
+	}
 	e.judge(o)
 	return nil
 }
@@ -104,7 +117,7 @@ func (v *view) note(url string, err error) {
 	case apierrors.IsConflict(err):
 		v.early = true
 	case err != nil:
-		v.problems = append(v.problems, "endpoint "+url+": "+err.Error())
+		v.problems = append(v.problems, problem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
 	}
 }
 

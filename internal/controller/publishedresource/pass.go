@@ -2,6 +2,7 @@ package publishedresource
 
 import (
 	"context"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -25,6 +26,7 @@ type pass struct {
 	ready   *xpv2.Condition // nil if it is not known
 	woken   bool            // the PublishedResource is woken when the cause of the failure goes
 	cluster *target.Cluster // the workspace, once connected
+	settles time.Duration   // when to look again at what kcp may be about to cure, zero if that is nothing
 }
 
 type passKey struct{}

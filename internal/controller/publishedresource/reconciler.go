@@ -56,6 +56,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 			return reconcile.Result{RequeueAfter: delay}, nil
 		}
 	}
+	if p.settles > 0 && res.RequeueAfter > p.settles {
+		res.RequeueAfter = p.settles
+	}
 	return res, nil
 }
 

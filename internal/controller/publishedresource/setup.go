@@ -57,6 +57,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
 		events: events,
 		writer: kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
+		settling:  newSettling(),
 		endpoints: map[string][]string{}, apis: newAPIs(),
 	}
 	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -95,8 +96,54 @@ func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *view, con
 	noteEndpoints(&o.Status, v.named)
 	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(consumers)}
 	o.Status.Claims = claimCounts(consumers)
-	e.set(o, e.endpointsCondition(v))
-	e.set(o, claimsCondition(v, consumers))
+}
+
+// describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is wrong, conditions stay
+// as they were.
+func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *view, consumers []kcp.Consumer) {
+	lasting, next := e.settling.lasting(e.name, passing(v, consumers), time.Now())
+	e.pass.settles = next
+	settled := *v
+	settled.problems = slices.DeleteFunc(slices.Clone(v.problems), func(p problem) bool { return p.unserved && !lasting[p.url] })
+	using := slices.DeleteFunc(slices.Clone(consumers), func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
+	serves, accepts := e.endpointsCondition(&settled), claimsCondition(&settled, using)
+	if serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems) {
+		e.set(o, serves)
+	}
+	if isOpen(accepts) || len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
+		e.set(o, accepts)
+	}
+}
+
+func isOpen(c xpv2.Condition) bool { return c.Status == corev1.ConditionFalse }
+
+// passing returns what tells apart the problems that kcp may be about to cure.
+func passing(v *view, consumers []kcp.Consumer) []string {
+	var out []string
+	for _, p := range v.problems {
+		if p.unserved {
+			out = append(out, p.url)
+		}
+	}
+	for _, c := range consumers {
+		if establishing(c) {
+			out = append(out, c.Cluster)
+		}
+	}
+	return out
+}
+
+// establishing reports whether a consumer cannot use the API yet for no fault of its own.
+func establishing(c kcp.Consumer) bool { return !c.Bound && len(c.Open) == 0 }
+
+// describeNotOffered takes back that consumers can use an API that the APIExport does not offer any more. Before it has offered it, nothing
+// is said of them.
+func (e *external) describeNotOffered(o *v1alpha1.PublishedResource) {
+	for _, t := range []xpv2.ConditionType{v1alpha1.TypeEndpointsReady, v1alpha1.TypeClaimsAccepted} {
+		if o.GetCondition(t).Status == corev1.ConditionTrue {
+			e.set(o, undecided(t, v1alpha1.ReasonNotUpdated, "The APIExport does not offer the API"))
+		}
+	}
 }
 
 // claimCounts counts claims over all consumers, and names those who have not accepted all.
@@ -131,9 +178,18 @@ func (e *external) endpointsCondition(v *view) xpv2.Condition {
 	case len(v.endpoints) == 0:
 		return condition(t, v1alpha1.ReasonNotBound, fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding", e.plan.export))
 	case len(v.problems) > 0:
-		return condition(t, v1alpha1.ReasonNotServing, strings.Join(v.problems, "; "))
+		return condition(t, v1alpha1.ReasonNotServing, v.describe())
 	}
 	return holds(t, v1alpha1.ReasonServing)
+}
+
+// describe returns all problems of endpoints.
+func (v *view) describe() string {
+	var all []string
+	for _, p := range v.problems {
+		all = append(all, p.message)
+	}
+	return strings.Join(all, "; ")
 }
 
 // claimsCondition returns condition ClaimsAccepted. Whoever has bound the APIExport and cannot use the API yet is named, too.

@@ -44,10 +44,17 @@ func claims() []apisv1alpha2.PermissionClaim {
 	return out
 }
 
+// consumer makes a workspace that binds the APIExport and accepts all claims.
+func (s *shop) consumer(t *testing.T) (path string, cfg *rest.Config) {
+	t.Helper()
+	path, cfg = workspaces.Workspace(t)
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims()...))
+	return path, cfg
+}
+
 func (s *shop) tenant(t *testing.T) tenant {
 	t.Helper()
-	path, cfg := workspaces.Workspace(t)
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims()...))
+	path, cfg := s.consumer(t)
 	c := kcp.Client(t, cfg)
 	ns := &corev1.Namespace{}
 	if err := c.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {

@@ -15,11 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client returns a client without a cache. Its scheme has the built-in types and kcp's of exports and bindings, in each version.
+// Client returns a client without a cache. Its scheme has the built-in types, CustomResourceDefinitions, and kcp's types of exports and
+// bindings, in each version.
 func Client(tb testing.TB, cfg *rest.Config) client.Client {
 	tb.Helper()
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme,
+	} {
 		if err := add(known); err != nil {
 			tb.Fatalf("cannot add to scheme: %v", err)
 		}

@@ -1,0 +1,63 @@
+package publishedresource
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLasting(t *testing.T) {
+	type want struct {
+		lasting map[string]bool
+		next    time.Duration
+	}
+	type look struct {
+		after    time.Duration // since the first look
+		problems []string
+		want     want
+	}
+	none := map[string]bool{}
+	cases := map[string]struct {
+		reason string
+		looks  []look
+	}{
+		"Passes": {
+			reason: "What has passed in time never lasts, and begins anew if it comes again.",
+			looks: []look{
+				{0, []string{"a"}, want{none, settleMax}},
+				{time.Second, nil, want{none, 0}},
+				{settleMax, []string{"a"}, want{none, settleMax}},
+			},
+		},
+		"Lasts": {
+			reason: "What is still so after settleMax lasts.",
+			looks: []look{
+				{0, []string{"a"}, want{none, settleMax}},
+				{settleMax - time.Second, []string{"a"}, want{none, time.Second}},
+				{settleMax, []string{"a"}, want{map[string]bool{"a": true}, 0}},
+				{2 * settleMax, []string{"a"}, want{map[string]bool{"a": true}, 0}},
+			},
+		},
+		"Several": {
+			reason: "Each problem has a time of its own, and the next one counts.",
+			looks: []look{
+				{0, []string{"a"}, want{none, settleMax}},
+				{time.Second, []string{"a", "b"}, want{none, settleMax - time.Second}},
+				{settleMax, []string{"a", "b"}, want{map[string]bool{"a": true}, time.Second}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSettling()
+			for _, l := range tc.looks {
+				var got want
+				got.lasting, got.next = s.lasting("hats", l.problems, time.Unix(0, 0).Add(l.after))
+				if diff := cmp.Diff(l.want, got, cmp.AllowUnexported(want{})); diff != "" {
+					t.Errorf("%s after %s\n-want, +got:\n%s", tc.reason, l.after, diff)
+				}
+			}
+		})
+	}
+}
