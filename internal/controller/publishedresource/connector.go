@@ -45,6 +45,7 @@ type connector struct {
 	guard       *guard
 	keptSchemas *keptSchemas
 	settling    *settling
+	countWrites *countWrites
 
 	publications *publication.Supervisor
 	apis         *apis
@@ -156,6 +157,7 @@ func (c *connector) forget(n types.NamespacedName) {
 	c.projections.forget(n.Name)
 	c.keptSchemas.forget(n.Name)
 	c.settling.forget(n.Name)
+	c.countWrites.forget(n.Name)
 	c.apis.forget(n.Name)
 	c.guard.release(n.Name)
 }

@@ -30,6 +30,9 @@
 // An endpoint that does not serve the API yet, and a workspace in which kcp has not established it yet, are reported after 30 seconds. Each
 // publication has both for a moment, and a Warning that passes by itself teaches users to ignore Warnings.
 //
+// A status in which nothing but counts has changed is written every five seconds at most: each write has everyone who has read the
+// PublishedResource before, and updates it, start anew. What else changes does not wait.
+//
 // A PublishedResource that is gone in spite of its finalizer is finished with as if it were there. See package lost.
 //
 // A deleted PublishedResource that is to withdraw its API goes by what it has last published, not by what the source says. It waits until

@@ -1,6 +1,7 @@
 package publishedresource
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -26,7 +27,7 @@ type pass struct {
 	ready   *xpv2.Condition // nil if it is not known
 	woken   bool            // the PublishedResource is woken when the cause of the failure goes
 	cluster *target.Cluster // the workspace, once connected
-	settles time.Duration   // when to look again at what kcp may be about to cure, zero if that is nothing
+	again   time.Duration   // how soon to look again without a change, zero for no sooner than otherwise
 }
 
 type passKey struct{}
@@ -49,6 +50,13 @@ func (p *pass) fail(err error) error {
 	p.err = err
 	p.woken = isWoken(err)
 	return err
+}
+
+// lookAgain has the PublishedResource looked at again after some time at the latest. Zero asks for nothing.
+func (p *pass) lookAgain(after time.Duration) {
+	if after > 0 {
+		p.again = min(cmp.Or(p.again, after), after)
+	}
 }
 
 // report makes condition Synced False although the pass goes well.

@@ -24,11 +24,13 @@ type reconciler struct {
 	halt    func(context.Context, types.NamespacedName)
 	unhold  func(context.Context, types.NamespacedName) time.Duration
 	forget  func(types.NamespacedName)
+	counts  *countWrites
 }
 
 // Reconcile reconciles one PublishedResource.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &pass{}
+	p.quiet.Postpone = p.postpone(r.counts)
 	r.halt(ctx, req.NamespacedName)
 	owner := r.owner(req.NamespacedName)
 	ctx, done := target.Reconciling(ctx, owner)
@@ -50,16 +52,21 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case p.quiet.Unsaved:
 		return res, nil
 	case p.woken, target.IsQueued(p.err):
-		return reconcile.Result{RequeueAfter: wokenPoll}, nil
+		return p.sooner(reconcile.Result{RequeueAfter: wokenPoll}), nil
 	case p.err != nil && p.cluster != nil:
 		if delay := p.cluster.RetryAfter(owner, p.err, ""); delay > retryMax {
-			return reconcile.Result{RequeueAfter: delay}, nil
+			return p.sooner(reconcile.Result{RequeueAfter: delay}), nil
 		}
 	}
-	if p.settles > 0 && res.RequeueAfter > p.settles {
-		res.RequeueAfter = p.settles
+	return p.sooner(res), nil
+}
+
+// sooner returns a result by which the PublishedResource is looked at again as soon as the pass asks for.
+func (p *pass) sooner(res reconcile.Result) reconcile.Result {
+	if p.again > 0 && (res.IsZero() || res.RequeueAfter > p.again) {
+		res.RequeueAfter = p.again
 	}
-	return res, nil
+	return res
 }
 
 // pollHook returns how long until a PublishedResource is looked at again without a reason. jitter is a fraction of the interval.

@@ -57,7 +57,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
 		events: events,
 		writer: kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
-		settling:  newSettling(),
+		settling: newSettling(), countWrites: newCountWrites(),
 		endpoints: map[string][]string{}, apis: newAPIs(),
 	}
 	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
@@ -81,7 +81,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		b = b.Watches(config.New(), wake.Users(o.Registry, config))
 	}
 	r := &reconciler{
-		managed: newManaged(m, o, c), halt: c.halt, unhold: c.unhold, forget: c.forget,
+		managed: newManaged(m, o, c), halt: c.halt, unhold: c.unhold, forget: c.forget, counts: c.countWrites,
 		owner: func(n types.NamespacedName) watch.Owner { return c.owner(n.Name, "") },
 	}
 	if err := b.Complete(r); err != nil {

@@ -102,7 +102,7 @@ func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *view, con
 // as they were.
 func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *view, consumers []kcp.Consumer) {
 	lasting, next := e.settling.lasting(e.name, passing(v, consumers), time.Now())
-	e.pass.settles = next
+	e.pass.lookAgain(next)
 	settled := *v
 	settled.problems = slices.DeleteFunc(slices.Clone(v.problems), func(p problem) bool { return p.unserved && !lasting[p.url] })
 	using := slices.DeleteFunc(slices.Clone(consumers), func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })

@@ -101,6 +101,7 @@ func (s *shop) warnings(t *testing.T, o *v1alpha1.PublishedResource) []string {
 // TestNormalPublication shows that of ten publications, of which the first finds no consumer yet and the others two, each condition turns
 // True once and stays so, and that none has a Warning.
 func TestNormalPublication(t *testing.T) {
+	t.Parallel()
 	const publications = 10
 	s := openShop(t)
 	seen := s.watchTransitions(t)

@@ -1,0 +1,74 @@
+package publishedresource
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// countsEvery is how often a status is written at most in which nothing but counts has changed. Each write makes those who have read the
+// PublishedResource before, and update it, start anew.
+const countsEvery = 5 * time.Second
+
+// countWrites keeps when the counts of each PublishedResource were last written.
+type countWrites struct {
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+func newCountWrites() *countWrites { return &countWrites{last: map[string]time.Time{}} }
+
+// wait returns how long a status that differs from the last one is not to be written. Zero counts as written.
+func (c *countWrites) wait(was, is *v1alpha1.PublishedResource, now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := c.last[is.GetName()].Add(countsEvery).Sub(now)
+	if left > 0 && is.GetDeletionTimestamp() == nil && onlyCountsDiffer(was, is) {
+		return left
+	}
+	if !equality.Semantic.DeepEqual(countsOf(was), countsOf(is)) {
+		c.last[is.GetName()] = now
+	}
+	return 0
+}
+
+// forget forgets a PublishedResource.
+func (c *countWrites) forget(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, name)
+}
+
+// onlyCountsDiffer reports whether two statuses that both have counts differ in nothing else.
+func onlyCountsDiffer(was, is *v1alpha1.PublishedResource) bool {
+	a, b := countsOf(was), countsOf(is)
+	if (a.Objects == nil) != (b.Objects == nil) || (a.Workspaces == nil) != (b.Workspaces == nil) || (a.Claims == nil) != (b.Claims == nil) {
+		return false
+	}
+	same := is.Status.DeepCopy()
+	same.Objects, same.Workspaces, same.Claims = a.Objects, a.Workspaces, a.Claims
+	return equality.Semantic.DeepEqual(&was.Status, same)
+}
+
+// countsOf returns the part of a status that counts.
+func countsOf(o *v1alpha1.PublishedResource) v1alpha1.PublishedResourceStatus {
+	return v1alpha1.PublishedResourceStatus{Objects: o.Status.Objects, Workspaces: o.Status.Workspaces, Claims: o.Status.Claims}
+}
+
+// postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.
+func (p *pass) postpone(counts *countWrites) func(was, is client.Object) bool {
+	return func(was, is client.Object) bool {
+		before, ok := was.(*v1alpha1.PublishedResource)
+		after, also := is.(*v1alpha1.PublishedResource)
+		if !ok || !also {
+			return false
+		}
+		wait := counts.wait(before, after, time.Now())
+		p.lookAgain(wait)
+		return wait > 0
+	}
+}
