@@ -16,8 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestDescribeTellsTheNextStep shows that kubectl describe of a broken Object names what is to be mended, and its reason, for which the
-// guide says what to do.
+// TestDescribeTellsTheNextStep shows that kubectl describe of a broken Object names what is to be mended, and its
+// reason, for which the guide says what to do.
 func TestDescribeTellsTheNextStep(t *testing.T) {
 	c, _ := clients(t)
 	start(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestRestartWithConnectionDetails shows that a provider which starts again finds the connection secrets as they should be: it reads
-// each once, as the first answer of its watch, and writes none.
+// TestRestartWithConnectionDetails shows that a provider which starts again finds the connection secrets as they should
+// be: it reads each once, as the first answer of its watch, and writes none.
 func TestRestartWithConnectionDetails(t *testing.T) {
 	const n = 10
 	c, _ := clients(t)
@@ -60,8 +60,8 @@ func TestRestartWithConnectionDetails(t *testing.T) {
 	}
 }
 
-// aboutSecrets returns the provider's requests to the control plane about Secrets since a mark, watches included: the first answer of a
-// watch is the list.
+// aboutSecrets returns the provider's requests to the control plane about Secrets since a mark, watches included: the
+// first answer of a watch is the list.
 func (m marks) aboutSecrets(t *testing.T) kube.Requests {
 	t.Helper()
 	return about(append(m.onLocal(t), local.Audit(t).Watches(m.local).By(user)...), "secrets")

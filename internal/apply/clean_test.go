@@ -124,8 +124,8 @@ func echoes() map[string]string {
 	}
 }
 
-// TestMask shows that a value which came from elsewhere is masked in each form in which servers repeat it, and that what they say besides
-// stays.
+// TestMask shows that a value which came from elsewhere is masked in each form in which servers repeat it, and that
+// what they say besides stays.
 func TestMask(t *testing.T) {
 	for name, echo := range echoes() {
 		t.Run(name, func(t *testing.T) {

@@ -87,8 +87,8 @@ func resourcesOf(e *apisv1alpha2.APIExport) []string {
 	return all
 }
 
-// TestConcurrentWriters shows that publishers in one process, publishers in another and twenty strangers write one APIExport at a time
-// and that nothing of anybody is lost. Strangers read, change and update, as kubectl edit does.
+// TestConcurrentWriters shows that publishers in one process, publishers in another and twenty strangers write one
+// APIExport at a time and that nothing of anybody is lost. Strangers read, change and update, as kubectl edit does.
 func TestConcurrentWriters(t *testing.T) {
 	const each, strangers = 20, 20
 	var plurals []string
@@ -167,8 +167,8 @@ func merged(a, b map[string]string) map[string]string {
 	return a
 }
 
-// TestClaimsInBothVersions shows that a claim of ours means the same to clients of both versions, that one written by a stranger in either
-// version stays what it is to both, and that making the Change again changes nothing.
+// TestClaimsInBothVersions shows that a claim of ours means the same to clients of both versions, that one written by a
+// stranger in either version stays what it is to both, and that making the Change again changes nothing.
 func TestClaimsInBothVersions(t *testing.T) {
 	_, cfg, place := workspace(t, "shop", "hats")
 	c := testkcp.Client(t, cfg)
@@ -262,8 +262,8 @@ func TestClaimsInBothVersions(t *testing.T) {
 	}
 }
 
-// TestWriteFails shows that who asks for what cannot be does not spoil what others ask for at the same time, and that an APIExport is
-// only made by who may.
+// TestWriteFails shows that who asks for what cannot be does not spoil what others ask for at the same time, and that
+// an APIExport is only made by who may.
 func TestWriteFails(t *testing.T) {
 	_, cfg, place := workspace(t, "shop", "hats", "coats")
 	errBoom := errors.New("boom")
@@ -298,7 +298,8 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// TestExportGoesMeanwhile shows that an APIExport which somebody deletes before a write is made again, and kcp gives it its identity.
+// TestExportGoesMeanwhile shows that an APIExport which somebody deletes before a write is made again, and kcp gives it
+// its identity.
 func TestExportGoesMeanwhile(t *testing.T) {
 	_, cfg, place := workspace(t, "shop", "hats")
 	w := kcp.NewWriter()

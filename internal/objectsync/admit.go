@@ -9,7 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// admit says whether a related object may be copied to where it is to be. If not, its copy is no longer one that is about to be made.
+// admit says whether a related object may be copied to where it is to be. If not, its copy is no longer one that is
+// about to be made.
 func (p *pass) admit(m relation, both primaries) error {
 	err := p.judge(m, both)
 	if err != nil {
@@ -46,8 +47,8 @@ func (p *pass) judge(m relation, both primaries) error {
 	return nil
 }
 
-// bar refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted, and an object to its own kind as
-// related to itself, as both would be remembered in one place.
+// bar refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted, and an object
+// to its own kind as related to itself, as both would be remembered in one place.
 func (p *pass) bar(m relation) error {
 	below, u := m.to, m.copied
 	if m.related.origin == v1alpha1.OriginService {
@@ -70,13 +71,14 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 	return s.NamesState(r.NamespacedName()) || u != nil && u.GetLabels()[LabelState] != ""
 }
 
-// recorded says whether the copy of a related object has been recorded, under whatever identifier and in whatever version.
+// recorded says whether the copy of a related object has been recorded, under whatever identifier and in whatever
+// version.
 func (p *pass) recorded(m relation) bool {
 	return p.state.records.hasSame(m.record())
 }
 
-// bequeathed says whether api-syncagent has copied a related object: it remembers objects, but not where their copies are. What we have
-// remembered is recorded, too, so that a copy of it which is not is somebody else's.
+// bequeathed says whether api-syncagent has copied a related object: it remembers objects, but not where their copies
+// are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (p *pass) bequeathed(m relation) bool {
 	is := m.record().origin()
 	return p.stored.get(p.subjectOf(m.record())) != nil && len(p.stored.records.of(is))+len(p.stored.pending.of(is)) == 0
@@ -90,7 +92,8 @@ func (p *pass) taken(r Record) bool {
 	return slices.ContainsFunc(p.Holders.Holdings("", r.To), func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
 }
 
-// claimed says whether another workspace has a related object, or refers to one that does not tell that it is for this primary.
+// claimed says whether another workspace has a related object, or refers to one that does not tell that it is for this
+// primary.
 func (p *pass) claimed(m relation, both primaries) bool {
 	return slices.ContainsFunc(p.Holders.Holdings(p.clusterOf(m.related.origin), m.from), func(h Holding) bool {
 		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !both.own(m.origin))

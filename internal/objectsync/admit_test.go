@@ -17,8 +17,8 @@ func (k known) Holdings(string, Ref) []Holding { return k }
 // Drop does nothing.
 func (known) Drop(Holding) {}
 
-// TestShares shows whose copies an object of a workspace may keep in step: those that another object of the workspace keeps, of whatever
-// kind.
+// TestShares shows whose copies an object of a workspace may keep in step: those that another object of the workspace
+// keeps, of whatever kind.
 func TestShares(t *testing.T) {
 	record := Record{Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Namespace: "default", Name: "a"}, To: Ref{Kind: "Secret", Namespace: "x", Name: "a"}}
 	syncer := func(kind string) *Syncer {

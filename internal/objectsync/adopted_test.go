@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestAdoptedUntilChanged shows that what differs in an object that becomes the copy stays until it changes at the source, as with api-syncagent,
-// and that it is overwritten at once if that is asked for.
+// TestAdoptedUntilChanged shows that what differs in an object that becomes the copy stays until it changes at the
+// source, as with api-syncagent, and that it is overwritten at once if that is asked for.
 func TestAdoptedUntilChanged(t *testing.T) {
 	has := map[string]any{"size": int64(1), "secretName": "operators", "local": "x"}
 	for name, tc := range map[string]struct {
@@ -59,7 +59,8 @@ func TestAdoptedUntilChanged(t *testing.T) {
 	}
 }
 
-// TestFoundRelated shows the same of the copy of a related object that the consumer was told of and that nobody remembers.
+// TestFoundRelated shows the same of the copy of a related object that the consumer was told of and that nobody
+// remembers.
 func TestFoundRelated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

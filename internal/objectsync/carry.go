@@ -132,8 +132,8 @@ func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[strin
 	return out, nil
 }
 
-// holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer is lost, and the
-// consumer refers to another object by the next pass, nobody would let go of it.
+// holdOrigin keeps a related object of the workspace from going before its copy. It is remembered first: if the answer
+// is lost, and the consumer refers to another object by the next pass, nobody would let go of it.
 func (p *pass) holdOrigin(ctx context.Context, m relation) error {
 	if m.related.origin != v1alpha1.OriginKCP || hasFinalizer(m.origin) {
 		return nil
@@ -148,8 +148,8 @@ func (p *pass) holdOrigin(ctx context.Context, m relation) error {
 	return p.hold(ctx, m.from, m.origin)
 }
 
-// makeRelated creates the copy of a related object. If that fails, the copy stays recorded as about to be made, so that the next try writes
-// nothing but the copy.
+// makeRelated creates the copy of a related object. If that fails, the copy stays recorded as about to be made, so that
+// the next try writes nothing but the copy.
 func (p *pass) makeRelated(ctx context.Context, m relation, desired map[string]any) error {
 	u := &unstructured.Unstructured{Object: maps.Clone(desired)}
 	u.Object["metadata"] = maps.Clone(asMap(desired["metadata"]))

@@ -1,14 +1,15 @@
-// Package objectsync copies one object between a workspace and the service cluster: down as the consumer wants it, its status up, and its
-// related objects either way.
+// Package objectsync copies one object between a workspace and the service cluster: down as the consumer wants it, its
+// status up, and its related objects either way.
 //
-// It writes the object's finalizer, status and annotations about related objects in the workspace; its copy, namespace and state on the
-// service cluster; and copies of related objects on either side. It deletes copies it has made, and states, and nothing else.
+// It writes the object's finalizer, status and annotations about related objects in the workspace; its copy, namespace
+// and state on the service cluster; and copies of related objects on either side. It deletes copies it has made, and
+// states, and nothing else.
 //
 // # Use
 //
-// New compiles a spec into a Syncer, once for each generation. Sync is one pass over one object: it reads the caches of both sides, writes
-// what differs, and says in its Result what the consumer is to be told, which related objects it has resolved, and what it waits for. To
-// call it again is free if nothing has changed. The caller
+// New compiles a spec into a Syncer, once for each generation. Sync is one pass over one object: it reads the caches of
+// both sides, writes what differs, and says in its Result what the consumer is to be told, which related objects it has
+// resolved, and what it waits for. To call it again is free if nothing has changed. The caller
 //
 //   - calls Sync for an object when it, its copy (SourceOf tells whose it is), its state, its namespace if labels of namespaces are
 //     filtered, or an object of Result.Related changes, and never for one object twice at a time;
@@ -37,9 +38,9 @@
 //
 // # Who may name what
 //
-// The rules of the service owner say where related objects are on the service cluster. Package provenance reads from the rules who decides
-// on a name: it follows a value through reference, template, selector and mutation, and counts what it does not understand as the
-// consumer's.
+// The rules of the service owner say where related objects are on the service cluster. Package provenance reads from
+// the rules who decides on a name: it follows a value through reference, template, selector and mutation, and counts
+// what it does not understand as the consumer's.
 //
 //	namespace   that of the copy                                       open
 //	            named by the rules alone                               open
@@ -49,57 +50,64 @@
 //	            in a place that no other workspace can have            open
 //	            named by the consumer elsewhere                        closed, unless it belongs to the workspace or consumerMayName.objects opens it
 //
-// A place is one that no other workspace can have if its namespace or its name has the logical cluster, or a UID, where no value of a
-// consumer can move it. An object belongs to the workspace if the copy owns it, if it names the copy, or if it carries our label of the
-// workspace. What was copied because the consumer has named it is remembered with its UID: another object in its place is admitted anew.
+// A place is one that no other workspace can have if its namespace or its name has the logical cluster, or a UID, where
+// no value of a consumer can move it. An object belongs to the workspace if the copy owns it, if it names the copy, or
+// if it carries our label of the workspace. What was copied because the consumer has named it is remembered with its
+// UID: another object in its place is admitted anew.
 //
-// An age says nothing, as Secrets are rotated by deletion and restored from backups. A hash of a consumer's name alone says nothing either:
-// another workspace has the same one, and an earlier consumer may have left Secrets under it. Paths are never flattened: root:a-b would be
-// root:a:b.
+// An age says nothing, as Secrets are rotated by deletion and restored from backups. A hash of a consumer's name alone
+// says nothing either: another workspace has the same one, and an earlier consumer may have left Secrets under it.
+// Paths are never flattened: root:a-b would be root:a:b.
 //
 // # Decisions
 //
-// The workspace is the truth. What has changed there since the last time is merged into the copy, so that what webhooks and operators have
-// changed of the copy stays until the consumer changes the same field. Server-side apply was rejected: copies taken over from
-// api-syncagent have no field manager of ours, and lists without keys would be merged where the agent replaces them.
+// The workspace is the truth. What has changed there since the last time is merged into the copy, so that what webhooks
+// and operators have changed of the copy stays until the consumer changes the same field. Server-side apply was
+// rejected: copies taken over from api-syncagent have no field manager of ours, and lists without keys would be merged
+// where the agent replaces them.
 //
-// What is remembered of the last time is one Secret for each object, by the agent's names, in the agent's layout. Where two objects would
-// share a place in it, the second has one of its own. What is about to be created is remembered before, and what was patched after: a
-// program that ends in between loses nothing, and repeats at most a patch that changes nothing. Records of related objects stand there too,
-// so that a copy is known when the reference to it is gone; the agent does not see them. A copy whose making has not been answered is
-// recorded as such: what then has its name is ours only if it says so or, in a workspace, if it is what it was to be. A copy that a server
-// refuses stays recorded so, and the next try writes nothing but the copy: to forget it again would be a write for each try, and each write
-// would be a reason for another.
+// What is remembered of the last time is one Secret for each object, by the agent's names, in the agent's layout. Where
+// two objects would share a place in it, the second has one of its own. What is about to be created is remembered
+// before, and what was patched after: a program that ends in between loses nothing, and repeats at most a patch that
+// changes nothing. Records of related objects stand there too, so that a copy is known when the reference to it is
+// gone; the agent does not see them. A copy whose making has not been answered is recorded as such: what then has its
+// name is ours only if it says so or, in a workspace, if it is what it was to be. A copy that a server refuses stays
+// recorded so, and the next try writes nothing but the copy: to forget it again would be a write for each try, and each
+// write would be a reason for another.
 //
-// A state is found by its labels and the kind in it, which never change: its name, which api-syncagent makes of the version of the API,
-// does. A state that is found keeps its name, so that nothing has to be moved. A state that is lost is rebuilt from what copies say of
-// themselves. What others have changed of them stays, and what the consumer has changed meanwhile comes with the next change.
+// A state is found by its labels and the kind in it, which never change: its name, which api-syncagent makes of the
+// version of the API, does. A state that is found keeps its name, so that nothing has to be moved. A state that is lost
+// is rebuilt from what copies say of themselves. What others have changed of them stays, and what the consumer has
+// changed meanwhile comes with the next change.
 //
-// A copy that objects of a workspace share can be behind when one more comes to share it. That one begins with what the state of another
-// tells was last copied there (shared.go): what the copy lacks is then written by whoever is first. To write all of it was rejected, as
-// that would undo what operators have changed.
+// A copy that objects of a workspace share can be behind when one more comes to share it. That one begins with what the
+// state of another tells was last copied there (shared.go): what the copy lacks is then written by whoever is first. To
+// write all of it was rejected, as that would undo what operators have changed.
 //
-// What a workspace hides, because it has not accepted a permission claim, is unknown and not gone. Nothing is deleted or made again for it,
-// and what stands there waits.
+// What a workspace hides, because it has not accepted a permission claim, is unknown and not gone. Nothing is deleted
+// or made again for it, and what stands there waits.
 //
-// A state tells whose it is, but for those of api-syncagent. One of another owner is not read, and a Secret that is none is not made one:
-// what a state records is deleted one day.
+// A state tells whose it is, but for those of api-syncagent. One of another owner is not read, and a Secret that is
+// none is not made one: what a state records is deleted one day.
 //
-// A copy belongs to the object whose identity it carries. One with another identity, or another owner, is never taken or written. Beside
-// the agent's labels, which do not tell the kind, copies get an annotation with it; copies of the agent get it with their next change.
+// A copy belongs to the object whose identity it carries. One with another identity, or another owner, is never taken
+// or written. Beside the agent's labels, which do not tell the kind, copies get an annotation with it; copies of the
+// agent get it with their next change.
 //
-// Copies of related objects in a workspace carry nothing of ours, and belong to whoever has recorded them. Those on the service cluster say
-// whose they are from their creation on. A copy that is there without either is not overwritten. What records a copy is what it is of and
-// where it is: an identifier and a version may change.
+// Copies of related objects in a workspace carry nothing of ours, and belong to whoever has recorded them. Those on the
+// service cluster say whose they are from their creation on. A copy that is there without either is not overwritten.
+// What records a copy is what it is of and where it is: an identifier and a version may change.
 //
 // An API that the service cluster does not serve has no objects there, so that nobody waits for their deletion.
 //
-// Labels and annotations of crossplane.io, of kcp.io and below them, and kubectl's last applied configuration never pass, in no direction.
+// Labels and annotations of crossplane.io, of kcp.io and below them, and kubectl's last applied configuration never
+// pass, in no direction.
 //
-// An object that is being deleted is let go only after its copy, and that is deleted only after the consumer's own finalizers are gone. An
-// object that leaves the filter is treated like one that is deleted, but stays. A related object that is synced by itself, which its state
-// tells, is let go with that copy alone.
+// An object that is being deleted is let go only after its copy, and that is deleted only after the consumer's own
+// finalizers are gone. An object that leaves the filter is treated like one that is deleted, but stays. A related
+// object that is synced by itself, which its state tells, is let go with that copy alone.
 //
-// A new object is tried to be created before its namespace is: that costs one request more for the first object of a workspace, and none
-// to watch namespaces. Only if the name of a new copy or state is taken is anything read from a server.
+// A new object is tried to be created before its namespace is: that costs one request more for the first object of a
+// workspace, and none to watch namespaces. Only if the name of a new copy or state is taken is anything read from a
+// server.
 package objectsync

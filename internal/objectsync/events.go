@@ -33,7 +33,8 @@ const (
 	ReasonTooLarge     = "ObjectTooLarge"
 	ReasonRejected     = "ObjectRejected"
 	ReasonCannotSync   = "ReconcilingError"
-	// ReasonClaimMissing means that the workspace has not accepted a permission claim, and ReasonNoRoom that a quota is used up.
+	// ReasonClaimMissing means that the workspace has not accepted a permission claim, and ReasonNoRoom that a quota is
+	// used up.
 	ReasonClaimMissing = "PermissionClaimNotAccepted"
 	ReasonNoRoom       = "QuotaExceeded"
 )
@@ -70,7 +71,8 @@ var warnings = []warning{
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
 }
 
-// warn adds what the consumer is told of an error, and returns the error. Of conflicts and of what is not known yet, nothing is told.
+// warn adds what the consumer is told of an error, and returns the error. Of conflicts and of what is not known yet,
+// nothing is told.
 func (p *pass) warn(err error) error {
 	if err == nil {
 		return nil

@@ -39,8 +39,8 @@ func (w *world) refused(s *objectsync.Syncer, in objectsync.Input, cause error) 
 	}
 }
 
-// TestTwoCopiesOfOne shows that a copy of a related object gives no claim to what another rule names as a copy of the same: it is neither
-// written, nor deleted with the object.
+// TestTwoCopiesOfOne shows that a copy of a related object gives no claim to what another rule names as a copy of the
+// same: it is neither written, nor deleted with the object.
 func TestTwoCopiesOfOne(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginKCP, byReference("spec.secretA"))
@@ -91,8 +91,8 @@ func (r refusing) Create(ctx context.Context, gvr schema.GroupVersionResource, u
 	return r.Writer.Create(ctx, gvr, u)
 }
 
-// TestRefusedCopy shows that a copy which a server has refused to make is not ours if somebody else makes it later, nor is one of which it
-// is not known whether the server has made it.
+// TestRefusedCopy shows that a copy which a server has refused to make is not ours if somebody else makes it later, nor
+// is one of which it is not known whether the server has made it.
 func TestRefusedCopy(t *testing.T) {
 	gr := schema.GroupResource{Resource: "secrets"}
 	for name, refusal := range map[string]error{
@@ -125,7 +125,8 @@ func TestRefusedCopy(t *testing.T) {
 	}
 }
 
-// TestStatesStay shows that no rule makes a state a related object or a copy: neither is one read, nor made, nor taken for one.
+// TestStatesStay shows that no rule makes a state a related object or a copy: neither is one read, nor made, nor taken
+// for one.
 func TestStatesStay(t *testing.T) {
 	remembered := func(w *world, in objectsync.Input) string {
 		w.create(w.above, thing(in.Object))
@@ -198,8 +199,8 @@ func (l labelled) Get(n types.NamespacedName) (*unstructured.Unstructured, error
 	return u, err
 }
 
-// TestStateOfAnother shows that an object is not synced by the state that another owner has left of one of the same name, and that our own
-// state tells whose it is.
+// TestStateOfAnother shows that an object is not synced by the state that another owner has left of one of the same
+// name, and that our own state tells whose it is.
 func TestStateOfAnother(t *testing.T) {
 	w := newWorld(t)
 	w.create(w.above, thing(w.input.Object))
@@ -257,7 +258,8 @@ func TestNoTokens(t *testing.T) {
 	}
 }
 
-// TestChosenByConsumer shows that a Secret which was there before is not copied up if a consumer names it, by whatever rule.
+// TestChosenByConsumer shows that a Secret which was there before is not copied up if a consumer names it, by whatever
+// rule.
 func TestChosenByConsumer(t *testing.T) {
 	template := func(s string) v1alpha1.RelatedResourceObject {
 		return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: s}}}
@@ -322,7 +324,8 @@ func TestChosenByConsumer(t *testing.T) {
 	}
 }
 
-// TestNameOfTheFuture shows that who names a Secret that is made for another later does not keep it from that one, and does not get it.
+// TestNameOfTheFuture shows that who names a Secret that is made for another later does not keep it from that one, and
+// does not get it.
 func TestNameOfTheFuture(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))

@@ -22,7 +22,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
 )
 
-// workspaces stands for all workspaces, and service is the service cluster. Two servers, so that the sides cannot be confused.
+// workspaces stands for all workspaces, and service is the service cluster. Two servers, so that the sides cannot be
+// confused.
 var workspaces, service kube.Server
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &workspaces, &service)) }
@@ -36,8 +37,8 @@ var (
 	secrets = objectsync.Pair{Workspace: secret, Service: secret}
 )
 
-// A world is both sides, as one test sees them: a namespace of its own stands for each workspace, and has the name of its logical cluster
-// in it, so that tests do not meet on the service cluster.
+// A world is both sides, as one test sees them: a namespace of its own stands for each workspace, and has the name of
+// its logical cluster in it, so that tests do not meet on the service cluster.
 type world struct {
 	*testing.T
 

@@ -19,8 +19,8 @@ func (s *Syncer) StateOf(p Primary) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.stateNamespace, Name: s.identity(p).StateName(s.primary.Workspace.Version)}
 }
 
-// StateKeyOf returns what a Secret with a state is indexed by, empty if it is none. Other than its name the key does not change with
-// versions.
+// StateKeyOf returns what a Secret with a state is indexed by, empty if it is none. Other than its name the key does
+// not change with versions.
 func StateKeyOf(secret *unstructured.Unstructured) string {
 	l := secret.GetLabels()
 	if l[LabelState] == "" || l[LabelCluster] == "" {
@@ -29,8 +29,8 @@ func StateKeyOf(secret *unstructured.Unstructured) string {
 	return keyOf(l)
 }
 
-// ChooseState returns the state of an object, nil if there is none: the Secret with the name that it has by now, or one with its key that
-// was made when the API had another version.
+// ChooseState returns the state of an object, nil if there is none: the Secret with the name that it has by now, or one
+// with its key that was made when the API had another version.
 func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured, keyed []*unstructured.Unstructured) *unstructured.Unstructured {
 	if named != nil {
 		return named
@@ -72,8 +72,8 @@ func (s *Syncer) Held(p Primary, secret *unstructured.Unstructured) []Holding {
 	return all
 }
 
-// HeldBy returns what is kept by a state or, not kept, about to be made, whoever the owner. All that is told of the primary is its logical
-// cluster. A state that cannot be read tells nothing: to sync its object fails.
+// HeldBy returns what is kept by a state or, not kept, about to be made, whoever the owner. All that is told of the
+// primary is its logical cluster. A state that cannot be read tells nothing: to sync its object fails.
 func HeldBy(secret *unstructured.Unstructured) []Holding {
 	if secret == nil {
 		return nil

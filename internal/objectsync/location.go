@@ -13,7 +13,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// ErrClosed means that a value of the consumer names what does not belong to its workspace, and what the service owner has not opened.
+// ErrClosed means that a value of the consumer names what does not belong to its workspace, and what the service owner
+// has not opened.
 var ErrClosed = errors.Wrap(ErrForeign, "spec.related[].consumerMayName does not open it")
 
 // reserved are namespaces of a service cluster that no rule leads to.
@@ -22,8 +23,9 @@ var reserved = []string{"kube-system", "kube-public", "kube-node-lease"}
 // located is what is known of where a related object is on the service cluster.
 type located struct{ name, namespace provenance.Value }
 
-// copyProvenance tells who decides on the name and the namespace of the copy: the rules for names if these yield what the copy has. A name
-// that is not unique counts as entered: another workspace, or an earlier consumer, may have had the same one.
+// copyProvenance tells who decides on the name and the namespace of the copy: the rules for names if these yield what
+// the copy has. A name that is not unique counts as entered: another workspace, or an earlier consumer, may have had
+// the same one.
 func (p *pass) copyProvenance(copied *unstructured.Unstructured) (name, namespace provenance.Value) {
 	is, err := p.namer.Name(p.naming())
 	name, namespace = p.namer.Provenance()
@@ -74,7 +76,8 @@ func (p primaries) context() provenance.Context {
 	return provenance.Context{Of: p.field, Side: string(v1alpha1.OriginService)}
 }
 
-// provenance tells who decides on which objects the labels select. One label that no other workspace can have is enough.
+// provenance tells who decides on which objects the labels select. One label that no other workspace can have is
+// enough.
 func (s *selector) provenance(c provenance.Context) provenance.Value {
 	out := provenance.Fixed
 	for _, l := range s.matchLabels {
@@ -123,8 +126,8 @@ func (r *replaced) of(v provenance.Value) provenance.Value {
 	return provenance.Entered
 }
 
-// provenance tells who decides on the names that the field of the copy holds, which are given. What somebody on the service cluster has
-// written into the copy may have come from the consumer.
+// provenance tells who decides on the names that the field of the copy holds, which are given. What somebody on the
+// service cluster has written into the copy may have come from the consumer.
 func (r *reference) provenance(p primaries, names []string) ([]provenance.Value, error) {
 	out := make([]provenance.Value, len(names))
 	for i := range out {

@@ -40,14 +40,14 @@ func (p *pass) mark(m relation, copied *unstructured.Unstructured) {
 	copied.SetAnnotations(a)
 }
 
-// isMarked reports whether an object of the service cluster says that it is the copy of a related object of this workspace. Consumers
-// cannot write that: labels and annotations of our domain never pass.
+// isMarked reports whether an object of the service cluster says that it is the copy of a related object of this
+// workspace. Consumers cannot write that: labels and annotations of our domain never pass.
 func (p *pass) isMarked(from Ref, u *unstructured.Unstructured) bool {
 	return u.GetLabels()[LabelRelatedCluster] == p.id.Cluster && u.GetAnnotations()[AnnotationRelatedObject] == relatedText(from)
 }
 
-// isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or because the object of
-// the consumer tells of it, whose workspace it is in.
+// isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or
+// because the object of the consumer tells of it, whose workspace it is in.
 func (p *pass) isOurs(m relation) bool {
 	if m.related.origin == v1alpha1.OriginKCP {
 		return p.isMarked(m.from, m.copied)
@@ -55,8 +55,8 @@ func (p *pass) isOurs(m relation) bool {
 	return p.isAnnounced(m)
 }
 
-// own reports whether an object of the service cluster belongs to the workspace: it is owned by the copy, says so by our labels, or names
-// the copy in a label or annotation. A name that another workspace could have names nothing.
+// own reports whether an object of the service cluster belongs to the workspace: it is owned by the copy, says so by
+// our labels, or names the copy in a label or annotation. A name that another workspace could have names nothing.
 func (p primaries) own(u *unstructured.Unstructured) bool {
 	l := u.GetLabels()
 	if ownedBy(u, p.service) || l[LabelRelatedCluster] == p.cluster || l[LabelCluster] == p.cluster && l[LabelState] == "" {
@@ -72,8 +72,8 @@ func (p *pass) isReplaced(m relation) bool {
 	return known && m.origin != nil && uid != m.origin.GetUID()
 }
 
-// noteUID remembers which object of the service cluster was copied, if the consumer has named it: another one of that name has to be
-// admitted anew.
+// noteUID remembers which object of the service cluster was copied, if the consumer has named it: another one of that
+// name has to be admitted anew.
 func (p *pass) noteUID(m relation) {
 	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() || p.state.uids[m.from.Plain()] == m.origin.GetUID() {
 		return

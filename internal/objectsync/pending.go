@@ -9,7 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// expect records that the copy of a related object is about to be made. One that has been made before is recorded as it was.
+// expect records that the copy of a related object is about to be made. One that has been made before is recorded as it
+// was.
 func (p *pass) expect(m relation) {
 	if p.recorded(m) {
 		p.remember(m)
@@ -18,14 +19,14 @@ func (p *pass) expect(m relation) {
 	p.state.pending.add(m.record())
 }
 
-// resumes says whether the copy of a related object was about to be made when that was last heard of, and is what it was to be: then it is
-// ours, or nothing is overwritten.
+// resumes says whether the copy of a related object was about to be made when that was last heard of, and is what it
+// was to be: then it is ours, or nothing is overwritten.
 func (p *pass) resumes(m relation) bool {
 	return p.stored.pending.hasSame(m.record()) && p.isIntended(m.record(), m.copied)
 }
 
-// isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a workspace it is what it
-// was to be: at worst that is an object of the consumer with the same content.
+// isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a
+// workspace it is what it was to be: at worst that is an object of the consumer with the same content.
 func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
 	if r.Origin == v1alpha1.OriginKCP {
 		return p.isMarked(r.From, copied)
@@ -34,7 +35,8 @@ func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
 	return was != nil && needed(content(was), copied.Object) == nil
 }
 
-// waive forgets those of some records that are of the copy of a related object, under whatever identifier and in whatever version.
+// waive forgets those of some records that are of the copy of a related object, under whatever identifier and in
+// whatever version.
 func (p *pass) waive(m relation, some recordSet) {
 	is := m.record()
 	for _, r := range slices.Clone(some.of(is.origin())) {
@@ -56,7 +58,8 @@ func (p *pass) strange(r Record, other Side) (bool, error) {
 	return p.taken(r) || !p.isIntended(r, u), nil
 }
 
-// alike returns what other objects of the workspace have or make of the same copy of the same related object, as far as that is known.
+// alike returns what other objects of the workspace have or make of the same copy of the same related object, as far as
+// that is known.
 func (p *pass) alike(r Record) []Holding {
 	mine, is := p.stateName(), r.plain()
 	return slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool {
@@ -69,8 +72,8 @@ func (p *pass) isAboutToBeMade(m relation) bool {
 	return slices.ContainsFunc(p.alike(m.record()), func(h Holding) bool { return h.Primary.Name == "" && !h.Kept })
 }
 
-// awaited is the error that another object of the workspace makes the copy of a related object. It is a conflict, of which nobody is told:
-// by the next pass the copy is shared.
+// awaited is the error that another object of the workspace makes the copy of a related object. It is a conflict, of
+// which nobody is told: by the next pass the copy is shared.
 func awaited(m relation) error {
 	return apierrors.NewConflict(m.to.GVR().GroupResource(), m.to.Name, ErrForeign)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// A meddling is a writer whose server does something else before it makes a Secret of a name, and that may end with that.
+// A meddling is a writer whose server does something else before it makes a Secret of a name, and that may end with
+// that.
 type meddling struct {
 	objectsync.Writer
 
@@ -38,7 +39,8 @@ func (m meddling) Patch(ctx context.Context, o objectsync.Ref, patch []byte, sub
 	return m.Writer.Patch(ctx, o, patch, subresources...)
 }
 
-// TestEndBeforeForgetting shows that a copy whose making was refused is not ours, and stays, if the program ends before that is remembered.
+// TestEndBeforeForgetting shows that a copy whose making was refused is not ours, and stays, if the program ends before
+// that is remembered.
 func TestEndBeforeForgetting(t *testing.T) {
 	for name, synced := range map[string]bool{"Synced": true, "DeletedAtOnce": false} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +77,8 @@ func TestEndBeforeForgetting(t *testing.T) {
 	}
 }
 
-// TestSharedByNewOnes shows that of objects of a workspace that are new, and share a Secret, none is told that its name is taken.
+// TestSharedByNewOnes shows that of objects of a workspace that are new, and share a Secret, none is told that its name
+// is taken.
 func TestSharedByNewOnes(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))

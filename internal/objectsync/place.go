@@ -27,7 +27,8 @@ func omitted(r Resource) []string {
 	return nil
 }
 
-// place makes the copy, or brings it into step, and returns both sides of the object. There is no copy if it is being deleted.
+// place makes the copy, or brings it into step, and returns both sides of the object. There is no copy if it is being
+// deleted.
 func (p *pass) place(ctx context.Context) (primaries, error) {
 	both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
 	if p.copied != nil && p.copied.GetDeletionTimestamp() != nil {
@@ -109,7 +110,8 @@ func fromTexts(m map[string]string) map[string]any {
 	return out
 }
 
-// make remembers what the copy is made of, and then creates it. In this order nothing that has been copied is ever unknown.
+// make remembers what the copy is made of, and then creates it. In this order nothing that has been copied is ever
+// unknown.
 func (p *pass) make(ctx context.Context, u *unstructured.Unstructured, desired map[string]any) error {
 	if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 		return err
@@ -165,8 +167,8 @@ func (p *pass) meet(ctx context.Context, u *unstructured.Unstructured, desired m
 	return nil
 }
 
-// adopts reports whether an object that belongs to nobody may become the copy. If the spec does not say, it may where no other workspace
-// can have objects: else a consumer would take over what it can name.
+// adopts reports whether an object that belongs to nobody may become the copy. If the spec does not say, it may where
+// no other workspace can have objects: else a consumer would take over what it can name.
 func (p *pass) adopts(u *unstructured.Unstructured) bool {
 	if p.existing != "" {
 		return p.existing != v1alpha1.ExistingObjectsRefuse
@@ -185,8 +187,8 @@ func asMetadata(body map[string]any) map[string]any {
 	return m
 }
 
-// changes returns the patch that a copy needs for a change of content and for what tells whose copy it is, nil for none. The kind alone,
-// which is ours, is no reason for a patch.
+// changes returns the patch that a copy needs for a change of content and for what tells whose copy it is, nil for
+// none. The kind alone, which is ours, is no reason for a patch.
 func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[string]any {
 	identity := map[string]any{"metadata": map[string]any{
 		"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(p.id.Annotations()),
@@ -206,7 +208,8 @@ func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[
 	return body
 }
 
-// update brings the copy into step with what has changed at the source since it was last copied. What others have changed since then stays.
+// update brings the copy into step with what has changed at the source since it was last copied. What others have
+// changed since then stays.
 func (p *pass) update(ctx context.Context, desired map[string]any) error {
 	var last map[string]any
 	if u := p.state.get(p.subject()); u != nil {

@@ -45,8 +45,8 @@ func (p *pass) doubled(r Record) bool {
 	return slices.ContainsFunc(p.siblings(r), r.same)
 }
 
-// forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and what is remembered
-// of them. What is not known stays.
+// forget removes the copies of related objects that the primary no longer refers to or that are gone at the origin, and
+// what is remembered of them. What is not known stays.
 func (p *pass) forget(ctx context.Context, all []relation, known map[string]bool) error {
 	named, alive := map[Record]bool{}, map[Record]bool{}
 	for _, m := range all {
@@ -92,9 +92,10 @@ func (p *pass) pruneState() {
 	p.state.prune(keep...)
 }
 
-// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the workspace keep them, or
-// other records of this primary. Who refers to it and has not copied it yet makes a copy of its own, and nobody needs one of an object that
-// is gone or being deleted. What somebody else has made stays. It says whether all of that is done.
+// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the
+// workspace keep them, or other records of this primary. Who refers to it and has not copied it yet makes a copy of its
+// own, and nobody needs one of an object that is gone or being deleted. What somebody else has made stays. It says
+// whether all of that is done.
 func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	if p.doubled(r) {
 		p.Holders.Drop(p.holding(r))
@@ -136,8 +137,8 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	return true, nil
 }
 
-// confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held: what a workspace
-// hides by a permission claim is not.
+// confirmGone fails if it is not certain that a related object of the workspace is gone which our finalizer has held:
+// what a workspace hides by a permission claim is not.
 func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
 	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !p.state.records.has(r) {
 		return nil
@@ -155,8 +156,8 @@ func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
 	return errors.Wrapf(err, "cannot tell whether %s is gone", from)
 }
 
-// announce tells the consumer by annotations which objects of the workspace have come from the service cluster. What it has told of
-// identifiers whose objects are not all known stays.
+// announce tells the consumer by annotations which objects of the workspace have come from the service cluster. What it
+// has told of identifiers whose objects are not all known stays.
 func (p *pass) announce(ctx context.Context, all []relation, known map[string]bool) error {
 	want := map[string]any{}
 	index := map[string]int{}
@@ -183,8 +184,8 @@ func (p *pass) announce(ctx context.Context, all []relation, known map[string]bo
 	return patch(ctx, p.Workspace.Writer, p.workspaceRef(), map[string]any{"metadata": map[string]any{"annotations": change}})
 }
 
-// isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer, as all of the
-// workspace is.
+// isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer,
+// as all of the workspace is.
 func (p *pass) isAnnounced(m relation) bool {
 	want := fmt.Sprintf("%s%s.", AnnotationRelatedPrefix, m.identifier)
 	for key, value := range p.source.GetAnnotations() {

@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// A recordSet is a set of Records that finds those of one object at the origin without a look at all others. The zero value is empty and
-// cannot be added to.
+// A recordSet is a set of Records that finds those of one object at the origin without a look at all others. The zero
+// value is empty and cannot be added to.
 type recordSet struct {
 	by    map[recordOrigin][]Record // sorted, and few for each
 	bytes int                       // how much the records take in a Secret

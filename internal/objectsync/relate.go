@@ -105,8 +105,8 @@ func (p *pass) noteKept(all []relation) {
 	}
 }
 
-// oneOf returns the one error there is, as it is, or an aggregate. A conflict stands for all: an aggregate would hide it, and the next pass
-// finds the others again.
+// oneOf returns the one error there is, as it is, or an aggregate. A conflict stands for all: an aggregate would hide
+// it, and the next pass finds the others again.
 func oneOf(errs []error) error {
 	if i := slices.IndexFunc(errs, apierrors.IsConflict); i >= 0 {
 		return errs[i]
@@ -151,7 +151,8 @@ func (p *pass) find(r *related, both primaries) ([]relation, error) {
 	return out, nil
 }
 
-// divide tells related objects that have copies from those that need one. What is not at the origin, or being deleted there, is neither.
+// divide tells related objects that have copies from those that need one. What is not at the origin, or being deleted
+// there, is neither.
 func (p *pass) divide(all []relation) (present, fresh []relation) {
 	for _, m := range all {
 		switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestManyRelatedAreCheap shows that one object which names as many related objects as it may costs no more than ten that name as many
-// together, in each phase of their lives: the cost is linear. An object may not name one more.
+// TestManyRelatedAreCheap shows that one object which names as many related objects as it may costs no more than ten
+// that name as many together, in each phase of their lives: the cost is linear. An object may not name one more.
 func TestManyRelatedAreCheap(t *testing.T) {
 	const most = objectsync.RelatedMax
 	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
@@ -37,8 +37,8 @@ func TestManyRelatedAreCheap(t *testing.T) {
 	}
 }
 
-// leastCosts returns how long each phase takes at best that some objects go through which name as many Secrets together as one may. The
-// best of several is the least disturbed by other programs.
+// leastCosts returns how long each phase takes at best that some objects go through which name as many Secrets together
+// as one may. The best of several is the least disturbed by other programs.
 func leastCosts(t *testing.T, origin v1alpha1.Origin, objects int) map[string]time.Duration {
 	t.Helper()
 	least := map[string]time.Duration{}
@@ -58,7 +58,8 @@ func leastCosts(t *testing.T, origin v1alpha1.Origin, objects int) map[string]ti
 	return least
 }
 
-// A manyRelated is an object that names many Secrets. Both sides are in memory, so that nothing but the sync costs anything.
+// A manyRelated is an object that names many Secrets. Both sides are in memory, so that nothing but the sync costs
+// anything.
 type manyRelated struct {
 	*testing.T
 

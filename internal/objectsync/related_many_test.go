@@ -13,7 +13,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestRelatedSelector shows templates in selectors, which are each object's own: what one object fills in does not stay for the next.
+// TestRelatedSelector shows templates in selectors, which are each object's own: what one object fills in does not stay
+// for the next.
 func TestRelatedSelector(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginService, v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
@@ -85,8 +86,8 @@ func TestRelatedArray(t *testing.T) {
 	}
 }
 
-// TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither keeps it for the
-// other.
+// TestSharedRelatedGoes shows that a related object of the workspace that two objects refer to can be deleted: neither
+// keeps it for the other.
 func TestSharedRelatedGoes(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
@@ -108,8 +109,8 @@ func TestSharedRelatedGoes(t *testing.T) {
 	}
 }
 
-// TestSharedRelatedNotKept shows that an object which refers to a related object and has not copied it yet is no reason for another to
-// leave its copy behind, which nobody would keep then.
+// TestSharedRelatedNotKept shows that an object which refers to a related object and has not copied it yet is no reason
+// for another to leave its copy behind, which nobody would keep then.
 func TestSharedRelatedNotKept(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))

@@ -13,7 +13,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// end deletes what belongs to an object that is being deleted, when only our finalizer is left: until then others still need it.
+// end deletes what belongs to an object that is being deleted, when only our finalizer is left: until then others still
+// need it.
 func (p *pass) end(ctx context.Context) error {
 	if p.copied == nil && !hasFinalizer(p.source) {
 		return nil
@@ -105,7 +106,8 @@ func (s *Syncer) outlives(r Record) bool {
 	return r.Origin == v1alpha1.OriginService && !slices.ContainsFunc(s.related, func(x *related) bool { return x.identifier == r.Identifier && x.cleanup })
 }
 
-// free takes our finalizer off a related object of the workspace, unless that has a copy of its own by another rule, without which it goes.
+// free takes our finalizer off a related object of the workspace, unless that has a copy of its own by another rule,
+// without which it goes.
 func (p *pass) free(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
 	keyed, err := p.Service.Cache(Secrets).States(id.Key())

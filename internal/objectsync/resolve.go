@@ -23,12 +23,14 @@ import (
 // RelatedMax is how many related objects one object may refer to by one rule.
 const RelatedMax = 1000
 
-// NamespacesMax is how many namespaces of the service cluster are looked at for the objects of one workspace, beside those of its copies.
+// NamespacesMax is how many namespaces of the service cluster are looked at for the objects of one workspace, beside
+// those of its copies.
 const NamespacesMax = 100
 
 // Causes of errors of related resources.
 var (
-	// ErrTooManyNamespaces means that the objects of a workspace refer to related objects in more than NamespacesMax namespaces.
+	// ErrTooManyNamespaces means that the objects of a workspace refer to related objects in more than NamespacesMax
+	// namespaces.
 	ErrTooManyNamespaces = errors.Errorf("objects of the workspace refer to related objects in more than %d namespaces of the service cluster", NamespacesMax)
 	// ErrNoNamespace means that a primary without a namespace does not tell the namespaces of its related objects.
 	ErrNoNamespace = errors.New("the object or its copy has no namespace, and none is configured for related objects")
@@ -80,7 +82,8 @@ type match struct {
 	at       located
 }
 
-// resolve returns which objects are related to a primary, in order. What is not there yet is left out. Caches are those of the origin.
+// resolve returns which objects are related to a primary, in order. What is not there yet is left out. Caches are those
+// of the origin.
 func (r *related) resolve(p primaries, caches Side) ([]match, error) {
 	namespaces, err := r.namespaces(p, caches)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// adopt remembers of a copy that this primary has not recorded yet what another object of the workspace last copied there: the copy may be
-// behind, and what it lacks is known from that alone. One that was found there is not one whose state was lost, and one that was met as it
-// was to be made is not what it was to be.
+// adopt remembers of a copy that this primary has not recorded yet what another object of the workspace last copied
+// there: the copy may be behind, and what it lacks is known from that alone. One that was found there is not one whose
+// state was lost, and one that was met as it was to be made is not what it was to be.
 func (p *pass) adopt(m relation) error {
 	if p.recorded(m) {
 		return nil

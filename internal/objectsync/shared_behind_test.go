@@ -16,8 +16,9 @@ const (
 	encodedNew = "bmV3"
 )
 
-// TestSharedBehind shows that a copy which is behind is brought into step by an object that comes to share it, though the one it was made
-// for lets go of it before it was brought into step for that, and that what an operator has added stays.
+// TestSharedBehind shows that a copy which is behind is brought into step by an object that comes to share it, though
+// the one it was made for lets go of it before it was brought into step for that, and that what an operator has added
+// stays.
 func TestSharedBehind(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

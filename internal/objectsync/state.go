@@ -20,8 +20,8 @@ const (
 	statePrefix = "obj-state-"
 	// stateMax is how large the values of a Secret may get together, in bytes, somewhat below what a server takes.
 	stateMax = 1000 << 10
-	// keyRecords is the key of the list of related objects, and keyPending of those whose copies are about to be made. The keys of objects
-	// are hashes.
+	// keyRecords is the key of the list of related objects, and keyPending of those whose copies are about to be made.
+	// The keys of objects are hashes.
 	keyRecords = "related"
 	keyPending = "pending"
 	// keyUIDs is the key of the UIDs of objects of the service cluster that consumers have named.
@@ -141,7 +141,8 @@ func (s *state) equal(t state) bool {
 	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && s.records.equal(t.records) && s.pending.equal(t.pending) && maps.Equal(s.uids, t.uids)
 }
 
-// key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or was.
+// key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or
+// was.
 func (s *state) key(o subject) string {
 	own := o.ownKey()
 	if _, ok := s.slots[own]; ok {

@@ -20,8 +20,8 @@ func subjectNamed(kind, name string) subject {
 	return subject{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}, cluster: "cluster1", kind: schema.GroupKind{Kind: kind}}
 }
 
-// TestStateIsTheAgents holds the name of the Secret and the keys in it that api-syncagent has. They were computed by hand: SHA-1 of the
-// JSON with a newline.
+// TestStateIsTheAgents holds the name of the Secret and the keys in it that api-syncagent has. They were computed by
+// hand: SHA-1 of the JSON with a newline.
 func TestStateIsTheAgents(t *testing.T) {
 	i := identity("default", "web")
 	if got, want := i.StateName("v1"), "obj-state-cluster1-28b53283e9dc1094cb75"; got != want {
@@ -40,8 +40,8 @@ func TestStateIsTheAgents(t *testing.T) {
 	}
 }
 
-// TestStateTellsKindsApart shows that objects of one name and two kinds are both remembered. api-syncagent remembers the last of them
-// alone.
+// TestStateTellsKindsApart shows that objects of one name and two kinds are both remembered. api-syncagent remembers
+// the last of them alone.
 func TestStateTellsKindsApart(t *testing.T) {
 	s, _ := readState(nil)
 	for _, kind := range []string{"Secret", "ConfigMap"} {

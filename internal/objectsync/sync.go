@@ -22,10 +22,11 @@ type Input struct {
 	Holders   Holders
 	// Object is the name of the object in the workspace.
 	Object types.NamespacedName
-	// MayLook asks whether a namespace of the service cluster other than that of the copy may be looked at. Nil allows all.
+	// MayLook asks whether a namespace of the service cluster other than that of the copy may be looked at. Nil allows
+	// all.
 	MayLook func(namespace string) bool
-	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have been undone, which is
-	// no reason to delete their copies.
+	// Undone says that the workspace was restored to an earlier time. Related objects that are missing there may have
+	// been undone, which is no reason to delete their copies.
 	Undone bool
 }
 
@@ -33,8 +34,8 @@ type Input struct {
 type Result struct {
 	// Events are for the consumer, on the object in the workspace.
 	Events []Event
-	// Related are the related objects the object refers to, whether they are there or not. A change of one of them is a reason to sync the
-	// object again.
+	// Related are the related objects the object refers to, whether they are there or not. A change of one of them is a
+	// reason to sync the object again.
 	Related []Holding
 	// Copy is the name of the copy, empty if there is none.
 	Copy types.NamespacedName
@@ -79,8 +80,8 @@ func (p *pass) findState() (*unstructured.Unstructured, error) {
 	return found, nil
 }
 
-// Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches. A result is usable
-// beside an error.
+// Sync brings an object, its copy and its related objects into step. It writes only what differs and reads only caches.
+// A result is usable beside an error.
 func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
 	var err error
@@ -95,8 +96,8 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	return p.result, p.warn(err)
 }
 
-// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called again until nothing is
-// waited for.
+// Release deletes the copy of an object and what belongs to it, for an object that is no longer there. It is called
+// again until nothing is waited for.
 func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {
@@ -106,8 +107,8 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 	return p.result, err
 }
 
-// Abandon lets go of an object whose workspace leaves, and of its related objects there. The copy stays, marked as left behind, and so do
-// its related objects and its state: should the object come again, they are its own.
+// Abandon lets go of an object whose workspace leaves, and of its related objects there. The copy stays, marked as left
+// behind, and so do its related objects and its state: should the object come again, they are its own.
 func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {

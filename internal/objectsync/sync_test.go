@@ -15,7 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestNewObject shows the whole way of an object, and what it costs: two writes in the workspace, two on the service cluster, no reads.
+// TestNewObject shows the whole way of an object, and what it costs: two writes in the workspace, two on the service
+// cluster, no reads.
 func TestNewObject(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{CreatedNamespaces: &v1alpha1.CreatedNamespaces{
@@ -131,7 +132,8 @@ func TestMutation(t *testing.T) {
 	}
 }
 
-// TestDeletion shows the order of a deletion: the consumer's finalizers, the copy with those of the service cluster, the state, ours.
+// TestDeletion shows the order of a deletion: the consumer's finalizers, the copy with those of the service cluster,
+// the state, ours.
 func TestDeletion(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{})

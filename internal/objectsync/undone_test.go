@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestUndoneRelated shows that the copy of a related object that is missing, and that our finalizer had held, stays if the workspace was
-// restored to an earlier time, as long as the object refers to it.
+// TestUndoneRelated shows that the copy of a related object that is missing, and that our finalizer had held, stays if
+// the workspace was restored to an earlier time, as long as the object refers to it.
 func TestUndoneRelated(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason          string

@@ -8,8 +8,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// Unhold takes our finalizer off an object and its related objects in the workspace, the object last, and leaves all else as it is: for a
-// PublishedResource that goes without what it has made. Should the object be synced again, copies and state are its own.
+// Unhold takes our finalizer off an object and its related objects in the workspace, the object last, and leaves all
+// else as it is: for a PublishedResource that goes without what it has made. Should the object be synced again, copies
+// and state are its own.
 func (s *Syncer) Unhold(ctx context.Context, in Input) error {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {

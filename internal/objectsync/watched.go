@@ -9,8 +9,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// checkLook refuses to look for a related object in a namespace of the service cluster that is closed to it, or that would be one too many:
-// each namespace is a watch. What was copied before is looked at wherever it is. An error means that it is not known.
+// checkLook refuses to look for a related object in a namespace of the service cluster that is closed to it, or that
+// would be one too many: each namespace is a watch. What was copied before is looked at wherever it is. An error means
+// that it is not known.
 func (p *pass) checkLook(m relation, both primaries) (refused, err error) {
 	namespace := m.below().Namespace
 	if namespace == "" || namespace == both.service.GetNamespace() || p.source.GetDeletionTimestamp() != nil || p.recorded(m) || p.bequeathed(m) {
@@ -26,8 +27,8 @@ func (p *pass) checkLook(m relation, both primaries) (refused, err error) {
 	return p.checkNamespaces(namespace), nil
 }
 
-// refusals returns why some related objects are not looked for. What is not in the workspace is not missed. What may be in a closed
-// namespace is refused whether or not it is there, which is nothing for a consumer to find out.
+// refusals returns why some related objects are not looked for. What is not in the workspace is not missed. What may be
+// in a closed namespace is refused whether or not it is there, which is nothing for a consumer to find out.
 func refusals(all []relation) []error {
 	var errs []error
 	for _, m := range all {
@@ -46,8 +47,8 @@ func (p *pass) checkNamespaces(namespace string) error {
 	return ErrTooManyNamespaces
 }
 
-// watched returns the side of the origin of related objects, where no selector looks at a namespace of the service cluster that is one too
-// many.
+// watched returns the side of the origin of related objects, where no selector looks at a namespace of the service
+// cluster that is one too many.
 func (p *pass) watched(r *related, both primaries, origin Side) Side {
 	if r.origin != v1alpha1.OriginService || p.source.GetDeletionTimestamp() != nil {
 		return origin

@@ -26,8 +26,8 @@ func (n noting) Get(name types.NamespacedName) (*unstructured.Unstructured, erro
 	return n.Cache.Get(name)
 }
 
-// TestWatchedNamespaces shows in which namespaces of the service cluster Secrets are looked for that a consumer places: in none that is
-// closed, as each is a watch, and in no more than the workspace may have.
+// TestWatchedNamespaces shows in which namespaces of the service cluster Secrets are looked for that a consumer places:
+// in none that is closed, as each is a watch, and in no more than the workspace may have.
 func TestWatchedNamespaces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

@@ -18,12 +18,14 @@ import (
 type Pass struct {
 	// Amend, if set, may change the status of the object before it is compared and written.
 	Amend func(client.Object)
-	// Shrink, if set, drops from the status of an object that is too large what it can do without, and reports whether there was anything.
+	// Shrink, if set, drops from the status of an object that is too large what it can do without, and reports whether
+	// there was anything.
 	Shrink func(client.Object) bool
-	// Postpone, if set, reports whether a status that differs from the last one is to be written later. Who sets it sees to it that there
-	// is a later pass.
+	// Postpone, if set, reports whether a status that differs from the last one is to be written later. Who sets it
+	// sees to it that there is a later pass.
 	Postpone func(was, is client.Object) bool
-	// Unsaved is set when the status could not be written, of which crossplane-runtime does not tell if the cause is a conflict.
+	// Unsaved is set when the status could not be written, of which crossplane-runtime does not tell if the cause is a
+	// conflict.
 	Unsaved bool
 	// Gone is set when the object no longer exists.
 	Gone bool
@@ -49,8 +51,8 @@ func passOf(ctx context.Context) *Pass {
 // Last returns the object as the server last gave it, nil if it has not.
 func (p *Pass) Last() client.Object { return p.last }
 
-// Timed returns a condition as it is to be set on the object. One that says what it said before the pass keeps the time of its last
-// transition, although crossplane-runtime has meanwhile set it to something else.
+// Timed returns a condition as it is to be set on the object. One that says what it said before the pass keeps the time
+// of its last transition, although crossplane-runtime has meanwhile set it to something else.
 func (p *Pass) Timed(c xpv2.Condition) xpv2.Condition {
 	last, ok := p.last.(interface {
 		GetCondition(t xpv2.ConditionType) xpv2.Condition
@@ -83,8 +85,8 @@ func (p *Pass) concerns(obj client.Object) bool {
 	return p.last != nil && p.last.GetUID() == obj.GetUID() && p.last.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// A Client drops updates that change nothing, and never shows an object of a pass as it was before our own last write to it. Only the
-// metadata and the status of the object of a pass are compared: our reconcilers never change a spec.
+// A Client drops updates that change nothing, and never shows an object of a pass as it was before our own last write
+// to it. Only the metadata and the status of the object of a pass are compared: our reconcilers never change a spec.
 type Client struct {
 	client.Client
 

@@ -22,9 +22,9 @@ const editTimeout = 30 * time.Second
 // editsMost is how many such requests are in flight at a time. The rest of the provider needs the control plane, too.
 const editsMost = 16
 
-// An editor changes the finalizers of resources. It sends one request at a time for each resource, as concurrent patches would not fit what
-// the others leave. Nobody waits for the request of another: while one is in flight, further changes of that resource are collected and
-// sent together, and their owners are woken when all of theirs are made.
+// An editor changes the finalizers of resources. It sends one request at a time for each resource, as concurrent
+// patches would not fit what the others leave. Nobody waits for the request of another: while one is in flight, further
+// changes of that resource are collected and sent together, and their owners are woken when all of theirs are made.
 type editor struct {
 	cluster *target.Cluster
 	wake    func(watch.Owner)
@@ -54,7 +54,8 @@ type queue struct {
 	busy    bool // a request is in flight
 	waiting []*change
 	made    []*change // their owners have not asked for the result yet
-	// last is the resource as the last request has left it, nil if that is not known. It belongs to the goroutine that made the queue busy.
+	// last is the resource as the last request has left it, nil if that is not known. It belongs to the goroutine that
+	// made the queue busy.
 	last *unstructured.Unstructured
 }
 
@@ -83,11 +84,13 @@ func (c *change) same(other *change) bool {
 	return c.owner == other.owner && c.uid == other.uid && c.add == other.add && slices.Equal(c.finalizers, other.finalizers)
 }
 
-// An edit makes a change of the finalizers of a resource, and returns the resource or nil if it is gone. If its error is a conflict, the
-// owner is woken once all of its changes are made, and the same edit then returns the result at once.
+// An edit makes a change of the finalizers of a resource, and returns the resource or nil if it is gone. If its error
+// is a conflict, the owner is woken once all of its changes are made, and the same edit then returns the result at
+// once.
 type edit func(context.Context, location, change) (*unstructured.Unstructured, error)
 
-// editFor returns how an owner makes a number of changes. One is made at once. Several would hold a worker for as many requests.
+// editFor returns how an owner makes a number of changes. One is made at once. Several would hold a worker for as many
+// requests.
 func (e *editor) editFor(changes int) edit {
 	if changes > 1 {
 		return e.later
@@ -122,15 +125,16 @@ func (e *editor) later(ctx context.Context, at location, c change) (*unstructure
 	return nil, queuedError{}
 }
 
-// pending reports whether changes of an owner are not made yet. It then had better not ask for results: they are of use together.
+// pending reports whether changes of an owner are not made yet. It then had better not ask for results: they are of use
+// together.
 func (e *editor) pending(o watch.Owner) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.queued[o] > 0
 }
 
-// result returns the same change if it was made in a batch, else nil. It is returned once, or each time if it is the last and has not
-// failed.
+// result returns the same change if it was made in a batch, else nil. It is returned once, or each time if it is the
+// last and has not failed.
 func (e *editor) result(at location, c *change) *change {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,8 +154,8 @@ func (e *editor) result(at location, c *change) *change {
 	return made
 }
 
-// begin makes a queue busy and returns it, with a first change in it unless that is nil. If it is busy already, begin queues another change
-// and returns nil.
+// begin makes a queue busy and returns it, with a first change in it unless that is nil. If it is busy already, begin
+// queues another change and returns nil.
 func (e *editor) begin(at location, first, other *change) *queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -15,9 +15,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// Hold keeps what an Object refers to from going before the Object, and lets go of what it no longer refers to. The Object must have a
-// finalizer. record must write the pins to the status of the Object; it is called before anything is pinned that is not recorded. What
-// is let go is taken off the status in memory only: a record without a finalizer does no harm.
+// Hold keeps what an Object refers to from going before the Object, and lets go of what it no longer refers to. The
+// Object must have a finalizer. record must write the pins to the status of the Object; it is called before anything is
+// pinned that is not recorded. What is let go is taken off the status in memory only: a record without a finalizer does
+// no harm.
 func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record func(context.Context, []commonv1.PinnedReference) error) error {
 	if r.editor.pending(f.Owner) {
 		return queuedError{}
@@ -72,7 +73,8 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 	if queued != nil {
 		return queued
 	}
-	// An earlier provider has kept no record. Our finalizer bears our UID, so that nothing is lost by taking it off wherever it is.
+	// An earlier provider has kept no record. Our finalizer bears our UID, so that nothing is lost by taking it off
+	// wherever it is.
 	rules := Rules{GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: true}
 	for _, ref := range Normalise(f.Desired(), rules) {
 		if ref.Err != nil || ref.Selector != "" || recorded(pins, &ref) {

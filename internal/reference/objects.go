@@ -245,8 +245,8 @@ func (s *objects) handler(gk schema.GroupKind) handler.EventHandler {
 	}
 }
 
-// pinsChanged returns the finalizers of dependents by which two states of an Object differ, nil if they differ in anything else. To other
-// dependents such a change means nothing.
+// pinsChanged returns the finalizers of dependents by which two states of an Object differ, nil if they differ in
+// anything else. To other dependents such a change means nothing.
 func pinsChanged(was, is client.Object) []string {
 	had, has := was.GetFinalizers(), is.GetFinalizers()
 	isIn := func(all []string) func(string) bool { return func(f string) bool { return slices.Contains(all, f) } }

@@ -11,8 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 )
 
-// indexMost is the highest index of a list element that may be written, and the highest sum of those of one path, so that it cannot ask
-// for all memory.
+// indexMost is the highest index of a list element that may be written, and the highest sum of those of one path, so
+// that it cannot ask for all memory.
 const indexMost = 1024
 
 // wildcard is an element of a path that stands for all elements of a list.
@@ -56,7 +56,8 @@ func read(content map[string]any, path string) (any, bool, error) {
 	return v, err == nil && v != nil, errors.Wrap(err, "cannot read field")
 }
 
-// inSecret reports whether a field lies in a Secret: in a resource that is one, or in one that an Object shows or wants.
+// inSecret reports whether a field lies in a Secret: in a resource that is one, or in one that an Object shows or
+// wants.
 func inSecret(content map[string]any, path string) bool {
 	segments, err := fieldpath.Parse(path)
 	if err != nil {
@@ -99,8 +100,8 @@ func holdsSecret(v any) bool {
 	return false
 }
 
-// write sets a field, and makes the maps and lists it lies in where they are missing. The value is copied. Unlike that of package
-// fieldpath it leaves whole numbers as they are.
+// write sets a field, and makes the maps and lists it lies in where they are missing. The value is copied. Unlike that
+// of package fieldpath it leaves whole numbers as they are.
 func write(content map[string]any, path string, value any) error {
 	segments, err := fieldpath.Parse(path)
 	if err != nil {

@@ -96,9 +96,9 @@ func (r *Resolver) Forget(o watch.Owner) {
 	r.editor.forget(o)
 }
 
-// Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds what the others
-// lead to. An error for which IsAwaited is true ends with a change of which the owner is told; a conflict means that it is too early to
-// tell. Nothing is requested from the control plane as long as its watches work.
+// Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
+// what the others lead to. An error for which IsAwaited is true ends with a change of which the owner is told; a
+// conflict means that it is too early to tell. Nothing is requested from the control plane as long as its watches work.
 func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error) {
 	refs := r.locate(ctx, f)
 	r.track(f, refs, nil)
@@ -119,8 +119,8 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 	return res, first
 }
 
-// locate finds how the control plane serves the kinds of references. Behind the first kind it does not serve none is looked for, as an
-// owner waits for one kind at a time.
+// locate finds how the control plane serves the kinds of references. Behind the first kind it does not serve none is
+// looked for, as an owner waits for one kind at a time.
 func (r *Resolver) locate(ctx context.Context, f Referrer) []located {
 	refs := Normalise(f.Desired(), Rules{GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: r.crossNamespace})
 	out := make([]located, 0, len(refs))
@@ -220,7 +220,8 @@ func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref 
 	return ref.use(f, res, x)
 }
 
-// loosen adds to a resolution what a reference in a cycle has pinned, before there was a cycle or by an earlier provider.
+// loosen adds to a resolution what a reference in a cycle has pinned, before there was a cycle or by an earlier
+// provider.
 func (r *Resolver) loosen(ctx context.Context, f Referrer, res *Resolution, ref *located) error {
 	all, err := r.lookup(ctx, f, ref)
 	if err != nil {

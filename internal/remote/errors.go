@@ -27,8 +27,9 @@ func Asked(err error) error {
 	return err
 }
 
-// Work returns what a target refuses when it refuses a manifest with an error, for target.Cluster's RetryAfter: resources of the kind in
-// the namespace or, if that does not exist, all in the namespace. It is empty without a manifest.
+// Work returns what a target refuses when it refuses a manifest with an error, for target.Cluster's RetryAfter:
+// resources of the kind in the namespace or, if that does not exist, all in the namespace. It is empty without a
+// manifest.
 func Work(manifest *unstructured.Unstructured, err error) string {
 	switch {
 	case manifest == nil:
@@ -39,14 +40,15 @@ func Work(manifest *unstructured.Unstructured, err error) string {
 	return manifest.GroupVersionKind().String() + " " + manifest.GetNamespace()
 }
 
-// IsCutOff says whether an error means that a target cannot be reached: its connection cannot be made, it does not answer, or it does
-// not accept the credentials.
+// IsCutOff says whether an error means that a target cannot be reached: its connection cannot be made, it does not
+// answer, or it does not accept the credentials.
 func IsCutOff(err error) bool {
 	var refused refusedError
 	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || errors.Is(err, scope.ErrNoConfig) || errors.As(err, &refused)
 }
 
-// ReasonOf returns the reason of condition Synced for an error about a target, empty if there is no better one than ReconcileError.
+// ReasonOf returns the reason of condition Synced for an error about a target, empty if there is no better one than
+// ReconcileError.
 func ReasonOf(err error) xpv2.ConditionReason {
 	switch {
 	case err == nil:
@@ -69,7 +71,8 @@ func ReasonOf(err error) xpv2.ConditionReason {
 	return ""
 }
 
-// isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource does not exist.
+// isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource
+// does not exist.
 func isNamespaceMissing(err error) bool {
 	var answer apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
@@ -79,8 +82,8 @@ func isNamespaceMissing(err error) bool {
 	return d != nil && d.Group == "" && d.Kind == "namespaces"
 }
 
-// IsSchemaError says whether a target has found that a manifest does not fit the schema of its kind. Server-side apply reports that as an
-// internal error.
+// IsSchemaError says whether a target has found that a manifest does not fit the schema of its kind. Server-side apply
+// reports that as an internal error.
 func IsSchemaError(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
 }

@@ -22,7 +22,8 @@ type Resource struct {
 	// Owner is woken when it changes. All it looks at for one Purpose replaces what it has looked at before.
 	Owner   watch.Owner
 	Purpose watch.Purpose
-	// Manifest says at least which resource it is. Place has fitted it to Mapping, which is how the cluster serves its kind.
+	// Manifest says at least which resource it is. Place has fitted it to Mapping, which is how the cluster serves its
+	// kind.
 	Manifest *unstructured.Unstructured
 	Mapping  target.Mapping
 }
@@ -40,8 +41,9 @@ func (r Resource) Labelled() []watch.Scope {
 	return []watch.Scope{watch.ScopeCluster}
 }
 
-// See returns the resource as the first of some streams shows it that the target does not deny, or else as the target answers. It is nil
-// if it does not exist, and shared with the watch: it must not be changed. The error satisfies watch.IsNotSynced while it is too early.
+// See returns the resource as the first of some streams shows it that the target does not deny, or else as the target
+// answers. It is nil if it does not exist, and shared with the watch: it must not be changed. The error satisfies
+// watch.IsNotSynced while it is too early.
 func (r Resource) See(ctx context.Context, scopes ...watch.Scope) (*unstructured.Unstructured, error) {
 	if !r.Mapping.Watchable {
 		return r.Ask(ctx)
@@ -53,7 +55,8 @@ func (r Resource) See(ctx context.Context, scopes ...watch.Scope) (*unstructured
 	return live, errors.Wrap(err, "cannot look at resource")
 }
 
-// through looks through the first stream that the target does not deny. Those before it stay open, to notice when that changes.
+// through looks through the first stream that the target does not deny. Those before it stay open, to notice when that
+// changes.
 func (r Resource) through(ctx context.Context, scopes []watch.Scope) (*unstructured.Unstructured, error) {
 	interests := make([]watch.Interest, 0, len(scopes))
 	for _, s := range scopes {
@@ -99,8 +102,8 @@ func (r Resource) Client() dynamic.ResourceInterface {
 	return r.Cluster.Resource(r.Mapping.Resource, r.Manifest.GetNamespace())
 }
 
-// Write calls a function that writes the resource and returns the answer. The next look sees that answer, and its echo does not wake the
-// owner.
+// Write calls a function that writes the resource and returns the answer. The next look sees that answer, and its echo
+// does not wake the owner.
 func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	done := r.Cluster.Watches().Writing(r.Owner, r.Mapping.Resource, Name(r.Manifest))
 	live, err := write()
@@ -113,7 +116,8 @@ func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unst
 	return live, nil
 }
 
-// Delete requests the deletion of the resource as it was seen. That it is gone, or that there is a namesake, is no error.
+// Delete requests the deletion of the resource as it was seen. That it is gone, or that there is a namesake, is no
+// error.
 func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p metav1.DeletionPropagation) error {
 	if live.GetDeletionTimestamp() != nil {
 		return nil
@@ -129,8 +133,8 @@ func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p
 	return err
 }
 
-// Distrust forgets how the target serves the kind if the target has answered as if it did not, and says whether it has. A resource or
-// a namespace that does not exist is not found either, but by a handler that exists.
+// Distrust forgets how the target serves the kind if the target has answered as if it did not, and says whether it has.
+// A resource or a namespace that does not exist is not found either, but by a handler that exists.
 func (r Resource) Distrust(err error) bool {
 	unserved := target.IsUnserved(err)
 	if unserved {
@@ -139,7 +143,8 @@ func (r Resource) Distrust(err error) bool {
 	return unserved
 }
 
-// Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and whether it does.
+// Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and
+// whether it does.
 func Locate(ctx context.Context, c *target.Cluster, o watch.Owner, u *unstructured.Unstructured) (target.Mapping, bool, error) {
 	gvk := u.GroupVersionKind()
 	m, err := c.Mapping(ctx, o, gvk)

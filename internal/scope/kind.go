@@ -49,7 +49,8 @@ type Config struct {
 	// New returns an empty ProviderConfig, and NewUsage an empty record.
 	New      func() resource.ProviderConfig
 	NewUsage func() client.Object
-	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its target.
+	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its
+	// target.
 	Users []User
 	// Namespaced says whether the ProviderConfig lives in the namespace of its users.
 	Namespaced bool

@@ -67,8 +67,8 @@ func impersonate(cfg *rest.Config, as rest.ImpersonationConfig) error {
 	return nil
 }
 
-// impersonation returns as whom requests are made for an Object of a namespace, which is empty if the Object is cluster-scoped. It has
-// no user name if they are made as whom the credentials say.
+// impersonation returns as whom requests are made for an Object of a namespace, which is empty if the Object is
+// cluster-scoped. It has no user name if they are made as whom the credentials say.
 func impersonation(i *commonv1.Impersonation, namespace string) (rest.ImpersonationConfig, error) {
 	if i == nil {
 		return rest.ImpersonationConfig{}, nil
@@ -81,7 +81,8 @@ func impersonation(i *commonv1.Impersonation, namespace string) (rest.Impersonat
 		return rest.ImpersonationConfig{}, errors.New(
 			"spec.impersonate.serviceAccountName means a ServiceAccount in the namespace of the Object, and a cluster-scoped Object has none: set spec.impersonate.user")
 	}
-	// The server adds the groups of ServiceAccounts: https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
+	// The server adds the groups of ServiceAccounts:
+	// https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
 	return rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + i.ServiceAccountName},
 		checkImpersonation("spec.impersonate.serviceAccountName", []string{i.ServiceAccountName})
 }

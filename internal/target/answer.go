@@ -12,25 +12,27 @@ import (
 )
 
 const (
-	// maxObject is how long an answer with one object may be, or an event of a watch, in bytes after decompression, and maxTenantObject how
-	// long one that comes from the server of a tenant. An API server takes requests of 3 MiB, and etcd stores 1.5 MiB unless told
-	// otherwise.
+	// maxObject is how long an answer with one object may be, or an event of a watch, in bytes after decompression, and
+	// maxTenantObject how long one that comes from the server of a tenant. An API server takes requests of 3 MiB, and
+	// etcd stores 1.5 MiB unless told otherwise.
 	maxObject       = 8 << 20
 	maxTenantObject = 4 << 20
-	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant, with all of its pages. A
-	// page has tenantPage resources, and may be as long as one object.
+	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant, with
+	// all of its pages. A page has tenantPage resources, and may be as long as one object.
 	maxList       = 512 << 20
 	maxTenantList = 32 << 20
 	tenantPage    = 50
-	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length does not show.
+	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length
+	// does not show.
 	bytesPerValue = 8
 	// maxTenantCache is about how many bytes of the resources of a tenant's server are held.
 	maxTenantCache = 64 << 20
-	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time: of one cluster, or
-	// of all clusters of tenants together, whose number nobody limits.
+	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time:
+	// of one cluster, or of all clusters of tenants together, whose number nobody limits.
 	largeBody   = 512 << 10
 	largeBodies = 2
-	// largeTime is how long a large body may be read, so that a server which stalls keeps no other from being read for long.
+	// largeTime is how long a large body may be read, so that a server which stalls keeps no other from being read for
+	// long.
 	largeTime = 15 * time.Second
 
 	protobufPrefix = "k8s\x00"

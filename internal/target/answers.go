@@ -27,8 +27,8 @@ const (
 	maxRetryAfter = 1
 )
 
-// answers stands between a cluster's clients and its breaker. What passes is an answer of a Kubernetes API server, of bounded size:
-// anything else becomes an error that holds nothing of it.
+// answers stands between a cluster's clients and its breaker. What passes is an answer of a Kubernetes API server, of
+// bounded size: anything else becomes an error that holds nothing of it.
 type answers struct {
 	next      http.RoundTripper
 	base      string // what comes before the API in the path
@@ -86,8 +86,8 @@ func formOf(c call, res *http.Response) form {
 	return formNone
 }
 
-// refusal returns an error's answer if it is that of an API server, and one of our own words for codes that any proxy may give. What is
-// left is an error: that something does not exist is only for an API server to say.
+// refusal returns an error's answer if it is that of an API server, and one of our own words for codes that any proxy
+// may give. What is left is an error: that something does not exist is only for an API server to say.
 func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.Response, error) {
 	content, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal+1))
 	_ = res.Body.Close() // All of it that counts is read.
@@ -114,13 +114,15 @@ func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.
 	return res, nil
 }
 
-// anybodys are the codes that mean what they say, whoever answers with them. None of them says that something does not exist.
+// anybodys are the codes that mean what they say, whoever answers with them. None of them says that something does not
+// exist.
 var anybodys = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
 	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 }
 
-// isWrite reports whether a method creates or changes. That what it refers to does not exist is no answer about its own object.
+// isWrite reports whether a method creates or changes. That what it refers to does not exist is no answer about its own
+// object.
 func isWrite(method string) bool { return method != http.MethodGet && method != http.MethodDelete }
 
 // statusIn returns the Status that an answer holds, and whether it holds one.
@@ -168,14 +170,15 @@ func (e foreignError) Error() string {
 		e.code, http.StatusText(e.code))
 }
 
-// Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is not asked rightly.
+// Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
+// not asked rightly.
 func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
 
 // errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
 var errRedirect = errors.New("server answers with a redirect, which is not followed: name its final address in the kubeconfig")
 
-// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each workspace that is not
-// bound; of any other server nothing follows from it.
+// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
+// workspace that is not bound; of any other server nothing follows from it.
 func IsBareNotFound(err error) bool {
 	var e foreignError
 	return errors.As(err, &e) && e.Unserved() && e.message == ""

@@ -14,10 +14,11 @@ import (
 const (
 	// slowAfter is how long a request may stay unanswered before the target is probed beside it.
 	slowAfter = 2 * time.Second
-	// lateAfter is how long a request may stay unanswered before it counts as late. A busy server may take seconds, and what is given up
-	// must be sent again.
+	// lateAfter is how long a request may stay unanswered before it counts as late. A busy server may take seconds, and
+	// what is given up must be sent again.
 	lateAfter = 5 * time.Second
-	// lateMost is how many requests of a lane may be late. More are given up: they would hold workers that other targets need.
+	// lateMost is how many requests of a lane may be late. More are given up: they would hold workers that other
+	// targets need.
 	lateMost = 20
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
@@ -115,7 +116,8 @@ func (b *breaker) verdict() error {
 	return connectingError{}
 }
 
-// RoundTrip sends a request if the target answers. A transport error, then or while the answer is read, makes it suspect.
+// RoundTrip sends a request if the target answers. A transport error, then or while the answer is read, makes it
+// suspect.
 func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := b.newFlight(req)
 	if err := b.enter(f); err != nil {

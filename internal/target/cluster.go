@@ -22,7 +22,8 @@ import (
 // selector selects the resources that carry our label.
 const selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
 
-// A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called concurrently.
+// A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called
+// concurrently.
 type Cluster struct {
 	server string
 
@@ -42,8 +43,8 @@ type Cluster struct {
 	restored func(*Cluster) // called when the cluster has gone back in its history; set before there are streams
 }
 
-// newCluster connects, and changes the REST configuration it is given. wake is called when something has changed for an owner, and wakeAll
-// when it has for all.
+// newCluster connects, and changes the REST configuration it is given. wake is called when something has changed for an
+// owner, and wakeAll when it has for all.
 func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Cluster{cancel: cancel, fails: newFailures(wake), slots: a.slots}
@@ -118,13 +119,14 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func
 	return nil
 }
 
-// Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
+// Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
+// when it does.
 func (c *Cluster) Mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	return c.kinds.mapping(ctx, o, gvk)
 }
 
-// Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are missing from the
-// result; the owner is then woken when it does. They replace those of an earlier call.
+// Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are
+// missing from the result; the owner is then woken when it does. They replace those of an earlier call.
 func (c *Cluster) Mappings(
 	ctx context.Context, o watch.Owner, p watch.Purpose, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
@@ -164,9 +166,10 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return c.tokens.Ready(ctx)
 }
 
-// RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry should be put off. At
-// first that is as long as it takes to spread the retries of many. If the target goes on to refuse it, one owner stands for all that are
-// refused alike at the same work and is tried again every few seconds, and the others up to once a minute. They are woken when it succeeds.
+// RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry
+// should be put off. At first that is as long as it takes to spread the retries of many. If the target goes on to
+// refuse it, one owner stands for all that are refused alike at the same work and is tried again every few seconds, and
+// the others up to once a minute. They are woken when it succeeds.
 func (c *Cluster) RetryAfter(o watch.Owner, err error, work string) time.Duration {
 	answer := answerOf(err)
 	if answer != "" {

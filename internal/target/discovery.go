@@ -17,8 +17,8 @@ import (
 // discoveryTimeout is how long one request of a discovery may take that nobody waits for any more.
 const discoveryTimeout = 10 * time.Second
 
-// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its requests end with the context, which
-// the client's own methods do not take.
+// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its requests end with
+// the context, which the client's own methods do not take.
 func (c *Cluster) Discovery(ctx context.Context) (discovery.DiscoveryInterface, error) {
 	bound := *c.http
 	bound.Transport = bounded{ctx: ctx, next: c.http.Transport}
@@ -56,8 +56,8 @@ func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) e
 	return err
 }
 
-// once calls a function that asks the target, one at a time for each key. All who wait for it give up after a while, or with their
-// context; it has a deadline of its own.
+// once calls a function that asks the target, one at a time for each key. All who wait for it give up after a while, or
+// with their context; it has a deadline of its own.
 func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) (any, error)) (any, error) {
 	silent := unreachableError{cause: errSlow}
 	done := k.flight.DoChan(key, func() (any, error) {
@@ -121,8 +121,8 @@ func groupsPath(group string) string {
 	return "/apis"
 }
 
-// groups asks for the versions that are served by group. Only an answer that lists them tells: a server or proxy which does not know the
-// path knows nothing of kinds.
+// groups asks for the versions that are served by group. Only an answer that lists them tells: a server or proxy which
+// does not know the path knows nothing of kinds.
 func (k *kinds) groups(ctx context.Context, path string) (map[string][]string, error) {
 	served := map[string][]string{}
 	if path == "/api" {
@@ -141,7 +141,8 @@ func (k *kinds) groups(ctx context.Context, path string) (map[string][]string, e
 	return served, err
 }
 
-// confirm returns no error if the target tells that it does not serve a group and version, and otherwise the error of its discovery.
+// confirm returns no error if the target tells that it does not serve a group and version, and otherwise the error of
+// its discovery.
 func (k *kinds) confirm(ctx context.Context, gv schema.GroupVersion, cause error) error {
 	served, err := k.groups(ctx, groupsPath(gv.Group))
 	if err != nil || slices.Contains(served[gv.Group], gv.Version) {

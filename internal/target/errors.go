@@ -16,14 +16,15 @@ import (
 // ErrUnreachable is the cause of each error that comes from a target which does not answer.
 var ErrUnreachable = errors.New("target is unreachable")
 
-// errSlow is the cause of errors from a target that answers probes but not what it is asked, or too late. It names neither the request nor
-// a limit: several of them are met in turn, and a condition that changes is a write.
+// errSlow is the cause of errors from a target that answers probes but not what it is asked, or too late. It names
+// neither the request nor a limit: several of them are met in turn, and a condition that changes is a write.
 var errSlow = errors.New("it takes too long to answer")
 
 // IsUnreachable says whether an error means that the target does not answer.
 func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
 
-// UnreachableMessage returns what an error that satisfies IsUnreachable says of the target, without what was tried. It is empty for others.
+// UnreachableMessage returns what an error that satisfies IsUnreachable says of the target, without what was tried. It
+// is empty for others.
 func UnreachableMessage(err error) string {
 	var u unreachableError
 	if !errors.As(err, &u) {
@@ -40,7 +41,8 @@ func (e unreachableError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrUnreachable, stable(e.cause))
 }
 
-// failure returns the error for what a connection died of: an address that is not allowed is a fault of the credentials.
+// failure returns the error for what a connection died of: an address that is not allowed is a fault of the
+// credentials.
 func failure(cause error) error {
 	var denied addressError
 	if errors.As(cause, &denied) {
@@ -52,7 +54,8 @@ func failure(cause error) error {
 // Is makes the error an ErrUnreachable.
 func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }
 
-// connectingError is the error while the first probe is under way. Like a cache that is not filled, it is requeued without a word.
+// connectingError is the error while the first probe is under way. Like a cache that is not filled, it is requeued
+// without a word.
 type connectingError struct{}
 
 // Error says what is waited for.

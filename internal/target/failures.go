@@ -25,8 +25,9 @@ const (
 	wokenAtOnce = 2
 )
 
-// failures are the owners that fail on a target. Of those that fail alike one stands for all: it is tried again every few seconds, and the
-// others ever more seldom. When one of them succeeds two others are woken, and so on. Its methods may be called concurrently.
+// failures are the owners that fail on a target. Of those that fail alike one stands for all: it is tried again every
+// few seconds, and the others ever more seldom. When one of them succeeds two others are woken, and so on. Its methods
+// may be called concurrently.
 type failures struct {
 	wake   func(watch.Owner)
 	soon   *rate.Limiter
@@ -57,8 +58,8 @@ func newFailures(wake func(watch.Owner)) *failures {
 	}
 }
 
-// retryAfter records that an owner has failed, and returns for how long to put off its retry. If there is no cause that others may have,
-// too, it is put off only to spread the retries of many.
+// retryAfter records that an owner has failed, and returns for how long to put off its retry. If there is no cause that
+// others may have, too, it is put off only to spread the retries of many.
 func (f *failures) retryAfter(o watch.Owner, cause string) time.Duration {
 	if cause == "" {
 		f.forget(o)
@@ -140,8 +141,8 @@ func (f *failures) forget(o watch.Owner) {
 	}
 }
 
-// leave takes an owner out of its group. If that has nobody else who stands for it, the owner is returned who does now. The caller holds
-// the lock.
+// leave takes an owner out of its group. If that has nobody else who stands for it, the owner is returned who does now.
+// The caller holds the lock.
 func (f *failures) leave(o watch.Owner) []watch.Owner {
 	known := f.owners[o]
 	if known == nil {

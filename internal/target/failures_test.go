@@ -48,7 +48,8 @@ func failLong(f *failures, o watch.Owner, cause string) time.Duration {
 	return delay
 }
 
-// TestFailuresArePutOff shows that one owner stands for all that fail alike, and that the retries of the others are put off ever longer.
+// TestFailuresArePutOff shows that one owner stands for all that fail alike, and that the retries of the others are put
+// off ever longer.
 func TestFailuresArePutOff(t *testing.T) {
 	f, _ := newRecordedFailures()
 	one, other := owner("target", 1), owner("target", 2)
@@ -70,7 +71,8 @@ func TestFailuresArePutOff(t *testing.T) {
 	}
 }
 
-// TestFailuresWake shows that all that fail alike are woken when one of them succeeds, two by each success, and no others.
+// TestFailuresWake shows that all that fail alike are woken when one of them succeeds, two by each success, and no
+// others.
 func TestFailuresWake(t *testing.T) {
 	const members = 100
 	f, woken := newRecordedFailures()
@@ -120,7 +122,8 @@ func TestFailuresHandOver(t *testing.T) {
 	}
 }
 
-// TestFailuresForgetUnderLock shows that who forgets an owner may hold a lock that waking another takes, as the Registry does.
+// TestFailuresForgetUnderLock shows that who forgets an owner may hold a lock that waking another takes, as the
+// Registry does.
 func TestFailuresForgetUnderLock(t *testing.T) {
 	var held sync.Mutex
 	var woken atomic.Bool

@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	// requestTimeout is how long a request may take, its answer included. An API server ends all but watches after 60 seconds.
+	// requestTimeout is how long a request may take, its answer included. An API server ends all but watches after 60
+	// seconds.
 	requestTimeout = 90 * time.Second
-	// reconcileTimeout is how long one may take that a reconcile waits for, so that there is time left to say so. An API server gives an
-	// admission webhook at most 30 seconds.
+	// reconcileTimeout is how long one may take that a reconcile waits for, so that there is time left to say so. An
+	// API server gives an admission webhook at most 30 seconds.
 	reconcileTimeout = 35 * time.Second
 )
 
@@ -64,7 +65,8 @@ func (f *flight) end() {
 	f.cancel(nil)
 }
 
-// explain returns why a request or the read of its answer has failed, and has the breaker suspect the target unless the caller gave up.
+// explain returns why a request or the read of its answer has failed, and has the breaker suspect the target unless the
+// caller gave up.
 func (f *flight) explain(err error) error {
 	given := context.Cause(f.ctx)
 	switch {

@@ -52,8 +52,8 @@ func (*flood) pour(w http.ResponseWriter) int64 {
 	}
 }
 
-// TestFlood shows that no more than so many bytes of a tenant's server are held, whether it shows them as a list or as changes: the stream
-// is left, and listed again.
+// TestFlood shows that no more than so many bytes of a tenant's server are held, whether it shows them as a list or as
+// changes: the stream is left, and listed again.
 func TestFlood(t *testing.T) {
 	const inFlight = 16 * mebibyte // what is on its way
 	for name, tc := range map[string]struct {

@@ -56,7 +56,8 @@ func newKinds(ctx context.Context, c rest.Interface, wake func(watch.Owner)) *ki
 	}
 }
 
-// mapping returns how the target serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken when it does.
+// mapping returns how the target serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
+// when it does.
 func (k *kinds) mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	w := waiter{Owner: o}
 	k.mu.Lock()

@@ -53,8 +53,8 @@ func configMapOf(size int) string {
 	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"c"},"data":{"a":"` + strings.Repeat("a", size) + `"}}`
 }
 
-// TestLargeBodiesRest shows that a server whose large body was too large is not read that far again at once, while its small bodies are,
-// and that a large one is read to its end later.
+// TestLargeBodiesRest shows that a server whose large body was too large is not read that far again at once, while its
+// small bodies are, and that a large one is read to its end later.
 func TestLargeBodiesRest(t *testing.T) {
 	var size, sent atomic.Int64
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// largeRestFirst is for how long no large body of a server is read after one could not be read to its end. It doubles with each that
-	// follows, up to largeRestMost. Small bodies are read at any time.
+	// largeRestFirst is for how long no large body of a server is read after one could not be read to its end. It
+	// doubles with each that follows, up to largeRestMost. Small bodies are read at any time.
 	largeRestFirst = 4 * time.Second
 	largeRestMost  = time.Minute
 )
 
-// A largeRest keeps the large bodies of one server from being read over and over if none comes to its end: each costs memory, of all
-// servers together, and the time to read it. Its methods may be called concurrently. A nil one never
+// A largeRest keeps the large bodies of one server from being read over and over if none comes to its end: each costs
+// memory, of all servers together, and the time to read it. Its methods may be called concurrently. A nil one never
 // refuses.
 type largeRest struct {
 	mu    sync.Mutex

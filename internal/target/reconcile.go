@@ -23,7 +23,8 @@ type running struct {
 	slots map[*targetSlots]bool // false if the target kept it waiting
 }
 
-// Reconciling returns the context of a reconcile of an owner. The clusters that it connects to give it a slot each, until done is called.
+// Reconciling returns the context of a reconcile of an owner. The clusters that it connects to give it a slot each,
+// until done is called.
 func Reconciling(ctx context.Context, o watch.Owner) (reconciling context.Context, done func()) {
 	r := &running{owner: o, slots: map[*targetSlots]bool{}}
 	return context.WithValue(ctx, reconcileKey{}, r), r.release
@@ -94,8 +95,8 @@ func (t *targetSlots) waitForList(ctx context.Context) (waiting context.Context,
 	}
 }
 
-// wait returns a context in which the reconcile of a context waits for the target, which ends early if others need the worker. done must be
-// called; what it is told first counts.
+// wait returns a context in which the reconcile of a context waits for the target, which ends early if others need the
+// worker. done must be called; what it is told first counts.
 func (t *targetSlots) wait(ctx context.Context) (waiting context.Context, done func(outcome)) {
 	r := runningIn(ctx)
 	if t == nil || r == nil {
@@ -202,7 +203,8 @@ func newQueuedError(silent bool) error {
 	return queuedError{}
 }
 
-// IsQueued reports whether an error means that a reconcile must wait for a slot of its target. Its owner is woken when there is one.
+// IsQueued reports whether an error means that a reconcile must wait for a slot of its target. Its owner is woken when
+// there is one.
 func IsQueued(err error) bool {
 	var queued queuedError
 	var silent silentError

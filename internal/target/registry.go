@@ -18,7 +18,8 @@ import (
 
 // Options of a Registry.
 type Options struct {
-	// Injected is how the provider reaches the cluster it runs in: the control plane, and the target of InjectedIdentity.
+	// Injected is how the provider reaches the cluster it runs in: the control plane, and the target of
+	// InjectedIdentity.
 	Injected *rest.Config
 	// UserAgent is sent to every target.
 	UserAgent string
@@ -28,8 +29,8 @@ type Options struct {
 	AllowExec bool
 	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
 	AllowCrossNamespace bool
-	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its environment, its file
-	// system and its ServiceAccount, and files that identities name.
+	// AllowProviderCredentials lets namespaced ProviderConfigs use what is the provider's own: credentials in its
+	// environment, its file system and its ServiceAccount, and files that identities name.
 	AllowProviderCredentials bool
 	// Addresses limits what namespaced ProviderConfigs may point at, unless AllowProviderCredentials is set.
 	Addresses Addresses
@@ -37,8 +38,8 @@ type Options struct {
 	Fence *fence.Fence
 }
 
-// A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may be called
-// concurrently.
+// A Registry hands out connections to clusters, one per set of credentials, and knows who uses which. Its methods may
+// be called concurrently.
 type Registry struct {
 	options Options
 	routes  map[identity.Writer]route
@@ -83,15 +84,16 @@ func NewRegistry(o Options) (*Registry, error) {
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 
-// OnChange says how to wake the objects of a controller: enqueue must add one to the controller's queue, and must not block.
+// OnChange says how to wake the objects of a controller: enqueue must add one to the controller's queue, and must not
+// block.
 func (r *Registry) OnChange(controller string, enqueue func(types.NamespacedName)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sinks[controller] = enqueue
 }
 
-// Bind records that an owner's connection is described by the ProviderConfig of a key, whether that exists or not. The owner is woken
-// by Wake with that key.
+// Bind records that an owner's connection is described by the ProviderConfig of a key, whether that exists or not. The
+// owner is woken by Wake with that key.
 func (r *Registry) Bind(o watch.Owner, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,15 +110,15 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 	r.configs[key][o] = struct{}{}
 }
 
-// Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide whom to impersonate.
-// The owner is woken when the credentials change, when the cluster stops answering, and when it answers again. Errors satisfy
-// IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to tell.
+// Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
+// whom to impersonate. The owner is woken when the credentials change, when the cluster stops answering, and when it
+// answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
 	return r.ConnectTo(ctx, o, described, "")
 }
 
-// Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it was connected with
-// last will do.
+// Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
+// was connected with last will do.
 func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
 	creds, err := r.resolve(ctx, o, described)
 	r.mu.Lock()
@@ -131,8 +133,8 @@ func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commo
 	return r.join(ctx, o, creds)
 }
 
-// ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a virtual workspace
-// of kcp. It is reached with the same credentials.
+// ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
+// virtual workspace of kcp. It is reached with the same credentials.
 func (r *Registry) ConnectTo(ctx context.Context, o watch.Owner, described commonv1.Connection, url string) (*Cluster, error) {
 	creds, err := r.resolve(ctx, o, described)
 	if IsInvalidConnection(err) {

@@ -20,14 +20,15 @@ import (
 const (
 	// maxHeader is how long the headers of an answer may be, in bytes.
 	maxHeader = 64 << 10
-	// maxUnread is how much of an answer may arrive before it is read, in bytes. Go's default is 4 MiB, and many answers may wait to be
-	// read.
+	// maxUnread is how much of an answer may arrive before it is read, in bytes. Go's default is 4 MiB, and many
+	// answers may wait to be read.
 	maxUnread = 512 << 10
 	// tlsTimeout is how long a handshake with a token endpoint may take; client-go's own is the same.
 	tlsTimeout = 10 * time.Second
 )
 
-// A route is how connections are made for whoever has written the credentials. Connections of different routes are never shared.
+// A route is how connections are made for whoever has written the credentials. Connections of different routes are
+// never shared.
 type route struct {
 	dialer *transport.DialHolder // part of what client-go shares connections by
 	direct bool                  // the proxies of the provider's environment are not used
@@ -58,7 +59,8 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	return routes
 }
 
-// shared reports whether all clusters of the route share what bounds large bodies, so that one that wastes it has to rest.
+// shared reports whether all clusters of the route share what bounds large bodies, so that one that wastes it has to
+// rest.
 func (r route) shared() bool { return r.large != nil }
 
 // answers returns a wrapper that checks answers, for the paths that a breaker knows.
@@ -77,8 +79,8 @@ func (r route) answers(b *breaker) transport.WrapperFunc {
 	}
 }
 
-// forTokens returns a context whose token sources use the route. They use the environment's proxies whoever has written the identity: its
-// content names no address unless an operator has written it.
+// forTokens returns a context whose token sources use the route. They use the environment's proxies whoever has written
+// the identity: its content names no address unless an operator has written it.
 func (r route) forTokens(ctx context.Context) context.Context {
 	return identity.WithTransport(ctx, &http.Transport{
 		DialContext: r.tokens.Dial, Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
@@ -123,8 +125,8 @@ func proxied() bool {
 // headers guards the changes of limitHeaders.
 var headers sync.Mutex //nolint:gochecknoglobals // client-go's transports, which it guards, are global too.
 
-// limitHeaders bounds the headers of answers, and what arrives before it is read. Clusters may share the transport: it is changed before
-// the first of them uses it.
+// limitHeaders bounds the headers of answers, and what arrives before it is read. Clusters may share the transport: it
+// is changed before the first of them uses it.
 func limitHeaders(rt http.RoundTripper) http.RoundTripper {
 	headers.Lock()
 	defer headers.Unlock()

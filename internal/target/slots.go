@@ -16,8 +16,8 @@ const (
 	slotInterval = 250 * time.Millisecond
 )
 
-// workerSlots share the workers of all controllers among the targets: a reconcile has a slot of its target while it runs. Its methods may
-// be called concurrently.
+// workerSlots share the workers of all controllers among the targets: a reconcile has a slot of its target while it
+// runs. Its methods may be called concurrently.
 type workerSlots struct {
 	wake    func(watch.Owner)
 	workers int
@@ -28,8 +28,8 @@ type workerSlots struct {
 	ticking bool
 }
 
-// newWorkerSlots returns the slots for controllers with a number of workers each; zero means 100. wake is called for each owner that was
-// refused, when there is a slot for it.
+// newWorkerSlots returns the slots for controllers with a number of workers each; zero means 100. wake is called for
+// each owner that was refused, when there is a slot for it.
 func newWorkerSlots(workers int, wake func(watch.Owner)) *workerSlots {
 	return &workerSlots{
 		wake: wake, workers: cmp.Or(max(0, workers), defaultWorkers), targets: map[*targetSlots]struct{}{},
@@ -45,8 +45,8 @@ func (s *workerSlots) maxSlow() int { return max(1, s.workers/2) }
 // maxSilent returns how many of those all silent targets together may have.
 func (s *workerSlots) maxSilent() int { return max(1, s.workers/4) }
 
-// acquire takes a slot of a target for a reconcile of an owner. If there is none the error satisfies IsQueued, and the owner is woken
-// later.
+// acquire takes a slot of a target for a reconcile of an owner. If there is none the error satisfies IsQueued, and the
+// owner is woken later.
 func (t *targetSlots) acquire(o watch.Owner) error {
 	s, now := t.all, time.Now()
 	s.mu.Lock()
@@ -168,7 +168,8 @@ func (s *workerSlots) admitsBeside(t *targetSlots, now time.Time, u slotUse) boo
 	return true
 }
 
-// next takes who finds a slot now from the queues, those of silent targets last, each target in turn. The caller holds the lock.
+// next takes who finds a slot now from the queues, those of silent targets last, each target in turn. The caller holds
+// the lock.
 func (s *workerSlots) next(now time.Time) []watch.Owner {
 	if len(s.queue) == 0 {
 		return nil
@@ -210,8 +211,8 @@ func (s *workerSlots) toBack(t *targetSlots) {
 	s.queue = append(slices.Delete(s.queue, i, i+1), t)
 }
 
-// trim ends waits for silent targets if others need their slots, the latest first: those that are older are the first to be answered. The
-// caller holds the lock.
+// trim ends waits for silent targets if others need their slots, the latest first: those that are older are the first
+// to be answered. The caller holds the lock.
 func (s *workerSlots) trim(now time.Time) {
 	u, waits := s.use(now), s.silentWaits()
 	if excess := min(u.silent-s.maxSilent(), len(waits)); excess > 0 && s.isShort(now, u) {
@@ -233,8 +234,8 @@ func (s *workerSlots) isShort(now time.Time, u slotUse) bool {
 	})
 }
 
-// rotate ends the waits for silent targets that take long if they have all slots of these, and others of them have none. The caller holds
-// the lock.
+// rotate ends the waits for silent targets that take long if they have all slots of these, and others of them have
+// none. The caller holds the lock.
 func (s *workerSlots) rotate(now time.Time, u slotUse, waits []*wait) {
 	waiting := 0
 	for _, t := range s.queue {

@@ -164,8 +164,9 @@ func eventually(t *testing.T, what string, is func() bool) {
 // never is longer than any test.
 const never = time.Hour
 
-// TestSlotsOfSickTargets shows that targets which answer nothing, or late, do not keep the workers from others, whatever their number and
-// whether they were well before, and that an owner of a target that nobody knows yet gets a worker, too.
+// TestSlotsOfSickTargets shows that targets which answer nothing, or late, do not keep the workers from others,
+// whatever their number and whether they were well before, and that an owner of a target that nobody knows yet gets a
+// worker, too.
 func TestSlotsOfSickTargets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -223,8 +224,8 @@ func TestSlotsOfSickTargets(t *testing.T) {
 	}
 }
 
-// TestSlotsAreServed shows that all owners of a target that answers are reconciled, however slowly it answers, and that each is reconciled
-// once: what has begun is not begun anew.
+// TestSlotsAreServed shows that all owners of a target that answers are reconciled, however slowly it answers, and that
+// each is reconciled once: what has begun is not begun anew.
 func TestSlotsAreServed(t *testing.T) {
 	for name, after := range map[string]time.Duration{"Promptly": 0, "Slowly": 300 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
@@ -268,8 +269,8 @@ func TestSlotsRecover(t *testing.T) {
 	}
 }
 
-// TestSlotsOfSilentTarget shows what owners are told that have no slot: nothing at first, and that the target is unreachable when it has
-// answered nothing for long.
+// TestSlotsOfSilentTarget shows what owners are told that have no slot: nothing at first, and that the target is
+// unreachable when it has answered nothing for long.
 func TestSlotsOfSilentTarget(t *testing.T) {
 	c := newController(t, 20, func(string) time.Duration { return never })
 	c.add("target", 3)

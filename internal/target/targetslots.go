@@ -19,7 +19,8 @@ const (
 	maxSilences = 6
 )
 
-// targetSlots are what one target has of the workerSlots, whose lock guards it. A nil one, of a cluster that is not limited, never refuses.
+// targetSlots are what one target has of the workerSlots, whose lock guards it. A nil one, of a cluster that is not
+// limited, never refuses.
 type targetSlots struct {
 	all *workerSlots
 
@@ -29,8 +30,8 @@ type targetSlots struct {
 	queue  []watch.Owner      // who was refused, in order
 	queued map[watch.Owner]struct{}
 
-	// credit is how many reconciles may run at a time. It begins at one, and each answer adds one: a target that nobody knows cannot hold
-	// many workers, and one that answers has all it needs after a few round trips.
+	// credit is how many reconciles may run at a time. It begins at one, and each answer adds one: a target that nobody
+	// knows cannot hold many workers, and one that answers has all it needs after a few round trips.
 	credit   int
 	tardy    bool      // the last answer was not prompt, or did not come
 	answered time.Time // when the last whole answer came; zero if none has
@@ -52,8 +53,8 @@ type wait struct {
 	cancel context.CancelCauseFunc
 }
 
-// cut ends a wait early. Its reconcile fails with an error that satisfies IsQueued, and its owner is woken later. The caller holds the
-// lock.
+// cut ends a wait early. Its reconcile fails with an error that satisfies IsQueued, and its owner is woken later. The
+// caller holds the lock.
 func (w *wait) cut(now time.Time) {
 	w.target.enqueue(w.owner)
 	w.cancel(newQueuedError(w.target.isUnreachable(now)))
@@ -154,8 +155,8 @@ func (t *targetSlots) oldest() (since time.Time, waits bool) {
 // isSilent reports whether the target answers nothing. The caller holds the lock.
 func (t *targetSlots) isSilent() bool { return !t.silent.IsZero() }
 
-// isSlow reports whether the target is silent, keeps a reconcile waiting, did so with the last answer, or has not answered yet. The caller
-// holds the lock.
+// isSlow reports whether the target is silent, keeps a reconcile waiting, did so with the last answer, or has not
+// answered yet. The caller holds the lock.
 func (t *targetSlots) isSlow(now time.Time) bool {
 	if t.isSilent() || t.tardy || t.answered.IsZero() {
 		return true
@@ -164,14 +165,15 @@ func (t *targetSlots) isSlow(now time.Time) bool {
 	return waits && now.Sub(oldest) > promptly
 }
 
-// isUnreachable reports whether the target has been silent for so long that it is worth a word. One that is only busy is not: its
-// reconciles come a moment later. The caller holds the lock.
+// isUnreachable reports whether the target has been silent for so long that it is worth a word. One that is only busy
+// is not: its reconciles come a moment later. The caller holds the lock.
 func (t *targetSlots) isUnreachable(now time.Time) bool {
 	return t.isSilent() && now.Sub(t.silent) > lateAfter
 }
 
-// hasCredit reports whether the target may have another slot by what is known of it. One that is silent may have one, and another one after
-// each few seconds, in case that it answers new requests and only the old ones hang. The caller holds the lock.
+// hasCredit reports whether the target may have another slot by what is known of it. One that is silent may have one,
+// and another one after each few seconds, in case that it answers new requests and only the old ones hang. The caller
+// holds the lock.
 func (t *targetSlots) hasCredit(now time.Time) bool {
 	credit := t.credit
 	if t.isSilent() {

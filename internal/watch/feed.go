@@ -21,20 +21,22 @@ import (
 const (
 	// silentAfter is how long a first list may take without a word. A list of ten thousand resources takes seconds.
 	silentAfter = 20 * time.Second
-	// patientRounds is how many times in a row a stream may fail to start before it counts as denied, so that its owners read live.
+	// patientRounds is how many times in a row a stream may fail to start before it counts as denied, so that its
+	// owners read live.
 	patientRounds = 2
 	// retryFailed is how long a stream that broke rests before it is tried again.
 	retryFailed = 2 * time.Second
 	// restartPace is the pause, on average, between two streams of a Set that begin anew.
 	restartPace = 2 * time.Millisecond
-	// retryFirst and retrySteps bound the reflector's own retries of a refused connection, from 200 ms up to retryFailed.
+	// retryFirst and retrySteps bound the reflector's own retries of a refused connection, from 200 ms up to
+	// retryFailed.
 	retryFirst = 200 * time.Millisecond
 	retrySteps = 5
 )
 
-// A feedKey identifies a stream: of one resource if it has a name, of the names of selected resources if selects is set, of the resources
-// that a selector selects if it has that, of all resources if all or, in all logical clusters, wildcard is set, else of a kind's labelled
-// resources.
+// A feedKey identifies a stream: of one resource if it has a name, of the names of selected resources if selects is
+// set, of the resources that a selector selects if it has that, of all resources if all or, in all logical clusters,
+// wildcard is set, else of a kind's labelled resources.
 type feedKey struct {
 	resource  schema.GroupVersionResource
 	namespace string
@@ -162,8 +164,8 @@ func listerWatcher(c dynamic.Interface, key feedKey, selector string) cache.List
 	return lw
 }
 
-// plainLists keep a reflector from asking for lists as streams: it gathers these by namespace and name, which repeat in the logical
-// clusters of a virtual workspace, so that one resource of each name would be left.
+// plainLists keep a reflector from asking for lists as streams: it gathers these by namespace and name, which repeat in
+// the logical clusters of a virtual workspace, so that one resource of each name would be left.
 type plainLists struct{ *cache.ListWatch }
 
 // IsWatchListSemanticsUnSupported says so.
@@ -204,7 +206,8 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *guard) {
 	}
 }
 
-// takeTurn waits a moment, which is longer the more streams there are: after a restart of their server all would list at once.
+// takeTurn waits a moment, which is longer the more streams there are: after a restart of their server all would list
+// at once.
 func (f *feed) takeTurn(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -249,7 +252,8 @@ func (f *feed) fill() {
 	f.wakeAll(owners)
 }
 
-// wentBack wakes all owners, as the server has gone back in its history: what was written is undone, and what they know may be of no time.
+// wentBack wakes all owners, as the server has gone back in its history: what was written is undone, and what they know
+// may be of no time.
 func (f *feed) wentBack() {
 	f.mu.Lock()
 	owners := f.settle(true)
@@ -277,7 +281,8 @@ func (f *feed) settle(all bool) map[Owner]struct{} {
 	return owners
 }
 
-// changed wakes the owners of a resource but the one who has changed it. Before the first list all owners are about to look anyway.
+// changed wakes the owners of a resource but the one who has changed it. Before the first list all owners are about to
+// look anyway.
 func (f *feed) changed(n types.NamespacedName, by Owner) {
 	f.tell(n)
 	switch {
@@ -346,8 +351,8 @@ func (f *feed) wait(ctx context.Context, patience time.Duration) {
 	done(arrived)
 }
 
-// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if it should have long
-// ago, and deniedError if the server refuses the stream.
+// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if
+// it should have long ago, and deniedError if the server refuses the stream.
 func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
 	select {
 	case <-f.synced:

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// floodRestFirst is how long a stream rests that has brought more than there is room for. It doubles each time, up to floodRestMost,
-	// until there was no flood for floodForgotten. What was read is not looked at again for so long: it costs time, and the server decides
-	// how much.
+	// floodRestFirst is how long a stream rests that has brought more than there is room for. It doubles each time, up
+	// to floodRestMost, until there was no flood for floodForgotten. What was read is not looked at again for so long:
+	// it costs time, and the server decides how much.
 	floodRestFirst = 4 * time.Second
 	floodRestMost  = time.Minute
 	floodForgotten = 10 * time.Minute

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// listMost is how long a list that comes as a stream may take: as long as API servers give any other list by default.
+	// listMost is how long a list that comes as a stream may take: as long as API servers give any other list by
+	// default.
 	listMost = time.Minute
 	// bookmarkMost is how long a server that sends bookmarks may send nothing: API servers send them each minute.
 	bookmarkMost = 150 * time.Second
@@ -23,12 +24,14 @@ const (
 	overdue = 30 * time.Second
 	// early is how much earlier it may, which a client measures differently.
 	early = 2 * time.Second
-	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty, whatever the server holds.
+	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty, whatever the server
+	// holds.
 	nobody = "-"
 )
 
-// A guard stands between a reflector and its server. It ends watches that the server does not end in time, and keeps the reflector from
-// resuming one where the server may not have what it has missed: it lists again then. A guard serves one reflector.
+// A guard stands between a reflector and its server. It ends watches that the server does not end in time, and keeps
+// the reflector from resuming one where the server may not have what it has missed: it lists again then. A guard serves
+// one reflector.
 type guard struct {
 	cache.ListerWatcherWithContext
 
@@ -62,8 +65,8 @@ func (g *guard) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return g.WatchWithContext(context.Background(), o)
 }
 
-// ListWithContext lists. A list that follows another is the newest the server has: one that is no older than what is held, as reflectors
-// ask for, does not exist if the server has gone back in its history.
+// ListWithContext lists. A list that follows another is the newest the server has: one that is no older than what is
+// held, as reflectors ask for, does not exist if the server has gone back in its history.
 func (g *guard) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if (o.ResourceVersion != "0" || g.page > 0) && o.Continue == "" {
 		o.ResourceVersion, o.ResourceVersionMatch = "", ""
@@ -124,7 +127,8 @@ func (g *guard) failed(err error) {
 	}
 }
 
-// mayStream returns an error if the last list that came as a stream did not come to its end. The reflector makes do with an ordinary list.
+// mayStream returns an error if the last list that came as a stream did not come to its end. The reflector makes do
+// with an ordinary list.
 func (g *guard) mayStream() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,9 +142,9 @@ func (g *guard) mayStream() error {
 // errStalled means that a list which came as a stream has not come to its end.
 var errStalled = errors.New("the list that came as a stream has not come to its end")
 
-// mayResume returns an error that makes the reflector list again if what a watch has missed may not be had by resuming it. A server that
-// was away may have been restored. One that has only cut the watch is asked whether it has come as far in its history as the watch; a list
-// of one resource costs no more than that.
+// mayResume returns an error that makes the reflector list again if what a watch has missed may not be had by resuming
+// it. A server that was away may have been restored. One that has only cut the watch is asked whether it has come as
+// far in its history as the watch; a list of one resource costs no more than that.
 func (g *guard) mayResume(ctx context.Context, version string) error {
 	g.mu.Lock()
 	cut, away := g.cut, g.away
@@ -250,7 +254,8 @@ type guarded struct {
 // Add takes a resource that the stream delivers.
 func (s guarded) Add(obj any) error { return s.Update(obj) }
 
-// Update takes a resource that the stream delivers. If there is no room for it all are listed again, which shows whether there are so many.
+// Update takes a resource that the stream delivers. If there is no room for it all are listed again, which shows
+// whether there are so many.
 func (s guarded) Update(obj any) error {
 	if s.quota != nil && !s.quota.add(obj) {
 		s.guard.flood(fullError{max: s.quota.max})

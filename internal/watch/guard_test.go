@@ -79,8 +79,8 @@ func (s *script) set(f func()) {
 // bookmark sends a bookmark.
 func (s *script) bookmark(version string) { s.last().Action(watch.Bookmark, at("", version)) }
 
-// TestGuard shows when a watch is ended, and whether it is resumed or the server is asked or listed again. Each case begins with a list and
-// a watch.
+// TestGuard shows when a watch is ended, and whether it is resumed or the server is asked or listed again. Each case
+// begins with a list and a watch.
 func TestGuard(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

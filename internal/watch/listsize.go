@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A ListSize is how many bytes of a list have been read, over all of its pages or, if it comes as a stream, all of its events: a bound of
-// each alone would be none of their number.
+// A ListSize is how many bytes of a list have been read, over all of its pages or, if it comes as a stream, all of its
+// events: a bound of each alone would be none of their number.
 type ListSize struct {
 	bytes atomic.Int64
 	over  atomic.Bool // The stream goes on with changes, which do not count.

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestPagesShareASize shows what is asked for with pages and without them, and that all pages of a list share a ListSize, which the next
-// list does not.
+// TestPagesShareASize shows what is asked for with pages and without them, and that all pages of a list share a
+// ListSize, which the next list does not.
 func TestPagesShareASize(t *testing.T) {
 	type request struct {
 		Version string

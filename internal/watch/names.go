@@ -130,7 +130,8 @@ func (s *names) Replace(list []any, version string) error {
 	return nil
 }
 
-// replace takes over a list. It reports whether a name has come or gone, and whether the server has gone back in its history.
+// replace takes over a list. It reports whether a name has come or gone, and whether the server has gone back in its
+// history.
 func (s *names) replace(list []any, version string) (changed, wentBack bool) {
 	held := make(map[types.NamespacedName]struct{}, len(list))
 	for _, obj := range list {

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// bytesPerEntry is about how many bytes a value of an object takes beside its text, and a resource beside its content.
+	// bytesPerEntry is about how many bytes a value of an object takes beside its text, and a resource beside its
+	// content.
 	bytesPerEntry = 32
 	// bytesPerName is about how many bytes a resource takes of which only the name is kept.
 	bytesPerName = 256
@@ -39,7 +40,8 @@ func (e fullError) Error() string {
 	return fmt.Sprintf("server shows resources of more than %d MiB", e.max>>20)
 }
 
-// A quota is what one stream has of a budget. A nil one has no bound. Only the reflector of the stream may call its methods.
+// A quota is what one stream has of a budget. A nil one has no bound. Only the reflector of the stream may call its
+// methods.
 type quota struct {
 	*budget
 
@@ -54,7 +56,8 @@ func (b *budget) newQuota() *quota {
 	return &quota{budget: b, sizes: map[types.NamespacedName]int64{}}
 }
 
-// add counts a resource that the stream delivers, in place of what it delivered of it before. It reports whether there is room for it.
+// add counts a resource that the stream delivers, in place of what it delivered of it before. It reports whether there
+// is room for it.
 func (q *quota) add(obj any) bool {
 	n, size := sizeOf(obj)
 	more := size - q.sizes[n]
@@ -75,7 +78,8 @@ func (q *quota) remove(obj any) {
 	delete(q.sizes, n)
 }
 
-// replace counts a list in place of all that the stream delivered before. It reports whether there is room for it; if not, nothing changes.
+// replace counts a list in place of all that the stream delivered before. It reports whether there is room for it; if
+// not, nothing changes.
 func (q *quota) replace(list []any) bool {
 	sizes, sum := make(map[types.NamespacedName]int64, len(list)), int64(0)
 	for _, obj := range list {

@@ -17,8 +17,8 @@ func sized(name string, bytes int) *unstructured.Unstructured {
 	return u
 }
 
-// TestQuota shows for what there is room: what replaces something counts in its place, what is gone does not count, and two streams share a
-// budget.
+// TestQuota shows for what there is room: what replaces something counts in its place, what is gone does not count, and
+// two streams share a budget.
 func TestQuota(t *testing.T) {
 	const room, large = 1 << 20, 400 << 10
 	b := newBudget(room)

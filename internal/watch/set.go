@@ -24,17 +24,18 @@ type Options struct {
 	Metadata metadata.Interface
 	// Wake is called when a resource an owner is interested in has changed. It must not block.
 	Wake func(Owner)
-	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once for all streams that
-	// notice it. It must not block.
+	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once
+	// for all streams that notice it. It must not block.
 	WentBack func()
-	// Wait, if set, is called before Get waits for a first list. The wait ends with the context that it returns, and done is called then,
-	// with whether the list has arrived.
+	// Wait, if set, is called before Get waits for a first list. The wait ends with the context that it returns, and
+	// done is called then, with whether the list has arrived.
 	Wait func(context.Context) (waiting context.Context, done func(arrived bool))
-	// PageSize is how many resources a page of a list has that does not come as a stream. Zero asks for whole lists, which API servers keep at
-	// hand, while most read pages from etcd. The requests for all pages of a list share its ListSize.
+	// PageSize is how many resources a page of a list has that does not come as a stream. Zero asks for whole lists,
+	// which API servers keep at hand, while most read pages from etcd. The requests for all pages of a list share its
+	// ListSize.
 	PageSize int64
-	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream whose list has no room counts as denied, and
-	// one that has none for a change lists again.
+	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream whose list has no
+	// room counts as denied, and one that has none for a change lists again.
 	MaxBytes int64
 
 	budget   *budget
@@ -43,7 +44,8 @@ type Options struct {
 	wentBack func()    // called by each stream that notices that the cluster has gone back
 }
 
-// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each minute.
+// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each
+// minute.
 const restoreMost = 2 * retryDenied
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
@@ -77,8 +79,8 @@ func (s *Set) streams() int {
 	return len(s.feeds)
 }
 
-// wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far may have resumed
-// where others have seen a history that is gone.
+// wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far
+// may have resumed where others have seen a history that is gone.
 func (s *Set) wentBack() {
 	s.mu.Lock()
 	for _, f := range s.feeds {
@@ -90,8 +92,8 @@ func (s *Set) wentBack() {
 	}
 }
 
-// Track makes the given interests all that an owner has for a purpose. Streams start when they get their first owner and stop when
-// they lose their last.
+// Track makes the given interests all that an owner has for a purpose. Streams start when they get their first owner
+// and stop when they lose their last.
 func (s *Set) Track(o Owner, p Purpose, interests ...Interest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +128,9 @@ func (s *Set) Denied(i Interest) bool {
 	return f != nil && f.isDenied()
 }
 
-// Get returns the resource an owner is interested in, nil if the cluster does not hold it. The result is shared: it must not be
-// changed. An error satisfies IsNotSynced or IsDenied. The interest must have been tracked; if not, Get reports not synced.
+// Get returns the resource an owner is interested in, nil if the cluster does not hold it. The result is shared: it
+// must not be changed. An error satisfies IsNotSynced or IsDenied. The interest must have been tracked; if not, Get
+// reports not synced.
 func (s *Set) Get(ctx context.Context, o Owner, i Interest) (*unstructured.Unstructured, error) {
 	f, err := s.filled(ctx, o, i)
 	if err != nil {
@@ -156,8 +159,9 @@ func (s *Set) filled(ctx context.Context, o Owner, i Interest) (*feed, error) {
 	return f, f.await(ctx, o, patience)
 }
 
-// Names returns the names of the resources of a selection, sorted. The result is shared: it must not be changed. All who are interested in
-// the selection are woken when a name comes or goes, and not when a resource changes otherwise. Errors are those of Get.
+// Names returns the names of the resources of a selection, sorted. The result is shared: it must not be changed. All
+// who are interested in the selection are woken when a name comes or goes, and not when a resource changes otherwise.
+// Errors are those of Get.
 func (s *Set) Names(ctx context.Context, o Owner, i Interest) ([]types.NamespacedName, error) {
 	s.mu.Lock()
 	f := s.feeds[keyOf(i)]
@@ -171,9 +175,9 @@ func (s *Set) Names(ctx context.Context, o Owner, i Interest) ([]types.Namespace
 	return f.names.sorted(), nil
 }
 
-// Writing says that an owner begins to write a resource. The function it returns must be called when the write is over, with the answer
-// of the server or nil if there is none. The next Get then sees the answer; its echo from the stream, before or after, does not wake
-// the owner, while other owners of the resource are woken. The Set keeps the answer.
+// Writing says that an owner begins to write a resource. The function it returns must be called when the write is over,
+// with the answer of the server or nil if there is none. The next Get then sees the answer; its echo from the stream,
+// before or after, does not wake the owner, while other owners of the resource are woken. The Set keeps the answer.
 func (s *Set) Writing(o Owner, r schema.GroupVersionResource, n types.NamespacedName) (done func(answer *unstructured.Unstructured)) {
 	stores := s.carriers(r, n)
 	for _, st := range stores {
@@ -186,8 +190,8 @@ func (s *Set) Writing(o Owner, r schema.GroupVersionResource, n types.Namespaced
 	}
 }
 
-// Gone reports that the server has answered that a resource does not exist any more. A watch may lag behind, or be kept open by a proxy
-// that has lost the server. Owners of the resource are woken.
+// Gone reports that the server has answered that a resource does not exist any more. A watch may lag behind, or be kept
+// open by a proxy that has lost the server. Owners of the resource are woken.
 func (s *Set) Gone(r schema.GroupVersionResource, n types.NamespacedName, uid types.UID) {
 	for _, st := range s.carriers(r, n) {
 		st.remove(n, uid)

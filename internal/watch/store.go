@@ -13,11 +13,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A store holds the newest known state of each resource of one stream: what the stream tells and, until that has come as far, what the
-// answers to our own writes tell. A list is the truth as of its resource version, even if that is older than what was held before.
+// A store holds the newest known state of each resource of one stream: what the stream tells and, until that has come
+// as far, what the answers to our own writes tell. A list is the truth as of its resource version, even if that is
+// older than what was held before.
 type store struct {
-	// changed is called, without the lock, with the name of each resource whose state changed, and with the owner whose write changed
-	// it, who knows already; none if it was not ours.
+	// changed is called, without the lock, with the name of each resource whose state changed, and with the owner whose
+	// write changed it, who knows already; none if it was not ours.
 	changed func(n types.NamespacedName, by Owner)
 	// filled is called, without the lock, after each list.
 	filled func()
@@ -150,8 +151,8 @@ func (s *store) pass(changed []types.NamespacedName) {
 	}
 }
 
-// record records an event of the stream, and what it leaves of the resource: nil if that is gone. It returns the resources whose change has
-// to be passed on now.
+// record records an event of the stream, and what it leaves of the resource: nil if that is gone. It returns the
+// resources whose change has to be passed on now.
 func (s *store) record(event, left *unstructured.Unstructured) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +170,8 @@ func (s *store) record(event, left *unstructured.Unstructured) []types.Namespace
 	return append(changed, n)
 }
 
-// Replace takes over a list. What we have written since the list was made is kept, unless the server has gone back in its history.
+// Replace takes over a list. What we have written since the list was made is kept, unless the server has gone back in
+// its history.
 func (s *store) Replace(list []any, version string) error {
 	changed, wentBack := s.replace(list, version)
 	if wentBack {

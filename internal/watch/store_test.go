@@ -16,7 +16,8 @@ func at(name, rv string) *unstructured.Unstructured {
 	return u
 }
 
-// writer is the owner whose writes the cases make. Who is woken shows as the name of the resource, and a ! if the writer is not.
+// writer is the owner whose writes the cases make. Who is woken shows as the name of the resource, and a ! if the
+// writer is not.
 var writer = Owner{Controller: "!"}
 
 // put makes a write of ours, whose answer is u.

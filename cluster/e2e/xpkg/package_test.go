@@ -91,8 +91,8 @@ func (s *stage) starts(t *testing.T) {
 	s.awaitProvider(t, "Healthy")
 }
 
-// denies shows that a namespaced ProviderConfig may not point at the loopback of the provider's pod, until the operator allows it. The
-// target of all that follows has such an address.
+// denies shows that a namespaced ProviderConfig may not point at the loopback of the provider's pod, until the operator
+// allows it. The target of all that follows has such an address.
 func (s *stage) denies(t *testing.T) {
 	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "target"), Data: map[string][]byte{
 		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
@@ -153,7 +153,8 @@ func (s *stage) works(t *testing.T) {
 	s.remove(t, o)
 }
 
-// local shows that an Object for the control plane itself says which right it needs, and has all it needs by the example.
+// local shows that an Object for the control plane itself says which right it needs, and has all it needs by the
+// example.
 func (s *stage) local(t *testing.T) {
 	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity}}
 	create(t, s.c, clusterConfig("local", spec))

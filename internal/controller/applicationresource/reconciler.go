@@ -136,7 +136,8 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) error {
 	return err
 }
 
-// ends says whether a KubernetesApplicationResource is deleted together with its ProviderConfig, as when their namespace is.
+// ends says whether a KubernetesApplicationResource is deleted together with its ProviderConfig, as when their
+// namespace is.
 func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApplicationResource) bool {
 	if !meta.WasDeleted(o) {
 		return false
@@ -145,8 +146,8 @@ func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApp
 	return err == nil && leaving
 }
 
-// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was
-// not seen yet.
+// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
+// that something was not seen yet.
 func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
 	if target.IsQueued(err) && apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil

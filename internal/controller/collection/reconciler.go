@@ -110,8 +110,8 @@ func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], do ...step[T]) erro
 	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
-// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was
-// not seen yet.
+// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
+// that something was not seen yet.
 func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reconcile.Result, error) {
 	if target.IsQueued(err) && apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil

@@ -66,7 +66,8 @@ func TestBadInputHeals(t *testing.T) {
 	}
 }
 
-// run shows that an Object falls sick, says so, harms no neighbour and recovers, and returns how long it took to recover.
+// run shows that an Object falls sick, says so, harms no neighbour and recovers, and returns how long it took to
+// recover.
 func (s sickness) run(t *testing.T, c, tc client.Client, scope build.Scope) time.Duration {
 	t.Helper()
 	ns, pc := connect(t, c, scope, targetUser(t))
@@ -306,8 +307,8 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// TestCredentialsRotate shows that a new user in the Secret is used at once, by the watch too, and the old connection closed.
-// A defect of provider-kubernetes: its watch keeps the credentials it has begun with.
+// TestCredentialsRotate shows that a new user in the Secret is used at once, by the watch too, and the old connection
+// closed. A defect of provider-kubernetes: its watch keeps the credentials it has begun with.
 func TestCredentialsRotate(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

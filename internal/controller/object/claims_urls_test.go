@@ -16,8 +16,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestNamesakesOnOneClusterByTwoURLs shows that Objects of one name which reach one cluster by two URLs, and are made at the same time, do
-// not take each other's fields away: both have their fields in the end, and nobody writes any more.
+// TestNamesakesOnOneClusterByTwoURLs shows that Objects of one name which reach one cluster by two URLs, and are made
+// at the same time, do not take each other's fields away: both have their fields in the end, and nobody writes any
+// more.
 func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
 	const pairs = 10
 	c, tc := provide(t), target.Client(t)

@@ -48,8 +48,9 @@ func (e *external) observeDeleted(ctx context.Context, o Object) (managed.Extern
 	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
 }
 
-// seeOff looks whether others may make the resource again that a deleted Object deletes, and how long. They may if the policy leaves that
-// to them, as long as the Objects that go with this one are there: a Subscription, say, whose operator it is.
+// seeOff looks whether others may make the resource again that a deleted Object deletes, and how long. They may if the
+// policy leaves that to them, as long as the Objects that go with this one are there: a Subscription, say, whose
+// operator it is.
 func (e *external) seeOff(ctx context.Context, o Object) error {
 	p := o.GetManagementPolicies()
 	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
@@ -63,8 +64,8 @@ func (e *external) seeOff(ctx context.Context, o Object) error {
 	return nil
 }
 
-// last finds the resource of an Object that is being deleted, and says whether it is there. It goes by what the Object last saw, and
-// by the manifest only if that is nothing: deletion does not depend on a manifest that can be applied.
+// last finds the resource of an Object that is being deleted, and says whether it is there. It goes by what the Object
+// last saw, and by the manifest only if that is nothing: deletion does not depend on a manifest that can be applied.
 func (e *external) last(ctx context.Context, o Object) (bool, error) {
 	e.manifest = identity(o)
 	if e.manifest == nil {
@@ -103,8 +104,9 @@ func (e *external) locate(ctx context.Context) (bool, error) {
 	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
-// ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was interrupted before it
-// could record that, by the fields it has applied. What others may have made again is known by its name.
+// ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was
+// interrupted before it could record that, by the fields it has applied. What others may have made again is known by
+// its name.
 func (e *external) ours(o Object) bool {
 	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || e.pass.regrows) {
 		return true
@@ -112,8 +114,8 @@ func (e *external) ours(o Object) bool {
 	return apply.Manages(e.live, e.manager)
 }
 
-// release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does not connect for
-// an Object that may not delete, so this is done when its finalizer is about to be removed.
+// release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does
+// not connect for an Object that may not delete, so this is done when its finalizer is about to be removed.
 func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
 	p := passOf(ctx)
 	o, ok := obj.(T)
@@ -145,7 +147,8 @@ func (e *external) release(ctx context.Context, o Object) error {
 	return e.withdraw(ctx, o)
 }
 
-// withdraw takes back the fields an Object has applied to the resource. If the resource would be invalid without them, they stay.
+// withdraw takes back the fields an Object has applied to the resource. If the resource would be invalid without them,
+// they stay.
 func (e *external) withdraw(ctx context.Context, o Object) error {
 	if !apply.Manages(e.live, e.manager) {
 		return nil

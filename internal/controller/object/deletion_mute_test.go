@@ -7,8 +7,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
 )
 
-// TestDeletionBesideMuteWatch shows that an Object goes with its resource although the watch, which a proxy keeps open, tells nothing any
-// more.
+// TestDeletionBesideMuteWatch shows that an Object goes with its resource although the watch, which a proxy keeps open,
+// tells nothing any more.
 func TestDeletionBesideMuteWatch(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

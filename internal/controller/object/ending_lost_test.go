@@ -75,8 +75,8 @@ func losses() map[string]loss {
 	}
 }
 
-// TestUnreachableTarget shows for each way to lose a target that a deleted Object waits for it, says so and how it can be let go, and
-// goes at once when it is.
+// TestUnreachableTarget shows for each way to lose a target that a deleted Object waits for it, says so and how it can
+// be let go, and goes at once when it is.
 //
 // Objects of provider-kubernetes stay for as long as the target cannot be reached (its #38 and #20).
 func TestUnreachableTarget(t *testing.T) {
@@ -144,7 +144,8 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 	}
 }
 
-// TestOrphanDeletesWhatItCan shows that unreachableTarget: Orphan does not keep a resource from being deleted whose target answers.
+// TestOrphanDeletesWhatItCan shows that unreachableTarget: Orphan does not keep a resource from being deleted whose
+// target answers.
 func TestOrphanDeletesWhatItCan(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -39,7 +39,8 @@ type external struct {
 	events  event.Recorder
 	options Options
 
-	// config is the ProviderConfig of the cluster, and moved says that the Object has seen its resource through another one last.
+	// config is the ProviderConfig of the cluster, and moved says that the Object has seen its resource through another
+	// one last.
 	config xpv2.ProviderConfigReference
 	moved  bool
 	// former connects to the target the Object has left, and forget ends that connection.
@@ -116,7 +117,8 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	return place(e.manifest, e.mapping)
 }
 
-// missing returns what follows from there being no resource. One that was there and is made again and again is made ever more slowly.
+// missing returns what follows from there being no resource. One that was there and is made again and again is made
+// ever more slowly.
 func (e *external) missing(o Object) managed.ExternalObservation {
 	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
@@ -131,7 +133,8 @@ func (e *external) missing(o Object) managed.ExternalObservation {
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}
 }
 
-// see records the live resource in the status, and whether it is ready, and gives what is not to be there to those who refer to it.
+// see records the live resource in the status, and whether it is ready, and gives what is not to be there to those who
+// refer to it.
 func (e *external) see(o Object) error {
 	if err := e.note(o); err != nil {
 		return err

@@ -15,8 +15,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestLargeManifest shows that an Object whose resource does not fit into its status beside the manifest is applied once, gets its
-// conditions, says that it does not show the resource, and rests; and that drift is reverted, and the resource deleted in the end.
+// TestLargeManifest shows that an Object whose resource does not fit into its status beside the manifest is applied
+// once, gets its conditions, says that it does not show the resource, and rests; and that drift is reverted, and the
+// resource deleted in the end.
 func TestLargeManifest(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	data := map[string]any{"large": strings.Repeat("x", 900_000)}
@@ -78,7 +79,8 @@ func settle(t *testing.T, c client.Client, objs ...build.Object) {
 	})
 }
 
-// TestTooLarge shows that the answers of a control plane to what it cannot store, and to what it does not even read, are known.
+// TestTooLarge shows that the answers of a control plane to what it cannot store, and to what it does not even read,
+// are known.
 func TestTooLarge(t *testing.T) {
 	c := provide(t)
 	for name, size := range map[string]int{"Stored": 1_600_000, "Sent": 2_500_000, "Read": 4_000_000} {

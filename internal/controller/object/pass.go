@@ -58,7 +58,8 @@ func passOf(ctx context.Context) *pass {
 	return p
 }
 
-// fail remembers why the pass fails, and the reason if the error comes from the target. It returns what is to be said of it.
+// fail remembers why the pass fails, and the reason if the error comes from the target. It returns what is to be said
+// of it.
 func (p *pass) fail(err error) error {
 	err = brief(err)
 	p.err, p.reason = err, reason(err)
@@ -72,7 +73,8 @@ func (p *pass) report(o Object, r xpv2.ConditionReason, message string) {
 	p.synced = &c
 }
 
-// amend sets the conditions that crossplane-runtime cannot know: whether the resource is ready, and the reason of a failure.
+// amend sets the conditions that crossplane-runtime cannot know: whether the resource is ready, and the reason of a
+// failure.
 func (p *pass) amend(obj client.Object) {
 	o, ok := obj.(Object)
 	if !ok {

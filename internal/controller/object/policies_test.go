@@ -101,8 +101,8 @@ func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 	create(t, c, u)
 }
 
-// TestPolicies shows for each combination of policies, in a world where the resource is missing and in one where others have made it,
-// what an Object does to its target.
+// TestPolicies shows for each combination of policies, in a world where the resource is missing and in one where others
+// have made it, what an Object does to its target.
 func TestPolicies(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -228,7 +228,8 @@ func TestNoPoliciesPause(t *testing.T) {
 	})
 }
 
-// TestUnsupportedPolicies shows that a combination which makes no sense is refused, and that a change to one leaves the Object as it is.
+// TestUnsupportedPolicies shows that a combination which makes no sense is refused, and that a change to one leaves the
+// Object as it is.
 func TestUnsupportedPolicies(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

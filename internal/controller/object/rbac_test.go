@@ -29,9 +29,9 @@ func namespaceRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) 
 		}
 }
 
-// TestRightsInOneNamespace shows that a user who may watch one namespace only is enough, and costs no more than one who may watch all:
-// settled Objects make no requests, and drift is reverted by watch.
-// A defect of provider-kubernetes: its documents ask for all rights.
+// TestRightsInOneNamespace shows that a user who may watch one namespace only is enough, and costs no more than one who
+// may watch all: settled Objects make no requests, and drift is reverted by watch. A defect of provider-kubernetes: its
+// documents ask for all rights.
 func TestRightsInOneNamespace(t *testing.T) {
 	const reconciles = 10
 	c, tc := provide(t), target.Client(t)
@@ -46,7 +46,8 @@ func TestRightsInOneNamespace(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 
-		// Each touch makes a reconcile. The change of the manifest comes last, and is the only one that needs a request.
+		// Each touch makes a reconcile. The change of the manifest comes last, and is the only one that needs a
+		// request.
 		audit := target.Audit(t)
 		mark := audit.Mark()
 		for i := range reconciles {
@@ -76,7 +77,8 @@ func TestRightsInOneNamespace(t *testing.T) {
 	})
 }
 
-// passes waits until the controller has looked at the last change of an Object. It shows in no state, so the conditions of a pause tell.
+// passes waits until the controller has looked at the last change of an Object. It shows in no state, so the conditions
+// of a pause tell.
 func passes(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
 	pause(t, c, o)
@@ -84,7 +86,8 @@ func passes(t *testing.T, c client.Client, o build.Object) {
 	awaitCondition(t, c, o, synced)
 }
 
-// TestWithdrawnRightsAreReported shows that a settled Object whose user has lost all rights says so when the watch breaks off.
+// TestWithdrawnRightsAreReported shows that a settled Object whose user has lost all rights says so when the watch
+// breaks off.
 func TestWithdrawnRightsAreReported(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -110,7 +113,8 @@ func TestWithdrawnRightsAreReported(t *testing.T) {
 	})
 }
 
-// TestExpiredTokenIsReported shows that a settled Object whose token the target no longer accepts says so when the watch breaks off.
+// TestExpiredTokenIsReported shows that a settled Object whose token the target no longer accepts says so when the
+// watch breaks off.
 func TestExpiredTokenIsReported(t *testing.T) {
 	t.Parallel()
 	c, tc := provide(t), target.Client(t)

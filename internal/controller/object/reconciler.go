@@ -67,8 +67,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return res, nil
 }
 
-// save records what the Object has seen although its status could not be written, because somebody has changed the Object meanwhile.
-// What the next pass finds in the manifest may be the name of another resource, and nothing else would tell of this one.
+// save records what the Object has seen although its status could not be written, because somebody has changed the
+// Object meanwhile. What the next pass finds in the manifest may be the name of another resource, and nothing else
+// would tell of this one.
 func (r *reconciler) save(ctx context.Context, o Object) error {
 	blank, ok := o.DeepCopyObject().(Object)
 	if !ok {

@@ -22,7 +22,8 @@ const (
 	// replacePoll is how soon a resource that is on its way out is looked at again, if no watch tells of it earlier.
 	replacePoll = 2 * time.Second
 
-	// reasonLeft is the reason of events about resources that an Object leaves: it cannot reach them, or is on a dry run.
+	// reasonLeft is the reason of events about resources that an Object leaves: it cannot reach them, or is on a dry
+	// run.
 	reasonLeft event.Reason = "LeftExternalResource"
 )
 
@@ -34,8 +35,9 @@ func orphans(o Object) xpv2.DeletionPolicy {
 	return ""
 }
 
-// replace deals with the resource that an Object has seen last, if the manifest or the ProviderConfig names another one now, and says
-// whether that is done. Until then the record of it in the status stays, as it is all that tells of it after a restart.
+// replace deals with the resource that an Object has seen last, if the manifest or the ProviderConfig names another one
+// now, and says whether that is done. Until then the record of it in the status stays, as it is all that tells of it
+// after a restart.
 func (e *external) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
 	if seen == nil || !e.moved && sameName(seen, e.manifest) && seen.GroupVersionKind().Group == e.manifest.GroupVersionKind().Group {
@@ -65,8 +67,8 @@ func sameName(a, b *unstructured.Unstructured) bool {
 	return a.GetKind() == b.GetKind() && name(a) == name(b)
 }
 
-// holds says whether the target holds the resource that was seen under the name it is wanted by now: it is reached through another
-// ProviderConfig, or served in another group too.
+// holds says whether the target holds the resource that was seen under the name it is wanted by now: it is reached
+// through another ProviderConfig, or served in another group too.
 func (e *external) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
 	if !sameName(seen, e.manifest) {
 		return false, nil
@@ -82,8 +84,8 @@ func (e *external) arrive() {
 	}
 }
 
-// dispose does with the resource that was seen what the policies say of one that is replaced, and says whether nothing is left to
-// wait for.
+// dispose does with the resource that was seen what the policies say of one that is replaced, and says whether nothing
+// is left to wait for.
 func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
 	ending := policy.OfReplaced(o.GetManagementPolicies(), orphans(o))
 	if ending == policy.Leave {

@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestRefusedObjectsRest shows that Objects whose target refuses them over and over cost few requests, and that all of them are kept soon
-// after the cause has gone. Nothing reports that: one retry succeeds, and the others follow.
+// TestRefusedObjectsRest shows that Objects whose target refuses them over and over cost few requests, and that all of
+// them are kept soon after the cause has gone. Nothing reports that: one retry succeeds, and the others follow.
 func TestRefusedObjectsRest(t *testing.T) {
 	const objects, atRest, window, healed = 40, 12, 10 * time.Second, 20 * time.Second
 	c := provide(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// TestWaitingCostsNoRetries shows that passes which only wait for something, such as a first list, leave the retries of their target to
-// those that fail.
+// TestWaitingCostsNoRetries shows that passes which only wait for something, such as a first list, leave the retries of
+// their target to those that fail.
 func TestWaitingCostsNoRetries(t *testing.T) {
 	const passes = 1000
 	for name, tc := range map[string]struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// TestMetricsNameNoObject shows that no metric has a series for each Object, its namespace or its resource: their number would grow with
-// all that ever was.
+// TestMetricsNameNoObject shows that no metric has a series for each Object, its namespace or its resource: their
+// number would grow with all that ever was.
 func TestMetricsNameNoObject(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -39,8 +39,8 @@ type Options struct {
 	References *reference.Resolver
 	// RemoveManagedFields keeps managed fields out of status.
 	RemoveManagedFields bool
-	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side applied fields
-	// are ours.
+	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side
+	// applied fields are ours.
 	LegacyFieldManagers []string
 	// Claims tell Objects of one name apart, in both scopes.
 	Claims *Claims

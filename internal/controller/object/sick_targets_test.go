@@ -14,9 +14,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSickTargetsDelayNoOther shows that targets which answer everything but the requests about single resources do not hold the workers,
-// however many they are: an Object of another target is ready about as soon as alone. Their own Objects say what is wrong, and are kept
-// once their targets answer.
+// TestSickTargetsDelayNoOther shows that targets which answer everything but the requests about single resources do not
+// hold the workers, however many they are: an Object of another target is ready about as soon as alone. Their own
+// Objects say what is wrong, and are kept once their targets answer.
 func TestSickTargetsDelayNoOther(t *testing.T) {
 	const targets, each, probes = 6, 30, 3
 	c := provide(t)

@@ -31,8 +31,8 @@ func waiting(err error) error {
 	return errors.Wrap(err, messageWaiting)
 }
 
-// A briefError is an error about a target that does not answer, without what was tried: one retry comes further than another, and a
-// condition that changes is a write.
+// A briefError is an error about a target that does not answer, without what was tried: one retry comes further than
+// another, and a condition that changes is a write.
 type briefError struct {
 	error
 
@@ -57,8 +57,8 @@ func brief(err error) error {
 	return briefError{error: err, message: message}
 }
 
-// unreachableMessage returns what condition Synced of an Object says of an error if that is about a target that does not answer, and
-// nothing otherwise. crossplane-runtime would add what was tried.
+// unreachableMessage returns what condition Synced of an Object says of an error if that is about a target that does
+// not answer, and nothing otherwise. crossplane-runtime would add what was tried.
 func unreachableMessage(o client.Object, err error) string {
 	var b briefError
 	if !errors.As(err, &b) {

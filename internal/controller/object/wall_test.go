@@ -144,7 +144,8 @@ func forsake(t *testing.T, c client.Client, objs []build.Object) {
 	}
 }
 
-// sicken has many Objects on a front, makes that sick and replaces the connection, so that all is asked anew, and deletes them.
+// sicken has many Objects on a front, makes that sick and replaces the connection, so that all is asked anew, and
+// deletes them.
 func sicken(t *testing.T, c client.Client, s build.Scope, f *front) []build.Object {
 	t.Helper()
 	tns := target.Namespace(t)
@@ -250,7 +251,8 @@ func TestRedirectsReachNobody(t *testing.T) {
 	})
 }
 
-// TestInternalServerStaysUnseen shows that nothing of a server that is none of Kubernetes is shown to whoever points a kubeconfig at it.
+// TestInternalServerStaysUnseen shows that nothing of a server that is none of Kubernetes is shown to whoever points a
+// kubeconfig at it.
 func TestInternalServerStaysUnseen(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -319,7 +321,8 @@ func eventsOf(t *testing.T, c client.Client, o build.Object) []corev1.Event {
 	return l.Items
 }
 
-// TestForeignNotFoundIsNotAbsent shows that an Object does not go without its resource because a proxy answers in the target's place.
+// TestForeignNotFoundIsNotAbsent shows that an Object does not go without its resource because a proxy answers in the
+// target's place.
 func TestForeignNotFoundIsNotAbsent(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -375,7 +378,8 @@ func TestBombIsNotRead(t *testing.T) {
 	})
 }
 
-// TestDeniedAddress shows that an address of the host itself is for operators only, and that a tenant is told the rule and the flag.
+// TestDeniedAddress shows that an address of the host itself is for operators only, and that a tenant is told the rule
+// and the flag.
 func TestDeniedAddress(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -96,7 +96,8 @@ func TestVerbs(t *testing.T) {
 	}
 }
 
-// TestModes shows that a Server passes on what no mode is set for, that each mode harms in its way, and that healing ends it.
+// TestModes shows that a Server passes on what no mode is set for, that each mode harms in its way, and that healing
+// ends it.
 func TestModes(t *testing.T) {
 	stalled := func(_ int, _ string, err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 	broken := func(_ int, _ string, err error) bool { return err != nil && !errors.Is(err, context.DeadlineExceeded) }

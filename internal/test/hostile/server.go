@@ -26,8 +26,8 @@ type Options struct {
 	Canary string
 	// HTTP1 makes the Server speak HTTP/1.1 only, as some modes need: see Mode. Else it speaks HTTP/2 too.
 	HTTP1 bool
-	// Selector is a label selector. If it is not empty, the Server shows nothing else to who lists or watches with a selector, as if what
-	// else the API server has were another cluster's.
+	// Selector is a label selector. If it is not empty, the Server shows nothing else to who lists or watches with a
+	// selector, as if what else the API server has were another cluster's.
 	Selector string
 	// Redirect is where redirects lead. A Server without it must not be set to a mode that redirects.
 	Redirect *Sink
@@ -86,8 +86,8 @@ func NewServer(tb testing.TB, to *rest.Config, o Options) *Server {
 	return s
 }
 
-// passTo returns a handler that passes requests on to the server of a configuration, without the credentials they bear. A selector narrows
-// those of the requests.
+// passTo returns a handler that passes requests on to the server of a configuration, without the credentials they bear.
+// A selector narrows those of the requests.
 func passTo(cfg *rest.Config, selector string) (http.Handler, error) {
 	to, err := url.Parse(cfg.Host)
 	if err != nil {
@@ -120,7 +120,8 @@ func (s *Server) Config() *rest.Config {
 	}
 }
 
-// Set replaces the answers to some verbs, to all if none is given, by a mode. A mode of a connection replaces all answers.
+// Set replaces the answers to some verbs, to all if none is given, by a mode. A mode of a connection replaces all
+// answers.
 func (s *Server) Set(m Mode, verbs ...Verb) {
 	if m.conn != nil {
 		s.listener.set(m.conn)
@@ -155,8 +156,8 @@ func (s *Server) end(v Verb) {
 	}
 }
 
-// Hits returns how many requests of some verbs, of all if none is given, have met a mode. Of a mode of a connection it returns how many
-// connections have met it.
+// Hits returns how many requests of some verbs, of all if none is given, have met a mode. Of a mode of a connection it
+// returns how many connections have met it.
 func (s *Server) Hits(verbs ...Verb) int {
 	n := s.listener.hits()
 	s.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Client returns a client without a cache. Its scheme has the built-in types, CustomResourceDefinitions, and kcp's types of exports and
-// bindings, in each version.
+// Client returns a client without a cache. Its scheme has the built-in types, CustomResourceDefinitions, and kcp's
+// types of exports and bindings, in each version.
 func Client(tb testing.TB, cfg *rest.Config) client.Client {
 	tb.Helper()
 	known := runtime.NewScheme()

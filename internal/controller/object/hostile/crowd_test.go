@@ -15,12 +15,14 @@ import (
 )
 
 const (
-	// crowdSize is how many targets there are if SOAK_TARGETS names no other number, and sickOf4 how many of each four are sick.
+	// crowdSize is how many targets there are if SOAK_TARGETS names no other number, and sickOf4 how many of each four
+	// are sick.
 	crowdSize = 40
 	sickOf4   = 3
 	// objectsEach is how many Objects each target has.
 	objectsEach = 5
-	// pace is the pause between the creation of two Objects whose time is measured: so few at a time that a busy machine keeps up.
+	// pace is the pause between the creation of two Objects whose time is measured: so few at a time that a busy
+	// machine keeps up.
 	pace = 40 * time.Millisecond
 	// crowdMemory is by how many bytes all sick targets together may make the provider grow.
 	crowdMemory = 50 << 20
@@ -30,8 +32,9 @@ const (
 	patience = 30 * time.Second
 )
 
-// TestCrowdOfHostileTargets shows that the Objects of the healthy targets among many sick ones, in all modes at once, are as fast as alone,
-// all of them but one in a hundred, that the sick ones cost little memory, and that all are well 10 seconds after their targets are.
+// TestCrowdOfHostileTargets shows that the Objects of the healthy targets among many sick ones, in all modes at once,
+// are as fast as alone, all of them but one in a hundred, that the sick ones cost little memory, and that all are well
+// 10 seconds after their targets are.
 func TestCrowdOfHostileTargets(t *testing.T) {
 	w := newWorld(t)
 	c := newCrowd(t, w)
@@ -93,8 +96,8 @@ func newCrowd(t *testing.T, w world) *crowd {
 	return c
 }
 
-// wave makes Objects of the healthy targets, at an even pace, and deletes them when all are Ready. It returns the time until 99 of a
-// hundred were.
+// wave makes Objects of the healthy targets, at an even pace, and deletes them when all are Ready. It returns the time
+// until 99 of a hundred were.
 func (c *crowd) wave(t *testing.T) time.Duration {
 	t.Helper()
 	c.waves++

@@ -1,5 +1,5 @@
-// Package hostile_test shows that targets which harm their clients harm nobody but themselves. It runs the built provider, as it measures
-// its memory, against real servers behind fronts that misbehave.
+// Package hostile_test shows that targets which harm their clients harm nobody but themselves. It runs the built
+// provider, as it measures its memory, against real servers behind fronts that misbehave.
 package hostile_test
 
 import (
@@ -116,7 +116,8 @@ func (w world) connect(t *testing.T, namespace, name string, cfg *rest.Config) e
 	return w.c.Create(t.Context(), build.Namespaced().Config(namespace, name, build.FromSecret(namespace, name)))
 }
 
-// labelTarget is the label by which the resources of one target are told from those of the others, which are on the same server.
+// labelTarget is the label by which the resources of one target are told from those of the others, which are on the
+// same server.
 const labelTarget = "target"
 
 // front starts the server of a target, in front of the real one.

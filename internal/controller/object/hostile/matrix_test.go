@@ -27,9 +27,9 @@ const (
 	leaving = "-leaving"
 )
 
-// TestHostileTargets shows, for each mode of a hostile server and each verb an Object sends, all at the same time, that a healthy target
-// is kept as fast as without them, that memory is bounded, that nothing a server invents is shown, and that the Objects of the sick targets
-// say what is wrong, say it steadily, and are well as soon as their targets are.
+// TestHostileTargets shows, for each mode of a hostile server and each verb an Object sends, all at the same time, that
+// a healthy target is kept as fast as without them, that memory is bounded, that nothing a server invents is shown, and
+// that the Objects of the sick targets say what is wrong, say it steadily, and are well as soon as their targets are.
 func TestHostileTargets(t *testing.T) {
 	w := newWorld(t)
 	n := newNeighbour(t, w)
@@ -129,7 +129,8 @@ func (m *matrix) await(t *testing.T, within time.Duration, what string, ok func(
 	}
 }
 
-// say waits until each Object that stays says what is wrong, or is Ready and has the resource, unless nothing can be done on its target.
+// say waits until each Object that stays says what is wrong, or is Ready and has the resource, unless nothing can be
+// done on its target.
 func (m *matrix) say(t *testing.T) {
 	t.Helper()
 	began := time.Now()

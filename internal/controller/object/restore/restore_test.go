@@ -1,5 +1,5 @@
-// Package restore_test shows that Objects are kept when the etcd of their target, or that of the control plane, is restored from a backup:
-// history goes back there, and resource versions are given out again.
+// Package restore_test shows that Objects are kept when the etcd of their target, or that of the control plane, is
+// restored from a backup: history goes back there, and resource versions are given out again.
 package restore_test
 
 import (
@@ -27,8 +27,8 @@ import (
 const (
 	soon   = time.Minute
 	admins = "system:masters"
-	// healing is how long it may take, from when a restored server answers, until all is as it is to be. A busy machine is slower than the
-	// software.
+	// healing is how long it may take, from when a restored server answers, until all is as it is to be. A busy machine
+	// is slower than the software.
 	healing = time.Minute
 	// ahead is how many writes come between the backup and the restore, so that those after it do not catch up.
 	ahead = 3000
@@ -164,8 +164,8 @@ func awaitEvent(t *testing.T, c client.Client, config string) {
 	})
 }
 
-// TestTargetRestored shows that what a restore of a target has undone is done again, and that what somebody changes or deletes after it is
-// noticed, although the resource versions of all that are lower than those the provider has seen.
+// TestTargetRestored shows that what a restore of a target has undone is done again, and that what somebody changes or
+// deletes after it is noticed, although the resource versions of all that are lower than those the provider has seen.
 func TestTargetRestored(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	tns, config := target.Namespace(t), connect(t, c)
@@ -201,8 +201,8 @@ func TestTargetRestored(t *testing.T) {
 	awaitEvent(t, c, config)
 }
 
-// TestControlPlaneRestored shows that the provider follows what a restored control plane says, of Objects that are there and of new ones,
-// although the resource versions of all that are lower than those it has seen.
+// TestControlPlaneRestored shows that the provider follows what a restored control plane says, of Objects that are
+// there and of new ones, although the resource versions of all that are lower than those it has seen.
 func TestControlPlaneRestored(t *testing.T) {
 	c := provide(t)
 	tns, config := target.Namespace(t), connect(t, c)

@@ -14,7 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestMissingWorkspace shows that an Object for a workspace that does not exist says so, and is kept when its ProviderConfig names another.
+// TestMissingWorkspace shows that an Object for a workspace that does not exist says so, and is kept when its
+// ProviderConfig names another.
 func TestMissingWorkspace(t *testing.T) {
 	c := provide(t)
 	for _, s := range build.Scopes() {
