@@ -44,7 +44,13 @@ func TestClean(t *testing.T) {
 			reason: "Of a Secret that is invalid the fields are named.", kind: "Secret", err: invalid,
 			want: leftOut("Invalid") + ": data[a], data[b]", is: apierrors.IsInvalid,
 		},
-		"Denied": {reason: "What is forbidden by rights is said in full.", kind: "Secret", err: denied, want: denied.Error(), is: apierrors.IsForbidden},
+		"Denied": {
+			reason: "What is forbidden by rights is said in full.",
+			kind:   "Secret",
+			err:    denied,
+			want:   denied.Error(),
+			is:     apierrors.IsForbidden,
+		},
 		"Webhook": {
 			reason: "What a webhook says is not repeated.", kind: "Secret", err: webhook,
 			want: leftOut("Forbidden"), is: apierrors.IsForbidden,
@@ -57,7 +63,13 @@ func TestClean(t *testing.T) {
 			reason: "A missing namespace is named.", kind: "Secret", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"),
 			want: `namespaces "n" not found`, is: apierrors.IsNotFound,
 		},
-		"OtherKind": {reason: "Other kinds are no secrets.", kind: "ConfigMap", err: invalid, want: invalid.Error(), is: apierrors.IsInvalid},
+		"OtherKind": {
+			reason: "Other kinds are no secrets.",
+			kind:   "ConfigMap",
+			err:    invalid,
+			want:   invalid.Error(),
+			is:     apierrors.IsInvalid,
+		},
 		"Pointer": {
 			reason: "Addresses, which differ in each answer, are left out.", kind: "ConfigMap", err: apierrors.NewBadRequest("got (*string)(0xc000123456)"),
 			want: "got (*string)(pointer)", is: apierrors.IsBadRequest,
@@ -164,15 +176,30 @@ func TestPrivate(t *testing.T) {
 		want    string
 	}{
 		"Nothing": {"Without such values all is said.", Private{}, apierrors.NewBadRequest("x"), "x"},
-		"Secret":  {"Of a value of a Secret only reason and fields are.", Private{Secret: true}, apierrors.NewBadRequest("drowssap"), leftOut("BadRequest")},
+		"Secret": {
+			"Of a value of a Secret only reason and fields are.",
+			Private{Secret: true},
+			apierrors.NewBadRequest("drowssap"),
+			leftOut("BadRequest"),
+		},
 		"Keys": {
 			"Keys in such a field are not named.", Private{Secret: true, Fields: []string{"data"}}, invalid, leftOut("Invalid") + ": data, metadata.labels",
 		},
-		"Short": {"A short value cannot be masked.", Private{Values: []any{int64(80)}}, apierrors.NewBadRequest("port 8080"), leftOut("BadRequest")},
+		"Short": {
+			"A short value cannot be masked.",
+			Private{Values: []any{int64(80)}},
+			apierrors.NewBadRequest("port 8080"),
+			leftOut("BadRequest"),
+		},
 		"ShortElsewhere": {
 			"One that is not repeated changes nothing.", Private{Values: []any{int64(80)}}, apierrors.NewBadRequest("name is wrong"), "name is wrong",
 		},
-		"Many": {"Too many cannot be looked for.", Private{Values: many}, apierrors.NewBadRequest("name is wrong"), leftOut("BadRequest")},
+		"Many": {
+			"Too many cannot be looked for.",
+			Private{Values: many},
+			apierrors.NewBadRequest("name is wrong"),
+			leftOut("BadRequest"),
+		},
 		"Other": {
 			"Of other values the rest is said.", Private{Values: []any{"blue"}}, apierrors.NewBadRequest(`color "blue" is wrong`), `color "***" is wrong`,
 		},

@@ -278,8 +278,16 @@ func TestWriteFails(t *testing.T) {
 		change kcp.Change
 		want   error
 	}{
-		"OfItself":     {reason: "A Change that fails is not made.", change: func(*kcp.Draft) error { return errBoom }, want: errBoom},
-		"ByTheServer":  {reason: "The server refuses a schema of another resource.", change: publish("coats", "v1.hats."+group), want: cmpopts.AnyError},
+		"OfItself": {
+			reason: "A Change that fails is not made.",
+			change: func(*kcp.Draft) error { return errBoom },
+			want:   errBoom,
+		},
+		"ByTheServer": {
+			reason: "The server refuses a schema of another resource.",
+			change: publish("coats", "v1.hats."+group),
+			want:   cmpopts.AnyError,
+		},
 		"NotAtAll":     {reason: "What others get wrong is not ours.", change: publish("hats", "v1.hats."+group)},
 		"NotAtAllElse": {reason: "What others get wrong is not ours.", change: publish("coats", "v1.coats."+group)},
 	}

@@ -40,13 +40,25 @@ func TestShares(t *testing.T) {
 		h      Holding
 		want   bool
 	}{
-		"Mine":      {"One's own is no other's.", of("Thing", me), false},
-		"Kind":      {"An object of another kind may have the same name.", of("Other", me), true},
-		"Waits":     {"Who has not copied it has no copy.", of("Other", me, func(h *Holding) { h.Kept = false }), false},
+		"Mine": {"One's own is no other's.", of("Thing", me), false},
+		"Kind": {"An object of another kind may have the same name.", of("Other", me), true},
+		"Waits": {
+			"Who has not copied it has no copy.",
+			of("Other", me, func(h *Holding) { h.Kept = false }),
+			false,
+		},
 		"Elsewhere": {"Other workspaces are others.", of("Thing", elsewhere), false},
-		"StateOnly": {"What is known from a state alone may be one's own.", of("Other", me, func(h *Holding) { h.Primary.Name = "" }), false},
+		"StateOnly": {
+			"What is known from a state alone may be one's own.",
+			of("Other", me, func(h *Holding) { h.Primary.Name = "" }),
+			false,
+		},
 		"OtherCopy": {"Another copy is another.", of("Other", me, func(h *Holding) { h.To.Name = "b" }), false},
-		"WayBack":   {"So is a copy that goes the other way.", of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }), false},
+		"WayBack": {
+			"So is a copy that goes the other way.",
+			of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }),
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{Syncer: syncer("Thing"), Input: Input{Holders: known{tc.h}, Object: me.NamespacedName}, id: Identity{Cluster: me.Cluster}}

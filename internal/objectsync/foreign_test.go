@@ -276,14 +276,22 @@ func TestChosenByConsumer(t *testing.T) {
 		object func(shared string) v1alpha1.RelatedResourceObject
 		want   []string
 	}{
-		"Template": {"A template can yield a field of the consumer.", func(string) v1alpha1.RelatedResourceObject { return template("{{ .Object.spec.secretName }}") }, nil},
+		"Template": {
+			"A template can yield a field of the consumer.",
+			func(string) v1alpha1.RelatedResourceObject { return template("{{ .Object.spec.secretName }}") },
+			nil,
+		},
 		"Sides": {"On the other side it may yield anything.", func(string) v1alpha1.RelatedResourceObject {
 			return template(`{{ if eq .Side "kcp" }}mine{{ else }}{{ .Object.spec.secretName }}{{ end }}`)
 		}, nil},
 		"Selector": {"A value of a selector can be a field of the consumer.", func(string) v1alpha1.RelatedResourceObject {
 			return selector("{{ .RemoteObject.spec.secretName }}")
 		}, nil},
-		"Copy": {"Its own copy has it, too.", func(string) v1alpha1.RelatedResourceObject { return selector("{{ .LocalObject.spec.secretName }}") }, nil},
+		"Copy": {
+			"Its own copy has it, too.",
+			func(string) v1alpha1.RelatedResourceObject { return selector("{{ .LocalObject.spec.secretName }}") },
+			nil,
+		},
 		"Namespace": {"Whoever names the namespace of the copy, it is open.", func(shared string) v1alpha1.RelatedResourceObject {
 			o := namespace
 			o.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
@@ -291,8 +299,16 @@ func TestChosenByConsumer(t *testing.T) {
 			}}
 			return o
 		}, []string{"made"}},
-		"Constant": {"What the provider alone has named is copied.", func(string) v1alpha1.RelatedResourceObject { return namespace }, []string{"made"}},
-		"Labels":   {"So is what the provider alone selects.", func(string) v1alpha1.RelatedResourceObject { return selector("tls") }, []string{"found-tls"}},
+		"Constant": {
+			"What the provider alone has named is copied.",
+			func(string) v1alpha1.RelatedResourceObject { return namespace },
+			[]string{"made"},
+		},
+		"Labels": {
+			"So is what the provider alone selects.",
+			func(string) v1alpha1.RelatedResourceObject { return selector("tls") },
+			[]string{"found-tls"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

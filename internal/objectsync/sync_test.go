@@ -217,12 +217,54 @@ func TestExisting(t *testing.T) {
 		err      error
 		wantSpec map[string]any
 	}{
-		"Adopt":       {"What belongs to no one becomes the copy, as it is.", "", map[string]string{"a": "b"}, "ObjectAccepted ObjectPlaced", nil, map[string]any{"size": int64(1), "local": "x"}},
-		"Declared":    {"So it is if that is asked for.", v1alpha1.ExistingObjectsAdopt, nil, "ObjectAccepted ObjectPlaced", nil, map[string]any{"size": int64(1), "local": "x"}},
-		"Overwrite":   {"With the consumer's content, if that is asked for.", v1alpha1.ExistingObjectsOverwrite, nil, "ObjectAccepted ObjectPlaced", nil, map[string]any{"size": int64(9007199254740993), "secretName": "tls", "local": "x"}},
-		"Refuse":      {"Unless that is refused.", v1alpha1.ExistingObjectsRefuse, nil, "ObjectAccepted NameTaken", objectsync.ErrExists, map[string]any{"size": int64(1), "local": "x"}},
-		"OtherTenant": {"What belongs to another tenant stays what it is.", "", map[string]string{objectsync.LabelCluster: "other", objectsync.LabelNameHash: "x"}, "ObjectAccepted NameTaken", objectsync.ErrForeign, map[string]any{"size": int64(1), "local": "x"}},
-		"OtherAgent":  {"What belongs to another agent too.", "", map[string]string{"syncagent.kcp.io/agent-name": "other"}, "ObjectAccepted NameTaken", objectsync.ErrForeign, map[string]any{"size": int64(1), "local": "x"}},
+		"Adopt": {
+			"What belongs to no one becomes the copy, as it is.",
+			"",
+			map[string]string{"a": "b"},
+			"ObjectAccepted ObjectPlaced",
+			nil,
+			map[string]any{"size": int64(1), "local": "x"},
+		},
+		"Declared": {
+			"So it is if that is asked for.",
+			v1alpha1.ExistingObjectsAdopt,
+			nil,
+			"ObjectAccepted ObjectPlaced",
+			nil,
+			map[string]any{"size": int64(1), "local": "x"},
+		},
+		"Overwrite": {
+			"With the consumer's content, if that is asked for.",
+			v1alpha1.ExistingObjectsOverwrite,
+			nil,
+			"ObjectAccepted ObjectPlaced",
+			nil,
+			map[string]any{"size": int64(9007199254740993), "secretName": "tls", "local": "x"},
+		},
+		"Refuse": {
+			"Unless that is refused.",
+			v1alpha1.ExistingObjectsRefuse,
+			nil,
+			"ObjectAccepted NameTaken",
+			objectsync.ErrExists,
+			map[string]any{"size": int64(1), "local": "x"},
+		},
+		"OtherTenant": {
+			"What belongs to another tenant stays what it is.",
+			"",
+			map[string]string{objectsync.LabelCluster: "other", objectsync.LabelNameHash: "x"},
+			"ObjectAccepted NameTaken",
+			objectsync.ErrForeign,
+			map[string]any{"size": int64(1), "local": "x"},
+		},
+		"OtherAgent": {
+			"What belongs to another agent too.",
+			"",
+			map[string]string{"syncagent.kcp.io/agent-name": "other"},
+			"ObjectAccepted NameTaken",
+			objectsync.ErrForeign,
+			map[string]any{"size": int64(1), "local": "x"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -37,8 +37,14 @@ func TestWatchedNamespaces(t *testing.T) {
 		err     error
 	}{
 		"Closed": {"Nobody looks into a namespace that is closed.", nil, true, false, objectsync.ErrClosed},
-		"Full":   {"Nor into one too many.", []v1alpha1.NamePattern{"far"}, false, false, objectsync.ErrTooManyNamespaces},
-		"Open":   {"What is open and has room is looked at.", []v1alpha1.NamePattern{"far"}, true, true, nil},
+		"Full": {
+			"Nor into one too many.",
+			[]v1alpha1.NamePattern{"far"},
+			false,
+			false,
+			objectsync.ErrTooManyNamespaces,
+		},
+		"Open": {"What is open and has room is looked at.", []v1alpha1.NamePattern{"far"}, true, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := related(v1alpha1.OriginKCP, inPlace(byReference("spec.list.#.secret").RelatedResourceObjectSpec))

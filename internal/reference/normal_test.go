@@ -27,9 +27,19 @@ func TestNormalise(t *testing.T) {
 		want   []Reference
 		err    string // part of the error of the only reference
 	}{
-		"Nothing":   {reason: "An entry without effect is skipped.", refs: []commonv1.Reference{{}}, rules: cluster},
-		"Defaults":  {reason: "The default is an Object.", refs: []commonv1.Reference{depends(commonv1.DependsOn{Name: "a"})}, rules: cluster, want: []Reference{{At: "spec.references[0].dependsOn", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "a"}}}},
-		"Namespace": {reason: "In a namespace the default is an Object there.", refs: []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", WaitFor: commonv1.WaitForReady})}, rules: team, want: []Reference{{At: "spec.references[0].dependsOn", GVK: team.GVK, NamespacedName: types.NamespacedName{Namespace: "team", Name: "a"}, WaitFor: commonv1.WaitForReady}}},
+		"Nothing": {reason: "An entry without effect is skipped.", refs: []commonv1.Reference{{}}, rules: cluster},
+		"Defaults": {
+			reason: "The default is an Object.",
+			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a"})},
+			rules:  cluster,
+			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "a"}}},
+		},
+		"Namespace": {
+			reason: "In a namespace the default is an Object there.",
+			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", WaitFor: commonv1.WaitForReady})},
+			rules:  team,
+			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: team.GVK, NamespacedName: types.NamespacedName{Namespace: "team", Name: "a"}, WaitFor: commonv1.WaitForReady}},
+		},
 		"Precedence": {
 			reason: "Of several members patchesFrom counts, then fromObject.",
 			refs: []commonv1.Reference{
@@ -62,16 +72,66 @@ func TestNormalise(t *testing.T) {
 			rules: team,
 			want:  []Reference{{At: "spec.references[0].patchesFrom", GVK: secret, NamespacedName: types.NamespacedName{Namespace: "team"}, Selector: "a in (b,c)", From: "y", To: "y"}},
 		},
-		"OtherNamespace":  {reason: "Other namespaces are out of reach.", refs: []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})}, rules: team, err: `spec.references[0].dependsOn: namespace "other" is not that of the Object, and references to others need the provider's flag --allow-cross-namespace-references`},
-		"OtherAllowed":    {reason: "Unless the operator allows them.", refs: []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})}, rules: open, want: []Reference{{At: "spec.references[0].dependsOn", GVK: team.GVK, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}}},
-		"ClusterAnywhere": {reason: "A cluster-scoped Object refers to any namespace.", refs: []commonv1.Reference{depends(commonv1.DependsOn{APIVersion: "v1", Kind: "Secret", Name: "a", Namespace: "other"})}, rules: cluster, want: []Reference{{At: "spec.references[0].dependsOn", GVK: secret, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}}},
-		"Nobody":          {reason: "Something must be named.", refs: []commonv1.Reference{{FromObject: &commonv1.FromObject{FieldPath: "x"}}}, rules: cluster, err: "exactly one of a name"},
-		"Everybody":       {reason: "An empty selector selects all.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{}}}}, rules: cluster, err: "exactly one of a name"},
-		"BadSelector":     {reason: "A selector must be valid.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}}}}, rules: cluster, err: "selector is invalid"},
-		"NoSource":        {reason: "What is written must be read.", refs: []commonv1.Reference{{ToFieldPath: new("x"), FromObject: &commonv1.FromObject{Name: "a"}}}, rules: cluster, err: "needs a fieldPath"},
-		"JSONPath":        {reason: "A path of kubectl is none of these.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "{.data.x}"}}}, rules: cluster, err: "spec.references[0].patchesFrom: fieldPath is invalid: {.data.x} is JSONPath: write data.x"},
-		"DollarPath":      {reason: "Nor one with a root.", refs: []commonv1.Reference{{ToFieldPath: new("$.data.x"), PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x"}}}, rules: cluster, err: "toFieldPath is invalid: $.data.x is JSONPath: write data.x"},
-		"BadPath":         {reason: "A path must be valid.", refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x["}}}, rules: cluster, err: "fieldPath is invalid"},
+		"OtherNamespace": {
+			reason: "Other namespaces are out of reach.",
+			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})},
+			rules:  team,
+			err:    `spec.references[0].dependsOn: namespace "other" is not that of the Object, and references to others need the provider's flag --allow-cross-namespace-references`,
+		},
+		"OtherAllowed": {
+			reason: "Unless the operator allows them.",
+			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})},
+			rules:  open,
+			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: team.GVK, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}},
+		},
+		"ClusterAnywhere": {
+			reason: "A cluster-scoped Object refers to any namespace.",
+			refs:   []commonv1.Reference{depends(commonv1.DependsOn{APIVersion: "v1", Kind: "Secret", Name: "a", Namespace: "other"})},
+			rules:  cluster,
+			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: secret, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}},
+		},
+		"Nobody": {
+			reason: "Something must be named.",
+			refs:   []commonv1.Reference{{FromObject: &commonv1.FromObject{FieldPath: "x"}}},
+			rules:  cluster,
+			err:    "exactly one of a name",
+		},
+		"Everybody": {
+			reason: "An empty selector selects all.",
+			refs:   []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{}}}},
+			rules:  cluster,
+			err:    "exactly one of a name",
+		},
+		"BadSelector": {
+			reason: "A selector must be valid.",
+			refs:   []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}}}},
+			rules:  cluster,
+			err:    "selector is invalid",
+		},
+		"NoSource": {
+			reason: "What is written must be read.",
+			refs:   []commonv1.Reference{{ToFieldPath: new("x"), FromObject: &commonv1.FromObject{Name: "a"}}},
+			rules:  cluster,
+			err:    "needs a fieldPath",
+		},
+		"JSONPath": {
+			reason: "A path of kubectl is none of these.",
+			refs:   []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "{.data.x}"}}},
+			rules:  cluster,
+			err:    "spec.references[0].patchesFrom: fieldPath is invalid: {.data.x} is JSONPath: write data.x",
+		},
+		"DollarPath": {
+			reason: "Nor one with a root.",
+			refs:   []commonv1.Reference{{ToFieldPath: new("$.data.x"), PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x"}}},
+			rules:  cluster,
+			err:    "toFieldPath is invalid: $.data.x is JSONPath: write data.x",
+		},
+		"BadPath": {
+			reason: "A path must be valid.",
+			refs:   []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x["}}},
+			rules:  cluster,
+			err:    "fieldPath is invalid",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Normalise(&commonv1.ObjectSpec{References: tc.refs}, tc.rules)
@@ -95,12 +155,22 @@ func TestApply(t *testing.T) {
 		value  any
 		want   map[string]any // nil for an error
 	}{
-		"Value":         {"A value is written.", "data.a", "x", map[string]any{"data": map[string]any{"a": "x"}}},
-		"Name":          {"So is a name.", "metadata.name", "x", map[string]any{"metadata": map[string]any{"name": "x"}}},
-		"NameEmpty":     {"An empty name is none yet.", "metadata.name", "", nil},
-		"NameNumber":    {"A number is no name.", "metadata.name", int64(1), nil},
-		"NameInQuotes":  {"However the field is written.", "metadata[name]", "", nil},
-		"Metadata":      {"Metadata may lack a namespace.", "metadata", map[string]any{"name": "x"}, map[string]any{"metadata": map[string]any{"name": "x"}}},
+		"Value": {"A value is written.", "data.a", "x", map[string]any{"data": map[string]any{"a": "x"}}},
+		"Name": {
+			"So is a name.",
+			"metadata.name",
+			"x",
+			map[string]any{"metadata": map[string]any{"name": "x"}},
+		},
+		"NameEmpty":    {"An empty name is none yet.", "metadata.name", "", nil},
+		"NameNumber":   {"A number is no name.", "metadata.name", int64(1), nil},
+		"NameInQuotes": {"However the field is written.", "metadata[name]", "", nil},
+		"Metadata": {
+			"Metadata may lack a namespace.",
+			"metadata",
+			map[string]any{"name": "x"},
+			map[string]any{"metadata": map[string]any{"name": "x"}},
+		},
 		"MetadataEmpty": {"But not have an empty one.", "metadata", map[string]any{"name": "x", "namespace": ""}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

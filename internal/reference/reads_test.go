@@ -31,13 +31,34 @@ func TestReads(t *testing.T) {
 		same   bool // the color does not change
 		want   bool
 	}{
-		"Nobody":   {reason: "Nobody refers to it.", track: func(*objects) {}},
-		"Reader":   {reason: "A field that is read differs.", track: func(s *objects) { s.track(a, "", []need{{want: one, field: color}}) }, want: true},
-		"Same":     {reason: "A field that is read is the same.", track: func(s *objects) { s.track(a, "", []need{{want: one, field: color}}) }, same: true},
-		"Else":     {reason: "Another field is read.", track: func(s *objects) { s.track(a, "", []need{{want: one, field: shape}}) }},
-		"Depends":  {reason: "Who depends on it reads nothing.", track: func(s *objects) { s.track(a, "", []need{{want: one}}) }},
-		"Other":    {reason: "Another Object is read.", track: func(s *objects) { s.track(a, "", []need{{want: other, field: color}}) }},
-		"Selected": {reason: "Who selects it reads it.", track: func(s *objects) { s.track(a, "", []need{{want: selected, field: color}}) }, want: true},
+		"Nobody": {reason: "Nobody refers to it.", track: func(*objects) {}},
+		"Reader": {
+			reason: "A field that is read differs.",
+			track:  func(s *objects) { s.track(a, "", []need{{want: one, field: color}}) },
+			want:   true,
+		},
+		"Same": {
+			reason: "A field that is read is the same.",
+			track:  func(s *objects) { s.track(a, "", []need{{want: one, field: color}}) },
+			same:   true,
+		},
+		"Else": {
+			reason: "Another field is read.",
+			track:  func(s *objects) { s.track(a, "", []need{{want: one, field: shape}}) },
+		},
+		"Depends": {
+			reason: "Who depends on it reads nothing.",
+			track:  func(s *objects) { s.track(a, "", []need{{want: one}}) },
+		},
+		"Other": {
+			reason: "Another Object is read.",
+			track:  func(s *objects) { s.track(a, "", []need{{want: other, field: color}}) },
+		},
+		"Selected": {
+			reason: "Who selects it reads it.",
+			track:  func(s *objects) { s.track(a, "", []need{{want: selected, field: color}}) },
+			want:   true,
+		},
 		"Twice": {reason: "Of two who read it one has gone.", want: true, track: func(s *objects) {
 			s.track(a, "", []need{{want: one, field: color}, {want: one, field: color}})
 			s.track(b, "", []need{{want: one, field: color}, {want: one, field: shape}})

@@ -151,11 +151,19 @@ func TestAnswerOf(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Status":        {reason: "A Status is, whatever it is about.", err: errors.Wrap(forbidden("a"), "cannot"), want: "403Forbidden"},
+		"Status": {
+			reason: "A Status is, whatever it is about.",
+			err:    errors.Wrap(forbidden("a"), "cannot"),
+			want:   "403Forbidden",
+		},
 		"AnotherObject": {reason: "The name makes no difference.", err: forbidden("b"), want: "403Forbidden"},
-		"Foreign":       {reason: "What a proxy says is.", err: errors.Wrap(foreignError{code: 502}, "cannot"), want: "502"},
-		"Ours":          {reason: "What we say is not.", err: errors.New("invalid manifest")},
-		"None":          {reason: "No error is none."},
+		"Foreign": {
+			reason: "What a proxy says is.",
+			err:    errors.Wrap(foreignError{code: 502}, "cannot"),
+			want:   "502",
+		},
+		"Ours": {reason: "What we say is not.", err: errors.New("invalid manifest")},
+		"None": {reason: "No error is none."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, answerOf(tc.err)); diff != "" {

@@ -176,11 +176,45 @@ func TestSlotsOfSickTargets(t *testing.T) {
 		before  time.Duration
 		after   time.Duration
 	}{
-		"One":        {reason: "One has more owners than there are workers.", workers: 20, targets: 1, owners: 100, before: never, after: never},
-		"Some":       {reason: "Some have, together.", workers: 20, targets: 6, owners: 30, before: never, after: never},
-		"Many":       {reason: "There are more targets than workers.", workers: 20, targets: 50, owners: 5, before: never, after: never},
-		"FallSilent": {reason: "They were well, and fall silent at once.", workers: 20, targets: 6, owners: 30, after: never},
-		"FewWorkers": {reason: "There are few workers.", workers: 4, targets: 6, owners: 30, before: never, after: never},
+		"One": {
+			reason:  "One has more owners than there are workers.",
+			workers: 20,
+			targets: 1,
+			owners:  100,
+			before:  never,
+			after:   never,
+		},
+		"Some": {
+			reason:  "Some have, together.",
+			workers: 20,
+			targets: 6,
+			owners:  30,
+			before:  never,
+			after:   never,
+		},
+		"Many": {
+			reason:  "There are more targets than workers.",
+			workers: 20,
+			targets: 50,
+			owners:  5,
+			before:  never,
+			after:   never,
+		},
+		"FallSilent": {
+			reason:  "They were well, and fall silent at once.",
+			workers: 20,
+			targets: 6,
+			owners:  30,
+			after:   never,
+		},
+		"FewWorkers": {
+			reason:  "There are few workers.",
+			workers: 4,
+			targets: 6,
+			owners:  30,
+			before:  never,
+			after:   never,
+		},
 		"Slow": {
 			reason: "They answer, but late.", workers: 20, targets: 6, owners: 30,
 			before: 400 * time.Millisecond, after: 400 * time.Millisecond,

@@ -22,7 +22,10 @@ func TestPagesShareASize(t *testing.T) {
 		page int64
 		want []request
 	}{
-		"Pages": {page: 7, want: []request{{Limit: 7, Sum: 1}, {Limit: 7, Sum: 2}, {Limit: 7, Sum: 3}, {Limit: 7, Sum: 1}}},
+		"Pages": {
+			page: 7,
+			want: []request{{Limit: 7, Sum: 1}, {Limit: 7, Sum: 2}, {Limit: 7, Sum: 3}, {Limit: 7, Sum: 1}},
+		},
 		"Whole": {want: []request{{Version: "0", Sum: 1}, {Sum: 2}, {Sum: 3}, {Sum: 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -290,9 +290,17 @@ func TestRejected(t *testing.T) {
 		raw    string
 		want   string
 	}{
-		"NotAnObject":       {reason: "A manifest is an object.", raw: `"just text"`, want: "must be of type object"},
-		"WithoutKind":       {reason: "A manifest has a kind.", raw: `{"apiVersion":"v1"}`, want: "spec.forProvider.manifest.kind: Required"},
-		"WithoutAPIVersion": {reason: "A manifest has an API version.", raw: `{"kind":"ConfigMap"}`, want: "spec.forProvider.manifest.apiVersion: Required"},
+		"NotAnObject": {reason: "A manifest is an object.", raw: `"just text"`, want: "must be of type object"},
+		"WithoutKind": {
+			reason: "A manifest has a kind.",
+			raw:    `{"apiVersion":"v1"}`,
+			want:   "spec.forProvider.manifest.kind: Required",
+		},
+		"WithoutAPIVersion": {
+			reason: "A manifest has an API version.",
+			raw:    `{"kind":"ConfigMap"}`,
+			want:   "spec.forProvider.manifest.apiVersion: Required",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {

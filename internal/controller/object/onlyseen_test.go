@@ -30,18 +30,31 @@ func TestOnlySeen(t *testing.T) {
 		change func(Object)
 		want   bool
 	}{
-		"Content":  {reason: "What the resource contains may wait.", change: show(changed), want: true},
-		"WhyNot":   {reason: "Why it is not ready may wait.", change: func(o Object) { o.SetConditions(unready("2 of 3")) }, want: true},
-		"Ready":    {reason: "That it is ready may not.", change: func(o Object) { o.SetConditions(xpv2.Available()) }},
-		"NotReady": {reason: "Nor may the generation it is about.", change: func(o Object) { o.SetConditions(unready("1 of 3").WithObservedGeneration(2)) }},
-		"Synced":   {reason: "Nor that it is synced.", change: func(o Object) { o.SetConditions(xpv2.ReconcileSuccess()) }},
-		"First":    {reason: "Nor a resource seen for the first time.", change: show("")},
-		"Another":  {reason: "Nor another resource of that name.", change: show(another)},
-		"Ending":   {reason: "Nor that the resource is being deleted.", change: show(ending)},
+		"Content": {reason: "What the resource contains may wait.", change: show(changed), want: true},
+		"WhyNot": {
+			reason: "Why it is not ready may wait.",
+			change: func(o Object) { o.SetConditions(unready("2 of 3")) },
+			want:   true,
+		},
+		"Ready": {reason: "That it is ready may not.", change: func(o Object) { o.SetConditions(xpv2.Available()) }},
+		"NotReady": {
+			reason: "Nor may the generation it is about.",
+			change: func(o Object) { o.SetConditions(unready("1 of 3").WithObservedGeneration(2)) },
+		},
+		"Synced": {
+			reason: "Nor that it is synced.",
+			change: func(o Object) { o.SetConditions(xpv2.ReconcileSuccess()) },
+		},
+		"First":   {reason: "Nor a resource seen for the first time.", change: show("")},
+		"Another": {reason: "Nor another resource of that name.", change: show(another)},
+		"Ending":  {reason: "Nor that the resource is being deleted.", change: show(ending)},
 		"Applied": {reason: "Nor what was applied, which nothing else knows.", change: func(o Object) {
 			o.Observed().Applied = &commonv1.AppliedRecord{ManifestHash: "h"}
 		}},
-		"Omitted": {reason: "Nor that the status does not show all.", change: func(o Object) { show(changed)(o); o.Observed().OmittedBytes = 7 }},
+		"Omitted": {
+			reason: "Nor that the status does not show all.",
+			change: func(o Object) { show(changed)(o); o.Observed().OmittedBytes = 7 },
+		},
 		"Pinned": {reason: "Nor what is kept for the Object.", change: func(o Object) {
 			o.Observed().References = []commonv1.PinnedReference{{UID: "x"}}
 		}},
@@ -73,10 +86,22 @@ func TestComposite(t *testing.T) {
 		meta   metav1.ObjectMeta
 		want   types.UID
 	}{
-		"Alone":    {reason: "An Object pays for itself.", meta: metav1.ObjectMeta{UID: "self"}, want: "self"},
-		"Composed": {reason: "The Objects of a composite share.", meta: metav1.ObjectMeta{UID: "self", Labels: composed, OwnerReferences: owner}, want: "owner"},
-		"Owned":    {reason: "Those of another owner do not: it has no circuit breaker.", meta: metav1.ObjectMeta{UID: "self", OwnerReferences: owner}, want: "self"},
-		"Labelled": {reason: "A label alone makes no composite.", meta: metav1.ObjectMeta{UID: "self", Labels: composed}, want: "self"},
+		"Alone": {reason: "An Object pays for itself.", meta: metav1.ObjectMeta{UID: "self"}, want: "self"},
+		"Composed": {
+			reason: "The Objects of a composite share.",
+			meta:   metav1.ObjectMeta{UID: "self", Labels: composed, OwnerReferences: owner},
+			want:   "owner",
+		},
+		"Owned": {
+			reason: "Those of another owner do not: it has no circuit breaker.",
+			meta:   metav1.ObjectMeta{UID: "self", OwnerReferences: owner},
+			want:   "self",
+		},
+		"Labelled": {
+			reason: "A label alone makes no composite.",
+			meta:   metav1.ObjectMeta{UID: "self", Labels: composed},
+			want:   "self",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := composite(&mobjectv1alpha1.Object{ObjectMeta: tc.meta}); got != tc.want {

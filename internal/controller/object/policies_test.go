@@ -37,21 +37,45 @@ type policyCase struct {
 func runtimePolicies() map[string]policyCase {
 	all := allowed{creates: true, updates: true, deletes: true}
 	return map[string]policyCase{
-		"Unset":                     {want: all},
-		"All":                       {policies: []any{"*"}, want: all},
-		"EachNamed":                 {policies: []any{"Observe", "Create", "Update", "Delete", "LateInitialize"}, want: all},
-		"NoLateInitialize":          {policies: []any{"Observe", "Create", "Update", "Delete"}, want: all},
-		"NoDelete":                  {policies: []any{"Observe", "Create", "Update", "LateInitialize"}, want: allowed{creates: true, updates: true}},
-		"NoDeleteNorLateInitialize": {policies: []any{"Observe", "Create", "Update"}, want: allowed{creates: true, updates: true}},
-		"NoUpdate":                  {policies: []any{"Observe", "Create", "Delete", "LateInitialize"}, want: allowed{creates: true, deletes: true}},
-		"NoUpdateNorLateInitialize": {policies: []any{"Observe", "Create", "Delete"}, want: allowed{creates: true, deletes: true}},
-		"CreateLateInitialize":      {policies: []any{"Observe", "Create", "LateInitialize"}, want: allowed{creates: true}},
-		"Create":                    {policies: []any{"Observe", "Create"}, want: allowed{creates: true}},
-		"Delete":                    {policies: []any{"Observe", "Delete"}, want: allowed{deletes: true}},
-		"Update":                    {policies: []any{"Observe", "Update"}, want: allowed{updates: true, withdraws: true}},
-		"UpdateLateInitialize":      {policies: []any{"Observe", "Update", "LateInitialize"}, want: allowed{updates: true, withdraws: true}},
-		"LateInitialize":            {policies: []any{"Observe", "LateInitialize"}},
-		"Observe":                   {policies: []any{"Observe"}},
+		"Unset": {want: all},
+		"All":   {policies: []any{"*"}, want: all},
+		"EachNamed": {
+			policies: []any{"Observe", "Create", "Update", "Delete", "LateInitialize"},
+			want:     all,
+		},
+		"NoLateInitialize": {policies: []any{"Observe", "Create", "Update", "Delete"}, want: all},
+		"NoDelete": {
+			policies: []any{"Observe", "Create", "Update", "LateInitialize"},
+			want:     allowed{creates: true, updates: true},
+		},
+		"NoDeleteNorLateInitialize": {
+			policies: []any{"Observe", "Create", "Update"},
+			want:     allowed{creates: true, updates: true},
+		},
+		"NoUpdate": {
+			policies: []any{"Observe", "Create", "Delete", "LateInitialize"},
+			want:     allowed{creates: true, deletes: true},
+		},
+		"NoUpdateNorLateInitialize": {
+			policies: []any{"Observe", "Create", "Delete"},
+			want:     allowed{creates: true, deletes: true},
+		},
+		"CreateLateInitialize": {
+			policies: []any{"Observe", "Create", "LateInitialize"},
+			want:     allowed{creates: true},
+		},
+		"Create": {policies: []any{"Observe", "Create"}, want: allowed{creates: true}},
+		"Delete": {policies: []any{"Observe", "Delete"}, want: allowed{deletes: true}},
+		"Update": {
+			policies: []any{"Observe", "Update"},
+			want:     allowed{updates: true, withdraws: true},
+		},
+		"UpdateLateInitialize": {
+			policies: []any{"Observe", "Update", "LateInitialize"},
+			want:     allowed{updates: true, withdraws: true},
+		},
+		"LateInitialize": {policies: []any{"Observe", "LateInitialize"}},
+		"Observe":        {policies: []any{"Observe"}},
 	}
 }
 
@@ -60,20 +84,36 @@ func clusterPolicies() map[string]policyCase {
 	all := allowed{creates: true, updates: true, deletes: true}
 	stays := allowed{creates: true, updates: true}
 	return map[string]policyCase{
-		"DeleteDefault":                   {deletion: "Delete", word: "Default", want: all},
-		"DeleteObserveCreateUpdate":       {deletion: "Delete", word: "ObserveCreateUpdate", want: stays},
-		"DeleteObserveDelete":             {deletion: "Delete", word: "ObserveDelete", want: allowed{deletes: true}},
-		"DeleteObserve":                   {deletion: "Delete", word: "Observe"},
-		"OrphanDefault":                   {deletion: "Orphan", word: "Default", want: stays},
-		"OrphanObserveCreateUpdate":       {deletion: "Orphan", word: "ObserveCreateUpdate", want: stays},
-		"OrphanObserveDelete":             {deletion: "Orphan", word: "ObserveDelete"},
-		"OrphanObserve":                   {deletion: "Orphan", word: "Observe"},
-		"OrphanAll":                       {deletion: "Orphan", policies: []any{"*"}, want: stays},
-		"OrphanEachNamed":                 {deletion: "Orphan", policies: []any{"Observe", "Create", "Update", "Delete", "LateInitialize"}, want: stays},
-		"OrphanObserveCreateUpdateDelete": {deletion: "Orphan", policies: []any{"Observe", "Create", "Update", "Delete"}, want: stays},
-		"OrphanObserveCreateDelete":       {deletion: "Orphan", policies: []any{"Observe", "Create", "Delete"}, want: allowed{creates: true}},
-		"OrphanObserveAndDelete":          {deletion: "Orphan", policies: []any{"Observe", "Delete"}},
-		"OrphanObserveUpdate":             {deletion: "Orphan", policies: []any{"Observe", "Update"}, want: allowed{updates: true}},
+		"DeleteDefault":             {deletion: "Delete", word: "Default", want: all},
+		"DeleteObserveCreateUpdate": {deletion: "Delete", word: "ObserveCreateUpdate", want: stays},
+		"DeleteObserveDelete":       {deletion: "Delete", word: "ObserveDelete", want: allowed{deletes: true}},
+		"DeleteObserve":             {deletion: "Delete", word: "Observe"},
+		"OrphanDefault":             {deletion: "Orphan", word: "Default", want: stays},
+		"OrphanObserveCreateUpdate": {deletion: "Orphan", word: "ObserveCreateUpdate", want: stays},
+		"OrphanObserveDelete":       {deletion: "Orphan", word: "ObserveDelete"},
+		"OrphanObserve":             {deletion: "Orphan", word: "Observe"},
+		"OrphanAll":                 {deletion: "Orphan", policies: []any{"*"}, want: stays},
+		"OrphanEachNamed": {
+			deletion: "Orphan",
+			policies: []any{"Observe", "Create", "Update", "Delete", "LateInitialize"},
+			want:     stays,
+		},
+		"OrphanObserveCreateUpdateDelete": {
+			deletion: "Orphan",
+			policies: []any{"Observe", "Create", "Update", "Delete"},
+			want:     stays,
+		},
+		"OrphanObserveCreateDelete": {
+			deletion: "Orphan",
+			policies: []any{"Observe", "Create", "Delete"},
+			want:     allowed{creates: true},
+		},
+		"OrphanObserveAndDelete": {deletion: "Orphan", policies: []any{"Observe", "Delete"}},
+		"OrphanObserveUpdate": {
+			deletion: "Orphan",
+			policies: []any{"Observe", "Update"},
+			want:     allowed{updates: true},
+		},
 	}
 }
 
