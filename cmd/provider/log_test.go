@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -39,5 +42,54 @@ func TestLazyCore(t *testing.T) {
 	}
 	if encoded != 1 {
 		t.Errorf("want each value encoded once, got %d times", encoded)
+	}
+}
+
+// TestWithoutCanceled shows that a request which the provider has ended is no error in the log, also in that of a part, and all others are.
+func TestWithoutCanceled(t *testing.T) {
+	canceled := errors.Wrap(context.Canceled, "cannot list hats")
+	for name, tc := range map[string]struct {
+		reason  string
+		debug   bool
+		err     error
+		message string
+		want    int
+	}{
+		"Canceled": {"What was canceled is no fault.", false, canceled, "Failed to watch", 0},
+		"Told":     {"Nor is it where the text says so.", false, nil, "Failed to watch: Get hats: context canceled", 0},
+		"Refused":  {"What is refused is.", false, errors.New("forbidden"), "Failed to watch", 2},
+		"Deadline": {"What takes too long is.", false, context.DeadlineExceeded, "Failed to watch", 2},
+		"Debug":    {"With debug all is logged.", true, canceled, "Failed to watch", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := 0
+			l := withoutCanceled(tc.debug, funcr.New(func(string, string) { got++ }, funcr.Options{}))
+			l.Error(tc.err, tc.message)
+			l.WithName("reflector").WithValues("kind", "Hat").Error(tc.err, tc.message)
+			if got != tc.want {
+				t.Errorf("%s: want %d lines, got %d", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// A warningList is the warnings that have been handed on.
+type warningList struct{ all []string }
+
+func (w *warningList) HandleWarningHeaderWithContext(_ context.Context, _ int, _, text string) {
+	w.all = append(w.all, text)
+}
+
+// TestFinalizerWarnings shows that of what the API server warns of only the names of finalizers are left out.
+func TestFinalizerWarnings(t *testing.T) {
+	got := &warningList{}
+	for _, text := range []string{
+		`metadata.finalizers: "in-use.crossplane.io": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
+		`unknown field "spec.hat"`,
+	} {
+		finalizerWarnings{got}.HandleWarningHeaderWithContext(t.Context(), 299, "", text)
+	}
+	if diff := cmp.Diff([]string{`unknown field "spec.hat"`}, got.all); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -51,7 +51,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	zl := newLogger(f)
 	ctrl.SetLogger(quietUnless(f.debug, zl))
-	klog.SetLogger(zl.WithName("klog"))
+	klog.SetLogger(withoutCanceled(f.debug, zl.WithName("klog")))
 	log := logging.NewLogrLogger(zl.WithName("provider-kcp"))
 	f.warn(log)
 	cfg, namespace, err := restConfig(f.kubeconfig)
@@ -120,8 +120,7 @@ func restConfig(path string) (*rest.Config, string, error) {
 	}
 	cfg.UserAgent = version.UserAgent()
 	cfg.QPS, cfg.Burst = -1, 0 // See package target for why there is no client-side limit.
-	// The API server warns of Crossplane's finalizer at each write that carries it.
-	cfg.WarningHandlerWithContext = ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true})
+	cfg.WarningHandlerWithContext = finalizerWarnings{ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true})}
 	return cfg, namespace, nil
 }
 

@@ -182,7 +182,7 @@ func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured
 	case 1:
 		return marked[0], nil
 	}
-	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), i.NamespacedName)
+	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), nameText(i.NamespacedName))
 }
 
 // hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.

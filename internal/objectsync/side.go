@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -84,4 +85,11 @@ type Primary struct {
 	types.NamespacedName
 
 	Cluster string
+}
+
+// String names the object for users, within its workspace. One without a namespace has its name alone.
+func (p Primary) String() string { return nameText(p.NamespacedName) }
+
+func nameText(n types.NamespacedName) string {
+	return strings.TrimPrefix(n.String(), string(types.Separator))
 }
