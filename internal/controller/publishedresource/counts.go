@@ -43,15 +43,20 @@ func (c *countWrites) forget(name string) {
 	delete(c.last, name)
 }
 
-// onlyCountsDiffer reports whether two statuses that both have counts differ in nothing else.
+// onlyCountsDiffer reports whether two statuses that both have counts differ in nothing else. Whether any object fails is more than a count.
 func onlyCountsDiffer(was, is *v1alpha1.PublishedResource) bool {
 	a, b := countsOf(was), countsOf(is)
-	if (a.Objects == nil) != (b.Objects == nil) || (a.Workspaces == nil) != (b.Workspaces == nil) || (a.Claims == nil) != (b.Claims == nil) {
+	if (a.Objects == nil) != (b.Objects == nil) || (a.Workspaces == nil) != (b.Workspaces == nil) || (a.Claims == nil) != (b.Claims == nil) ||
+		fails(was) != fails(is) {
 		return false
 	}
 	same := is.Status.DeepCopy()
 	same.Objects, same.Workspaces, same.Claims = a.Objects, a.Workspaces, a.Claims
 	return equality.Semantic.DeepEqual(&was.Status, same)
+}
+
+func fails(o *v1alpha1.PublishedResource) bool {
+	return o.Status.Objects != nil && o.Status.Objects.Failed > 0
 }
 
 // countsOf returns the part of a status that counts.

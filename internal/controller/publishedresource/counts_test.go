@@ -34,8 +34,11 @@ func TestCountWrites(t *testing.T) {
 		"Burst": {
 			reason: "Counts are written again after a while.",
 			writes: []write{
-				{0, objects(1, 0), 0}, {time.Second, objects(2, 0), countsEvery - time.Second}, {2 * time.Second, objects(3, 1), countsEvery - 2*time.Second},
-				{countsEvery, objects(4, 0), 0}, {countsEvery + time.Second, objects(5, 0), countsEvery - time.Second},
+				{0, objects(1, 0), 0},
+				{time.Second, objects(2, 0), countsEvery - time.Second},
+				{2 * time.Second, objects(3, 0), countsEvery - 2*time.Second},
+				{countsEvery, objects(4, 0), 0},
+				{countsEvery + time.Second, objects(5, 0), countsEvery - time.Second},
 			},
 		},
 		"Calm": {
@@ -56,8 +59,18 @@ func TestCountWrites(t *testing.T) {
 		"ConditionAlone": {
 			reason: "A condition alone does not have counts wait.",
 			writes: []write{
-				{0, objects(1, 0), 0}, {countsEvery - time.Second, func(s *v1alpha1.PublishedResourceStatus) { s.SetConditions(xpv2.Available()) }, 0},
+				{0, objects(1, 0), 0},
+				{countsEvery - time.Second, func(s *v1alpha1.PublishedResourceStatus) { s.SetConditions(xpv2.Available()) }, 0},
 				{countsEvery, objects(2, 0), 0},
+			},
+		},
+		"Failure": {
+			reason: "That any object fails, and that none does any more, is written at once, and how many fail is a count.",
+			writes: []write{
+				{0, objects(1, 0), 0},
+				{time.Second, objects(2, 1), 0},
+				{2 * time.Second, objects(2, 2), countsEvery - time.Second},
+				{3 * time.Second, objects(4, 0), 0},
 			},
 		},
 		"Ended": {
