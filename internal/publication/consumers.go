@@ -39,10 +39,7 @@ func (p *publication) adapt(c Consumers) {
 		gone = append(gone, e)
 		delete(p.endpoints, url)
 	}
-	maps.DeleteFunc(p.staying, func(cluster, _ string) bool {
-		_, is := c.Workspaces[cluster]
-		return !is
-	})
+	p.bindings.keep(c.Workspaces)
 	for _, e := range p.endpoints {
 		e.forget(c.Workspaces)
 	}

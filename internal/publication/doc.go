@@ -38,7 +38,7 @@
 // deletes them is the operator, or a consumer that makes the objects again. A restore while the program does not run is not noticed.
 //
 // kcp deletes the objects of a workspace that unbinds the API after its APIBinding is being deleted. So the bindings of a workspace are
-// read once after one of its objects is deleted, unless copies are to go with workspaces: a look at a stream of bindings would not do, as
+// read once after some of its objects are deleted, every half second at most, unless copies are to go with workspaces: a look at a stream of bindings would not do, as
 // nothing says that it is as late as the stream of objects. A copy that is left behind is marked, so that it is known as such after a
 // restart, and when the workspace binds the API again.
 //

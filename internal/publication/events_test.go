@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -123,14 +124,14 @@ func TestEventsOfOneWorkspace(t *testing.T) {
 		return 0
 	})
 	for i := range burst {
-		r.recordOf("busy", fmt.Sprint(i), corev1.EventTypeNormal, "")
+		r.recordOf("busy", strconv.Itoa(i), corev1.EventTypeNormal, "")
 	}
 	for i := range few {
-		r.recordOf("calm", fmt.Sprint(i), corev1.EventTypeNormal, "")
+		r.recordOf("calm", strconv.Itoa(i), corev1.EventTypeNormal, "")
 	}
 	kube.Eventually(t, time.Minute, "all events of the other workspace", func() (bool, string) {
 		written, _ := s.total("calm")
-		return written == few, fmt.Sprint(written)
+		return written == few, strconv.FormatInt(written, 10)
 	})
 	close(slow)
 	kube.Eventually(t, time.Minute, "each event written or counted", func() (bool, string) {
@@ -163,7 +164,7 @@ func TestDroppedWarning(t *testing.T) {
 			r.recordOf("c", "web", corev1.EventTypeWarning, "no")
 			kube.Eventually(t, time.Minute, "the refusal", func() (bool, string) {
 				lost := dropped(t, corev1.EventTypeWarning, tc.kind)
-				return lost == 1, fmt.Sprint(lost)
+				return lost == 1, strconv.FormatInt(lost, 10)
 			})
 			mu.Lock()
 			code = 0
@@ -173,7 +174,7 @@ func TestDroppedWarning(t *testing.T) {
 			}
 			kube.Eventually(t, time.Minute, tc.reason, func() (bool, string) {
 				written, _ := s.total("c")
-				return written == 1, fmt.Sprint(written)
+				return written == 1, strconv.FormatInt(written, 10)
 			})
 			r.close()
 			if _, happened := s.total("c"); happened != 1 {
@@ -214,7 +215,7 @@ func TestRepeatedEvents(t *testing.T) {
 		r.recordOf("c", "web", corev1.EventTypeNormal, "the same")
 		kube.Eventually(t, time.Minute, "the first of them", func() (bool, string) {
 			written, _ := s.total("c")
-			return written == 1, fmt.Sprint(written)
+			return written == 1, strconv.FormatInt(written, 10)
 		})
 	}
 	r.close()

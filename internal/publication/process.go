@@ -30,6 +30,9 @@ func (p *publication) process(item objectsync.Primary) {
 		synced, err = p.sync(ctx, item)
 		return err
 	})
+	if errors.Is(err, errAwaitsLook) {
+		return
+	}
 	if err == nil {
 		p.queue.Forget(item)
 	} else {

@@ -59,11 +59,11 @@ type publication struct {
 	refusals       *refusalIndex
 	ownStates      *ownStates
 	vainPatches    *vainPatches
+	bindings       *bindingLooks
 
 	mu        sync.Mutex
 	endpoints map[string]*endpoint // by URL
 	roster    roster
-	staying   map[string]string               // resource versions as of which logical clusters are known not to be leaving
 	orphans   map[types.NamespacedName]string // the logical clusters of copies that have been left behind
 	shrinking bool                            // It is about to be looked which workspaces can be forgotten.
 	arrived   set[string]                     // logical clusters of objects that have come since that look began, nil without one
@@ -80,7 +80,7 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	p := &publication{
 		name: name, config: c, syncer: s, queue: newQueue(), quits: make(chan struct{}), ended: make(chan struct{}),
 		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
-		endpoints: map[string]*endpoint{}, roster: newRoster(), staying: map[string]string{},
+		endpoints: map[string]*endpoint{}, roster: newRoster(), bindings: newBindingLooks(),
 		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),
 		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(), namespaces: newTenantNamespaces(),
 	}

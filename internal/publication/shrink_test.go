@@ -20,7 +20,7 @@ func sizes(p *publication) map[string]int {
 	p.report.mu.Unlock()
 	p.mu.Lock()
 	out["homes"], out["paths"], out["left"] = len(p.roster.homes), len(p.roster.paths), len(p.roster.left)
-	out["staying"], out["orphans"] = len(p.staying), len(p.orphans)
+	out["binding looks"], out["orphans"] = p.bindings.len(), len(p.orphans)
 	for _, e := range p.endpoints {
 		e.mu.Lock()
 		out["clients"] += len(e.clients)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -27,21 +27,38 @@ func (p *publication) deletesLeft() bool {
 
 // leaves says whether an object is being deleted because its workspace no longer binds the API, and its copy is to stay. kcp deletes the
 // objects of a binding after the binding is being deleted, and those of a workspace that is deleted no sooner in practice, so that a look at
-// the bindings as of a later time than the deletion tells. One look serves for all objects that were deleted before it.
-func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured.Unstructured) (bool, error) {
+// the bindings as of a later time than the deletion tells. One look serves for all objects that were deleted before it. An error that is
+// errAwaitsLook means that the object comes again.
+func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured.Unstructured) (leaves bool, err error) {
 	item := at.item
 	if source == nil || source.GetDeletionTimestamp() == nil || p.deletesLeft() {
 		return false, nil
 	}
-	p.mu.Lock()
-	as := p.staying[item.Cluster]
-	p.mu.Unlock()
-	if order, err := resourceversion.CompareResourceVersion(source.GetResourceVersion(), as); err == nil && order <= 0 {
-		return false, nil
+	answer := p.bindings.ask(item, source.GetResourceVersion(), time.Now())
+	switch {
+	case answer.known:
+		return answer.leaves, nil
+	case answer.asks == nil:
+		if answer.after > 0 {
+			p.queue.AddAfter(item, answer.after)
+		}
+		return false, errAwaitsLook
 	}
+	as := ""
+	defer func() { // Whatever happens, nobody waits for ever.
+		for _, waiting := range p.bindings.tell(answer.asks, as, leaves) {
+			p.queue.Add(waiting)
+		}
+	}()
+	leaves, as, err = p.lookAtBindings(ctx, at)
+	return leaves, err
+}
+
+// lookAtBindings asks a workspace whether it lets go of its binding, and returns the resource version of the answer.
+func (p *publication) lookAtBindings(ctx context.Context, at *pass) (leaves bool, as string, err error) {
 	list, err := at.workspace.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return false, errors.Wrap(err, "cannot tell whether the workspace still binds the API")
+		return false, "", errors.Wrap(err, "cannot tell whether the workspace still binds the API")
 	}
 	bindings := make([]*unstructured.Unstructured, len(list.Items))
 	for i := range list.Items {
@@ -49,15 +66,14 @@ func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured
 	}
 	consumers, err := kcp.ConsumersOf(bindings, p.config.Sync.Primary.Workspace.GroupResource(), nil)
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	if !slices.ContainsFunc(consumers, func(c kcp.Consumer) bool { return c.Bound }) {
-		return leaving(bindings)
+		if leaves, err = leaving(bindings); err != nil {
+			return false, "", err
+		}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.staying[item.Cluster] = list.GetResourceVersion()
-	return false, nil
+	return leaves, list.GetResourceVersion(), nil
 }
 
 // errNoBinding means that a workspace that shows an object shows no binding of its API.
