@@ -68,7 +68,7 @@ func TestBindingLooks(t *testing.T) {
 			l := newBindingLooks()
 			var look *bindingLook
 			for i, s := range tc.steps {
-				got := ""
+				var got string
 				if s.item != "" {
 					item := objectsync.Primary{Cluster: "c", NamespacedName: types.NamespacedName{Name: s.item}}
 					a := l.ask(item, s.version, time.Unix(0, 0).Add(s.after))
