@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
@@ -64,10 +66,11 @@ type answer struct {
 	list    *watch.ListSize // of the list that it is a page of, nil for none
 	maxList int64           // how long that may be
 
-	read int64
-	scan jsonScan
-	slot *time.Timer // ends the read of a body that holds a slot of large; nil if it holds none
-	err  error
+	read   int64
+	scan   jsonScan
+	slot   atomic.Pointer[time.Timer] // ends the read of a body that holds a slot of large; nil if it holds none
+	closed atomic.Bool
+	err    error
 }
 
 // Read reads from the body. It ends with an error instead of io.EOF if the whole is not what it must be.
@@ -130,7 +133,7 @@ func (a *answer) look(p []byte) error {
 
 // enter waits for a slot, as the body, or the event of a watch, has become large.
 func (a *answer) enter() error {
-	if a.slot != nil {
+	if a.slot.Load() != nil {
 		return nil
 	}
 	if err := a.rest.refuse(time.Now()); err != nil {
@@ -138,25 +141,33 @@ func (a *answer) enter() error {
 	}
 	select {
 	case a.large <- struct{}{}:
-		a.slot = time.AfterFunc(largeTime, func() { _ = a.ReadCloser.Close() }) // The read that waits fails.
-		return nil
+		a.slot.Store(time.AfterFunc(largeTime, func() { _ = a.ReadCloser.Close() })) // The read that waits fails.
 	case <-a.ctx.Done():
 		return context.Cause(a.ctx)
 	}
+	if a.closed.Load() {
+		a.giveBack() // Close may have come before the slot.
+		return http.ErrBodyReadAfterClose
+	}
+	return nil
 }
 
 // leave gives the slot back, if there is one: what was large has been read.
 func (a *answer) leave() {
-	if a.slot != nil {
+	if a.giveBack() {
 		a.rest.end()
-		a.giveBack()
 	}
 }
 
-func (a *answer) giveBack() {
-	a.slot.Stop()
-	a.slot = nil
+// giveBack gives the slot back, and reports whether there was one. Watches are closed while they are read.
+func (a *answer) giveBack() bool {
+	slot := a.slot.Swap(nil)
+	if slot == nil {
+		return false
+	}
+	slot.Stop()
 	<-a.large
+	return true
 }
 
 // complete reports whether all that is read is one answer.
@@ -175,17 +186,15 @@ func (a *answer) complete() bool {
 
 func (a *answer) fail(err error) error {
 	a.err = err
-	if a.slot != nil {
+	if a.giveBack() {
 		a.rest.begin(time.Now(), err)
-		a.giveBack()
 	}
 	return err
 }
 
 // Close closes the body. One that is closed before its end tells nothing of the server.
 func (a *answer) Close() error {
-	if a.slot != nil {
-		a.giveBack()
-	}
+	a.closed.Store(true)
+	a.giveBack()
 	return a.ReadCloser.Close()
 }

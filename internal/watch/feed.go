@@ -211,7 +211,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *guard) {
 func (f *feed) takeTurn(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(rand.N(time.Duration(f.streams())*restartPace + 1)):
+	case <-time.After(rand.N(time.Duration(f.streams())*restartPace + 1)): //nolint:gosec // Nobody gains by guessing it.
 	}
 }
 
