@@ -80,6 +80,7 @@ func newEventRecorder(name string, clientOf func(cluster string) (dynamic.Interf
 		queues: map[string]*workspaceEvents{}, warned: map[objectsync.Primary]objectsync.Event{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	startDrops(name)
 	return r
 }
 
@@ -134,7 +135,7 @@ func (r *eventRecorder) add(p objectsync.Primary, u *unstructured.Unstructured, 
 	}
 	dropped := q.add(queued, now)
 	if dropped != nil {
-		r.drop(dropped, "QueueFull")
+		r.drop(dropped, dropQueueFull)
 	}
 	q.wake()
 	return dropped != queued

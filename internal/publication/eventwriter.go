@@ -91,10 +91,10 @@ func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Durati
 	case err == nil:
 		return 0
 	case isRefusal(err):
-		r.drop(e, "Refused")
+		r.drop(e, dropRefused)
 		return 0
 	case time.Since(e.first) > eventAgeMax:
-		r.drop(e, "Expired")
+		r.drop(e, dropExpired)
 	default:
 		q.giveBack(e)
 	}

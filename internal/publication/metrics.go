@@ -5,6 +5,7 @@ import (
 
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -33,6 +34,22 @@ var (
 
 func init() { //nolint:gochecknoinits // So are metrics registered.
 	metrics.Registry.MustRegister(objects, durations, failures, droppedEvents)
+}
+
+// Reasons why events are dropped.
+const (
+	dropQueueFull = "QueueFull"
+	dropRefused   = "Refused"
+	dropExpired   = "Expired"
+)
+
+// startDrops begins the series of dropped events of a PublishedResource: what does not exist is no 0 to an alert.
+func startDrops(name string) {
+	for _, eventType := range []string{corev1.EventTypeNormal, corev1.EventTypeWarning} {
+		for _, reason := range []string{dropQueueFull, dropRefused, dropExpired} {
+			droppedEvents.WithLabelValues(name, eventType, reason)
+		}
+	}
 }
 
 // observe counts a sync.
