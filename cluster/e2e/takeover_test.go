@@ -86,7 +86,7 @@ func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace
 		})
 		awaitMade(t, c, some)
 		if err := process.Stop(); err != nil {
-			t.Log(err) // On a busy machine its controllers do not end in time, and it ends with an error. It has ended.
+			t.Error(err)
 		}
 	}
 	run(those(all, byServer))
