@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -182,7 +183,7 @@ func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured
 	case 1:
 		return marked[0], nil
 	}
-	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), nameText(i.NamespacedName))
+	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), cache.NamespacedNameAsObjectName(i.NamespacedName))
 }
 
 // hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.

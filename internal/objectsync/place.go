@@ -171,7 +171,7 @@ func (p *pass) meet(ctx context.Context, u *unstructured.Unstructured, desired m
 // no other workspace can have objects: else a consumer would take over what it can name.
 func (p *pass) adopts(u *unstructured.Unstructured) bool {
 	if p.existing != "" {
-		return p.existing != v1alpha1.ExistingObjectsRefuse
+		return p.existing == v1alpha1.ExistingObjectsAdopt || p.existing == v1alpha1.ExistingObjectsOverwrite
 	}
 	name, namespace := p.copyProvenance(u)
 	return name.Unique || namespace.Unique

@@ -2,12 +2,12 @@ package objectsync
 
 import (
 	"context"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 )
 
 // A Cache is what is known of one resource of one side. It makes no requests. What it returns is shared and is not changed. An error means
@@ -88,8 +88,6 @@ type Primary struct {
 }
 
 // String names the object for users, within its workspace. One without a namespace has its name alone.
-func (p Primary) String() string { return nameText(p.NamespacedName) }
-
-func nameText(n types.NamespacedName) string {
-	return strings.TrimPrefix(n.String(), string(types.Separator))
+func (p Primary) String() string {
+	return cache.NamespacedNameAsObjectName(p.NamespacedName).String()
 }

@@ -119,3 +119,20 @@ func (q *eventQueue) giveBack(e *queuedEvent) {
 	}
 	q.normals = slices.Insert(q.normals, 0, e)
 }
+
+// expire takes all events that first happened before some time, and returns them.
+func (q *eventQueue) expire(before time.Time) []*queuedEvent {
+	var expired []*queuedEvent
+	isOld := func(e *queuedEvent) bool {
+		if !e.first.Before(before) {
+			return false
+		}
+		expired = append(expired, e)
+		delete(q.waiting, e.eventKey)
+		return true
+	}
+	q.warnings = slices.DeleteFunc(q.warnings, isOld)
+	q.normals = slices.DeleteFunc(q.normals, isOld)
+	q.later = slices.DeleteFunc(q.later, isOld)
+	return expired
+}

@@ -21,6 +21,8 @@ import (
 const (
 	// eventWriters is how many events of a PublishedResource are written at a time. Of each workspace it is one.
 	eventWriters = 4
+	// slowEventWriters is how many more are written at a time to workspaces that do not answer.
+	slowEventWriters = 1
 	// seriesMost is of how many events it is remembered that they have been written, to count repeats.
 	seriesMost = 4096
 	// repeatMost is how long it takes at most until the repeat of an event is written. It takes a second for each time
@@ -41,7 +43,9 @@ type eventRecorder struct {
 	ctx    context.Context //nolint:containedctx // Its own life, which its writers share.
 	cancel context.CancelFunc
 	slots  chan struct{}
-	series *lru.Cache // eventSeries by eventKey
+	// slowSlots are for workspaces that have left an event unanswered, until they have none left: their webhooks decide how long a write takes.
+	slowSlots chan struct{}
+	series    *lru.Cache // eventSeries by eventKey
 
 	mu sync.Mutex
 	// clientOf returns a client of a logical cluster. An error means that the workspace takes no events.
@@ -58,6 +62,7 @@ type workspaceEvents struct {
 	*eventQueue
 
 	added chan struct{}
+	slow  bool // An event was not answered.
 }
 
 func (q *workspaceEvents) wake() {
@@ -76,7 +81,7 @@ type eventSeries struct {
 
 func newEventRecorder(name string, clientOf func(cluster string) (dynamic.Interface, error)) *eventRecorder {
 	r := &eventRecorder{
-		name: name, clientOf: clientOf, slots: make(chan struct{}, eventWriters), series: lru.New(seriesMost),
+		name: name, clientOf: clientOf, slots: make(chan struct{}, eventWriters), slowSlots: make(chan struct{}, slowEventWriters), series: lru.New(seriesMost),
 		queues: map[string]*workspaceEvents{}, warned: map[objectsync.Primary]objectsync.Event{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -129,7 +134,7 @@ func (r *eventRecorder) add(p objectsync.Primary, u *unstructured.Unstructured, 
 	}
 	q := r.queues[p.Cluster]
 	if q == nil {
-		q = &workspaceEvents{newEventQueue(eventsMost), make(chan struct{}, 1)}
+		q = &workspaceEvents{eventQueue: newEventQueue(eventsMost), added: make(chan struct{}, 1)}
 		r.queues[p.Cluster] = q
 		r.writers.Go(func() { r.write(p.Cluster, q) })
 	}

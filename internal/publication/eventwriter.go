@@ -78,13 +78,17 @@ func (r *eventRecorder) sleep(d time.Duration, wake <-chan struct{}) bool {
 // try writes an event, and returns how long its workspace is to rest: not at all if it has answered. What it has
 // refused is dropped.
 func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Duration) (rest time.Duration) {
+	slots := r.slots
+	if q.slow {
+		slots = r.slowSlots
+	}
 	select {
-	case r.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	case <-r.ctx.Done():
 		return restMost
 	}
 	err := r.writeOne(e)
-	<-r.slots
+	<-slots
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -93,20 +97,18 @@ func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Durati
 	case isRefusal(err):
 		r.drop(e, dropRefused)
 		return 0
-	case time.Since(e.first) > eventAgeMax:
-		r.drop(e, dropExpired)
-	default:
-		q.giveBack(e)
+	}
+	q.slow = true
+	q.giveBack(e)
+	for _, old := range q.expire(time.Now().Add(-eventAgeMax)) {
+		r.drop(old, dropExpired)
 	}
 	return min(max(2*last, restFirst), restMost)
 }
 
-// errNoClient means that there is no client of a workspace: it is gone, or takes no events.
-var errNoClient = errors.New("the workspace takes no events")
-
-// isRefusal reports whether a workspace has answered that it does not take an event, or is gone.
+// isRefusal reports whether a workspace has answered that it does not take an event.
 func isRefusal(err error) bool {
-	return errors.Is(err, errNoClient) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) ||
+	return errors.Is(err, errNoEvents) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err) || target.IsUnserved(err)
 }
 
@@ -117,7 +119,7 @@ func (r *eventRecorder) writeOne(e *queuedEvent) error {
 	r.mu.Unlock()
 	client, err := clientOf(e.item.Cluster)
 	if err != nil {
-		return errors.Wrap(errNoClient, err.Error())
+		return err
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, writeMax)
 	defer cancel()

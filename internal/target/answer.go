@@ -121,8 +121,9 @@ func (a *answer) look(p []byte) error {
 		return errors.Errorf("server answers with more than %d MiB, or %d values, at once", a.max>>20, a.max/bytesPerValue)
 	}
 	if a.list != nil && a.list.Add(len(p)) > a.maxList {
-		a.list.Fill()
-		return errors.Errorf("server lists more than %d MiB", a.maxList>>20)
+		err := errors.Errorf("server lists more than %d MiB", a.maxList>>20)
+		a.list.Fail(err)
+		return err
 	}
 	if size <= largeBody {
 		a.leave() // A large event of a watch is over.

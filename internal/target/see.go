@@ -2,13 +2,12 @@ package target
 
 import (
 	"context"
-	"strings"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
@@ -23,11 +22,6 @@ func (c *Cluster) See(ctx context.Context, o watch.Owner, i watch.Interest) (*un
 	return c.Read(ctx, i)
 }
 
-// nameText returns a name for users. One without a namespace has its name alone.
-func nameText(n types.NamespacedName) string {
-	return strings.TrimPrefix(n.String(), string(types.Separator))
-}
-
 // Read asks the cluster for a resource, and returns nil if it does not exist.
 func (c *Cluster) Read(ctx context.Context, i watch.Interest) (*unstructured.Unstructured, error) {
 	u, err := c.Resource(i.Resource, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
@@ -35,7 +29,7 @@ func (c *Cluster) Read(ctx context.Context, i watch.Interest) (*unstructured.Uns
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.
 	}
 	if err != nil {
-		return nil, errors.Wrapf(err, "cannot get %s %q", i.Resource.GroupResource(), nameText(i.NamespacedName))
+		return nil, errors.Wrapf(err, "cannot get %s %q", i.Resource.GroupResource(), cache.NamespacedNameAsObjectName(i.NamespacedName))
 	}
 	return u, nil
 }

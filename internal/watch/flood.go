@@ -1,10 +1,6 @@
 package watch
 
-import (
-	"time"
-
-	"github.com/pkg/errors"
-)
+import "time"
 
 const (
 	// floodRestFirst is how long a stream rests that has brought more than there is room for. It doubles each time, up
@@ -14,9 +10,6 @@ const (
 	floodRestMost  = time.Minute
 	floodForgotten = 10 * time.Minute
 )
-
-// errLongList means that a list which came as a stream was longer than may be read.
-var errLongList = errors.New("server lists more than may be read")
 
 // flood ends the watch under way, as there is no room for what it brings. The reflector lists when it goes on.
 func (g *guard) flood(err error) {

@@ -208,8 +208,8 @@ func (s *supervised) Stop() {
 		return // It is told twice.
 	}
 	g.current = nil
-	if s.lists && g.size.isFull() {
-		g.flooded = errLongList
+	if s.lists && g.size.failure() != nil {
+		g.flooded = g.size.failure()
 	}
 	lasted := time.Since(s.begun)
 	g.cut = lasted < s.lasts-early || lasted >= s.lasts+overdue

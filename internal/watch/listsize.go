@@ -9,8 +9,8 @@ import (
 // events: a bound of each alone would be none of their number.
 type ListSize struct {
 	bytes atomic.Int64
-	over  atomic.Bool // The stream goes on with changes, which do not count.
-	full  atomic.Bool // It was more than may be read.
+	over  atomic.Bool           // The stream goes on with changes, which do not count.
+	err   atomic.Pointer[error] // why it was left, nil if it was not
 }
 
 // Add adds bytes that were read, and returns the sum.
@@ -21,10 +21,16 @@ func (s *ListSize) Add(n int) int64 {
 	return s.bytes.Add(int64(n))
 }
 
-// Fill records that more was read than may be.
-func (s *ListSize) Fill() { s.full.Store(true) }
+// Fail records that the list was left because it is too long.
+func (s *ListSize) Fail(err error) { s.err.Store(&err) }
 
-func (s *ListSize) isFull() bool { return s.full.Load() }
+// failure returns why the list was left, nil if it was not.
+func (s *ListSize) failure() error {
+	if err := s.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 func (s *ListSize) end() { s.over.Store(true) }
 
