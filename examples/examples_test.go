@@ -20,8 +20,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// foreign are the API groups of what is installed beside the provider, and of targets that are more than a Kubernetes cluster. The server
-// of this test does not serve them.
+// foreign are the API groups of what is installed beside the provider, and of targets that are more than a Kubernetes
+// cluster. The server of this test does not serve them.
 var foreign = map[string]bool{
 	"pkg.crossplane.io": true, "apis.kcp.io": true, "tenancy.kcp.io": true, "operators.coreos.com": true, "charts.helm.k8s.io": true,
 	"apiextensions.crossplane.io": true, "meta.pkg.crossplane.io": true, "monitoring.coreos.com": true,
@@ -60,7 +60,8 @@ var opening = regexp.MustCompile("(?mi)^[ >]*(```|~~~) *ya?ml")
 // inline is a document inside of a shell command.
 var inline = regexp.MustCompile(`(?ms)<<END\n(.*?)^END$`)
 
-// TestGuides shows that each YAML of the guides and the README is accepted, and so is what its Objects would make on a target.
+// TestGuides shows that each YAML of the guides and the README is accepted, and so is what its Objects would make on a
+// target.
 func TestGuides(t *testing.T) {
 	c := prepared(t)
 	for _, f := range append(find(t, "../docs", ".md"), "../README.md") {
@@ -139,7 +140,7 @@ func accept(t *testing.T, c client.Client, content []byte) int {
 	}
 }
 
-// isStatus says whether a document only shows what a status is like, which nobody applies.
+// isStatus reports whether a document only shows what a status is like, which nobody applies.
 func isStatus(u *unstructured.Unstructured) bool {
 	_, ok := u.Object["status"]
 	return ok && len(u.Object) == 1

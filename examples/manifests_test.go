@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// manifestOf returns the manifest that an Object would create as it stands, with the name it would have. It is nil for anything else: what
-// is only observed need not be whole, and what references complete is not.
+// manifestOf returns the manifest that an Object would create as it stands, with the name it would have. It is nil for
+// anything else: what is only observed need not be whole, and what references complete is not.
 func manifestOf(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if u.GetKind() != "Object" || !creates(u) {
 		return nil
@@ -27,7 +27,7 @@ func manifestOf(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return m
 }
 
-// creates says whether an Object may create its resource.
+// creates reports whether an Object may create its resource.
 func creates(u *unstructured.Unstructured) bool {
 	word, _, _ := unstructured.NestedString(u.Object, "spec", "managementPolicy")
 	actions, found, _ := unstructured.NestedStringSlice(u.Object, "spec", "managementPolicies")

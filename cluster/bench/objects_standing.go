@@ -111,8 +111,9 @@ func (b *objectsBench) restart(ctx context.Context) error {
 	return err
 }
 
-// concerns says whether a request is about an Object: about itself, about the record of use of its ProviderConfig, which is named by its
-// UID, about one of its events, whose names begin with its name, or about the number of users of its ProviderConfig.
+// concerns reports whether a request is about an Object: about itself, about the record of use of its ProviderConfig,
+// which is named by its UID, about one of its events, whose names begin with its name, or about the number of users of
+// its ProviderConfig.
 func concerns(e local.AuditEvent, name, uid string) bool {
 	return e.Name == name || e.Name == uid || strings.HasPrefix(e.Name, name+".") ||
 		e.Resource == providerConfigs.Resource && e.Subresource == "status"

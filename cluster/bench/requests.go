@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// quiet is how long the provider must ask nothing to count as settled, and settleTimeout how long it may take until then.
+	// quiet is how long the provider must ask nothing to count as settled, and settleTimeout how long it may take until
+	// then.
 	quiet         = 3 * time.Second
 	settleTimeout = 2 * time.Minute
 	auditInterval = 200 * time.Millisecond
@@ -39,7 +40,8 @@ func (b *bed) mark() (m mark, err error) {
 	return m, nil
 }
 
-// since returns what the provider has asked since a mark, without leases, which come by the clock, and what kcp asks itself in its name.
+// since returns what the provider has asked since a mark, without leases, which come by the clock, and what kcp asks
+// itself in its name.
 func (b *bed) since(m mark) (t traffic, err error) {
 	for i, s := range b.servers {
 		if t[i], err = s.askedSince(m[i]); err != nil {
@@ -101,7 +103,7 @@ func isWrite(e local.AuditEvent) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, e.Verb)
 }
 
-// isEvent says whether a request is about an event for people.
+// isEvent reports whether a request is about an event for people.
 func isEvent(e local.AuditEvent) bool { return e.Resource == "events" }
 
 func count(events []local.AuditEvent, which func(local.AuditEvent) bool) tally {

@@ -44,13 +44,13 @@ type rested struct {
 type restarted struct {
 	ready   time.Duration               // from the start to a new object in its place
 	traffic traffic                     // until all is settled
-	mine    func(local.AuditEvent) bool // says whether a request is about the new object
+	mine    func(local.AuditEvent) bool // reports whether a request is about the new object
 	cpu     time.Duration
 	peak    int64
 }
 
-// meanOf returns the mean of both floors. If the two are far apart the machine was busy with other things at one end, and a ratio to them says
-// little.
+// meanOf returns the mean of both floors. If the two are far apart the machine was busy with other things at one end,
+// and a ratio to them says little.
 func meanOf(floors [2]floored) floored {
 	mean := floored{cpu: usage{}}
 	for _, f := range floors {

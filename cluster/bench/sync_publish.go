@@ -207,12 +207,12 @@ func (s *server) awaitStatus(ctx context.Context, r schema.GroupVersionResource,
 	}), "cannot wait for %s %q", r.Resource, name)
 }
 
-// phase says whether a status has a phase.
+// phase reports whether a status has a phase.
 func phase(name string) func(map[string]any) bool {
 	return func(status map[string]any) bool { return status["phase"] == name }
 }
 
-// has says whether a status has a field.
+// has reports whether a status has a field.
 func has(field string) func(map[string]any) bool {
 	return func(status map[string]any) bool { return status[field] != nil }
 }

@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An item is what is read of each resource a watch shows. Reading little keeps us from taking the processor from who is measured.
+// An item is what is read of each resource a watch shows. Reading little keeps us from taking the processor from who is
+// measured.
 type item struct {
 	Metadata struct {
 		Name            string `json:"name"`
@@ -50,7 +51,7 @@ func (i item) ready() bool {
 	return false
 }
 
-// undrifted says whether a ConfigMap says what its Object wants.
+// undrifted reports whether a ConfigMap says what its Object wants.
 func (i item) undrifted() bool { return !i.gone && i.Data[driftKey] == driftValue }
 
 // there, sized, issued and left say how far a hat or its copy has come.
@@ -91,8 +92,8 @@ func (s *server) watch(ctx context.Context, r schema.GroupVersionResource, ns st
 	return g, nil
 }
 
-// follow reads a stream to its end, and goes on with the next one where it has ended: a server under load ends streams whose reader
-// does not keep up.
+// follow reads a stream to its end, and goes on with the next one where it has ended: a server under load ends streams
+// whose reader does not keep up.
 func (g *sighting) follow(body io.ReadCloser, next func() (io.ReadCloser, error)) error {
 	for {
 		err := g.read(body)

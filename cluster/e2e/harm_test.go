@@ -34,7 +34,8 @@ func snapshot(t *testing.T, tc client.Client, all []*subject) map[string]*unstru
 	return found
 }
 
-// checkUnharmed checks that resources are what they were, but for who owns their fields: the same UID, generation and content.
+// checkUnharmed checks that resources are what they were, but for who owns their fields: the same UID, generation and
+// content.
 func checkUnharmed(t *testing.T, all []*subject, before, after map[string]*unstructured.Unstructured) {
 	t.Helper()
 	for _, s := range all {
@@ -79,17 +80,17 @@ func checkOwned(t *testing.T, s *subject, u *unstructured.Unstructured) {
 	}
 }
 
-// updates says whether a manager owns fields by update.
+// updates reports whether a manager owns fields by update.
 func updates(u *unstructured.Unstructured, manager string) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationUpdate
 	})
 }
 
-// checkRequests checks what a takeover costs: one apply for each Object that applies, one patch more if the peer has applied it
-// client-side, one dry run for each that only says what it would apply; and on the control plane one write of status, one more of an
-// Object that refers to others, which first records that, and for each that refers to it the finalizer which the peer has failed to add,
-// and two tries more to write a status that this made outdated.
+// checkRequests checks what a takeover costs: one apply for each Object that applies, one patch more if the peer has
+// applied it client-side, one dry run for each that only says what it would apply; and on the control plane one write
+// of status, one more of an Object that refers to others, which first records that, and for each that refers to it the
+// finalizer which the peer has failed to add, and two tries more to write a status that this made outdated.
 func checkRequests(t *testing.T, m marks, all []*subject) {
 	t.Helper()
 	onTarget := writes(m.onTarget(t))

@@ -45,7 +45,7 @@ type shape struct {
 	word commonv1.ManagementPolicy
 }
 
-// applies says whether an Object of the shape changes its resource.
+// applies reports whether an Object of the shape changes its resource.
 func (s shape) applies() bool {
 	if s.word != "" {
 		return s.word == commonv1.ManagementPolicyDefault || s.word == commonv1.ManagementPolicyObserveCreateUpdate
@@ -53,7 +53,7 @@ func (s shape) applies() bool {
 	return s.policies == nil || slices.Contains(s.policies, xpv2.ManagementActionUpdate)
 }
 
-// previews says whether an Object of the shape asks the target what an apply would change, which takes one dry run.
+// previews reports whether an Object of the shape asks the target what an apply would change, which takes one dry run.
 func (s shape) previews() bool {
 	if s.word != "" {
 		return !s.applies()
@@ -61,12 +61,12 @@ func (s shape) previews() bool {
 	return slices.Contains(s.policies, xpv2.ManagementActionObserve) && !s.applies() && !slices.Contains(s.policies, xpv2.ManagementActionCreate)
 }
 
-// owns says whether an Object of the shape may create and change its resource.
+// owns reports whether an Object of the shape may create and change its resource.
 func (s shape) owns() bool {
 	return s.applies() && (s.policies == nil || slices.Contains(s.policies, xpv2.ManagementActionCreate))
 }
 
-// deletes says whether the resource goes with an Object of the shape.
+// deletes reports whether the resource goes with an Object of the shape.
 func (s shape) deletes() bool {
 	if s.word != "" {
 		return s.word == commonv1.ManagementPolicyDefault || s.word == commonv1.ManagementPolicyObserveDelete
@@ -178,7 +178,8 @@ type subject struct {
 	build.Object
 
 	shape shape
-	// byServer and byClient say how the peer has applied it: by server-side apply, client-side, or first the one and then the other.
+	// byServer and byClient say how the peer has applied it: by server-side apply, client-side, or first the one and
+	// then the other.
 	byServer, byClient bool
 }
 
@@ -256,7 +257,8 @@ func subjects(at bed) []*subject {
 	return all
 }
 
-// oneOfEach returns an Object of every shape in every scope it exists in. Those of one round and scope refer to each other.
+// oneOfEach returns an Object of every shape in every scope it exists in. Those of one round and scope refer to each
+// other.
 func oneOfEach(shapes map[string]shape, at bed, round int) []*subject {
 	var all []*subject
 	for _, name := range slices.Sorted(maps.Keys(shapes)) {

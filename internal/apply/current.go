@@ -14,8 +14,9 @@ var identifying = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
 )
 
-// Current says whether a resource is as an apply of a manifest leaves it: it has the fields of the manifest, and the manager owns these and
-// no others. It is for manifests without lists. It needs no record, which for a Secret would tell of its content.
+// Current reports whether a resource is as an apply of a manifest leaves it: it has the fields of the manifest, and the
+// manager owns these and no others. It is for manifests without lists. It needs no record, which for a Secret would
+// tell of its content.
 func Current(live, manifest *unstructured.Unstructured, manager string) (bool, error) {
 	held, err := owned(live.GetManagedFields(), manager)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // ErrTaken means that a resource which was to be introduced exists, and is left as it was.
 var ErrTaken = errors.New("resource exists")
 
-// Introduce applies a manifest of which the resource does not exist. If somebody makes it at this moment the cause of the error is
-// ErrTaken. A creation by POST was rejected, although the server would refuse it then: whoever creates owns defaults too, and would later
-// fight over them. Errors repeat no value of a Secret.
+// Introduce applies a manifest of which the resource does not exist. If somebody makes it at this moment the cause of
+// the error is ErrTaken. A creation by POST was rejected, although the server would refuse it then: whoever creates
+// owns defaults too, and would later fight over them. Errors repeat no value of a Secret.
 func Introduce(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager})
 	if err == nil && shared(u, manager) {
@@ -34,7 +34,8 @@ func Introduce(ctx context.Context, c dynamic.ResourceInterface, manifest *unstr
 	return u, nil
 }
 
-// shared says whether others than a manager own fields of a resource. Of one that the manager has just made, nobody does.
+// shared reports whether others than a manager own fields of a resource. Of one that the manager has just made, nobody
+// does.
 func shared(u *unstructured.Unstructured, manager string) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager })
 }

@@ -21,8 +21,8 @@ import (
 const bookkeepingPrefix = "crossplane.io/"
 
 var (
-	// annotations is the path of the map of annotations itself, and lastApplied of the one in which a client-side apply keeps what it
-	// has applied.
+	// annotations is the path of the map of annotations itself, and lastApplied of the one in which a client-side apply
+	// keeps what it has applied.
 	annotations = fieldpath.MakePathOrDie("metadata", "annotations")
 	lastApplied = fieldpath.MakePathOrDie("metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 )
@@ -31,12 +31,12 @@ var (
 type Legacy struct {
 	// Names are the managers whose updates are.
 	Names []string
-	// Signed are managers whose updates are if they own the annotation kubectl.kubernetes.io/last-applied-configuration: programs of
-	// other projects have these names, too.
+	// Signed are managers whose updates are if they own the annotation
+	// kubectl.kubernetes.io/last-applied-configuration: programs of other projects have these names, too.
 	Signed []string
 }
 
-// Holds says whether legacy managers own fields of a resource that Migrate would move.
+// Holds reports whether legacy managers own fields of a resource that Migrate would move.
 func (l Legacy) Holds(live, manifest *unstructured.Unstructured) (bool, error) {
 	if !l.mentioned(live) {
 		return false, nil
@@ -50,7 +50,8 @@ func (l Legacy) Holds(live, manifest *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// mentioned says whether the name of a legacy manager occurs in the managed fields at all. It costs less than to decode them.
+// mentioned reports whether the name of a legacy manager occurs in the managed fields at all. It costs less than to
+// decode them.
 func (l Legacy) mentioned(live *unstructured.Unstructured) bool {
 	v, _, _ := unstructured.NestedFieldNoCopy(live.Object, "metadata", "managedFields")
 	entries, _ := v.([]any)
@@ -65,8 +66,9 @@ func (l Legacy) names(manager string) bool {
 	return slices.Contains(l.Names, manager) || slices.Contains(l.Signed, manager)
 }
 
-// Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. It returns the resource
-// as the server holds it then. The server answers with a conflict if the resource has changed since it was read.
+// Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. It
+// returns the resource as the server holds it then. The server answers with a conflict if the resource has changed
+// since it was read.
 func Migrate(ctx context.Context, c dynamic.ResourceInterface, l Legacy, m Migration) (*unstructured.Unstructured, error) {
 	entries, err := l.migrated(m)
 	if err != nil {
@@ -91,8 +93,8 @@ type Migration struct {
 	Manager string
 }
 
-// migrated returns the managed fields as they are to be. What the legacy managers keep is taken out of their entries before the
-// upgrade, and put back after it.
+// migrated returns the managed fields as they are to be. What the legacy managers keep is taken out of their entries
+// before the upgrade, and put back after it.
 func (l Legacy) migrated(m Migration) ([]metav1.ManagedFieldsEntry, error) {
 	entries := m.Live.GetManagedFields()
 	managers := sets.New[string]()
@@ -124,7 +126,8 @@ func (l Legacy) migrated(m Migration) ([]metav1.ManagedFieldsEntry, error) {
 	return append(o.GetManagedFields(), kept...), nil
 }
 
-// split divides the fields of an entry into those to move and those its manager keeps; both are empty if it is no legacy manager's.
+// split divides the fields of an entry into those to move and those its manager keeps; both are empty if it is no
+// legacy manager's.
 func (l Legacy) split(e metav1.ManagedFieldsEntry, manifest *unstructured.Unstructured) (moved, kept *fieldpath.Set, err error) {
 	moved, kept = fieldpath.NewSet(), fieldpath.NewSet()
 	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || e.FieldsV1 == nil || !l.names(e.Manager) {
@@ -154,8 +157,8 @@ func (l Legacy) split(e metav1.ManagedFieldsEntry, manifest *unstructured.Unstru
 	return moved, kept, nil
 }
 
-// isBookkeeping says whether a field is one that reconcilers keep on resources of their own, beside what a manifest gives: finalizers,
-// owners, and the annotations of Crossplane. They must outlive a migration.
+// isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest
+// gives: finalizers, owners, and the annotations of Crossplane. They must outlive a migration.
 func isBookkeeping(p fieldpath.Path) bool {
 	if len(p) < 2 || p[0].FieldName == nil || *p[0].FieldName != "metadata" || p[1].FieldName == nil {
 		return false

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// lookInterval is how often a provider that may not watch CustomResourceDefinitions looks whether a missing kind is served.
+	// lookInterval is how often a provider that may not watch CustomResourceDefinitions looks whether a missing kind is
+	// served.
 	lookInterval = 10 * time.Second
 	// establishedInterval is how often a kind is looked for whose CustomResourceDefinition says that it is established.
 	establishedInterval = 100 * time.Millisecond
@@ -35,7 +36,8 @@ type part struct {
 	setup func() error
 }
 
-// A starter sets parts up, each once its kinds are served. With Crossplane's safe start a kind is not until somebody wants it.
+// A starter sets parts up, each once its kinds are served. With Crossplane's safe start a kind is not until somebody
+// wants it.
 type starter struct {
 	manager ctrl.Manager
 	options controller.Options
@@ -44,8 +46,8 @@ type starter struct {
 	mu sync.Mutex // one part is set up at a time
 }
 
-// start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for kinds if all are
-// served.
+// start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for
+// kinds if all are served.
 func start(mgr ctrl.Manager, o controller.Options, parts []part) error {
 	s := &starter{manager: mgr, options: o, failed: make(chan error, 1)}
 	missing, err := s.setUp(parts)
@@ -82,7 +84,7 @@ func (s *starter) setUp(parts []part) (missing []part, err error) {
 	return missing, nil
 }
 
-// served says whether the control plane serves all kinds of a part.
+// served reports whether the control plane serves all kinds of a part.
 func (s *starter) served(p part) (bool, error) {
 	for _, k := range p.kinds {
 		_, err := s.manager.GetRESTMapper().RESTMapping(k.GroupKind(), k.Version)
@@ -130,8 +132,8 @@ func (s *starter) watch(missing []part) error {
 	})), "cannot wait for kinds")
 }
 
-// establish sets up a part whose CustomResourceDefinitions are established, as soon as its kinds are found. If it cannot, the provider
-// ends, as it would have done at its start.
+// establish sets up a part whose CustomResourceDefinitions are established, as soon as its kinds are found. If it
+// cannot, the provider ends, as it would have done at its start.
 func (s *starter) establish(p part) {
 	missing := []part{p}
 	err := wait.PollUntilContextTimeout(context.Background(), establishedInterval, establishedPatience, true, func(context.Context) (bool, error) {
@@ -148,7 +150,7 @@ func (s *starter) establish(p part) {
 	}
 }
 
-// mayWatchDefinitions says whether the provider may watch CustomResourceDefinitions, which Crossplane 2 allows it.
+// mayWatchDefinitions reports whether the provider may watch CustomResourceDefinitions, which Crossplane 2 allows it.
 func (s *starter) mayWatchDefinitions(ctx context.Context) (bool, error) {
 	c, err := authorizationclient.NewForConfigAndClient(s.manager.GetConfig(), s.manager.GetHTTPClient())
 	if err != nil {

@@ -18,8 +18,8 @@ type masker struct {
 	changed string // stands for a value that the other state has too, but differently
 }
 
-// mask returns a copy of a value in which all values of Secrets are hidden. other is the value at the same place in the other state, nil
-// if there is none. What either state says is a Secret is one.
+// mask returns a copy of a value in which all values of Secrets are hidden. other is the value at the same place in the
+// other state, nil if there is none. What either state says is a Secret is one.
 func (m masker) mask(v, other any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -77,5 +77,5 @@ func (m masker) hide(v, other any) string {
 	return m.changed
 }
 
-// IsSecret says whether the content of a resource is that of a Secret.
+// IsSecret reports whether the content of a resource is that of a Secret.
 func IsSecret(m map[string]any) bool { return m["apiVersion"] == "v1" && m["kind"] == "Secret" }

@@ -52,7 +52,7 @@ type failedError struct{ error }
 // Unwrap returns the cause.
 func (e failedError) Unwrap() error { return e.error }
 
-// IsFailed says whether an error means that an identity gives no token.
+// IsFailed reports whether an error means that an identity gives no token.
 func IsFailed(err error) bool {
 	var e failedError
 	return errors.As(err, &e)

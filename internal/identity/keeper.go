@@ -22,7 +22,8 @@ const (
 	requestPatience = 2 * time.Second
 )
 
-// A Keeper keeps the token of one Source. It mints the first when it is asked for one. Its methods may be called concurrently.
+// A Keeper keeps the token of one Source. It mints the first when it is asked for one. Its methods may be called
+// concurrently.
 type Keeper struct {
 	source Source
 	ctx    context.Context //nolint:containedctx // The life of the connection, which outlives each request and each reconcile.
@@ -35,12 +36,14 @@ type Keeper struct {
 	known   chan struct{} // closed when the first attempt of a renewal is over; nil while none is under way
 }
 
-// NewKeeper returns a Keeper that works until the context ends. It calls there when a Source that had failed gives a token.
+// NewKeeper returns a Keeper that works until the context ends. It calls there when a Source that had failed gives a
+// token.
 func NewKeeper(ctx context.Context, s Source, there func()) *Keeper {
 	return &Keeper{source: s, ctx: ctx, there: there}
 }
 
-// Ready returns nil if there is a token. Its error satisfies IsFailed if the Source gives none, or is a conflict while that is not known.
+// Ready returns nil if there is a token. Its error satisfies IsFailed if the Source gives none, or is a conflict while
+// that is not known.
 func (k *Keeper) Ready(ctx context.Context) error {
 	_, err := k.get(ctx, readyPatience)
 	return err
@@ -51,7 +54,8 @@ func (k *Keeper) Wrap(next http.RoundTripper) http.RoundTripper {
 	return transport{keeper: k, next: next}
 }
 
-// get returns the token, and waits for it if nothing is known about it. One that is due is renewed while it is still used.
+// get returns the token, and waits for it if nothing is known about it. One that is due is renewed while it is still
+// used.
 func (k *Keeper) get(ctx context.Context, patience time.Duration) (string, error) {
 	known := k.renewIfDue()
 	if token, over, err := k.verdict(); over {
@@ -68,8 +72,8 @@ func (k *Keeper) get(ctx context.Context, patience time.Duration) (string, error
 	return token, err
 }
 
-// renewIfDue starts a renewal if one is due, and returns a channel that is closed when its first attempt is over. It is nil if none is
-// under way.
+// renewIfDue starts a renewal if one is due, and returns a channel that is closed when its first attempt is over. It is
+// nil if none is under way.
 func (k *Keeper) renewIfDue() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +138,7 @@ func (k *Keeper) mint() (t Token, err error) {
 	return t, err
 }
 
-// learn takes in the result of an attempt, and says whether the one before had failed.
+// learn takes in the result of an attempt, and reports whether the one before had failed.
 func (k *Keeper) learn(t Token, err error) (failed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

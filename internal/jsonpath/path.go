@@ -130,7 +130,7 @@ func queryEnd(text string, start int) int {
 // String returns the path as it was written.
 func (p Path) String() string { return p.text }
 
-// Complex says whether the path has to be searched for, and may select several values.
+// Complex reports whether the path has to be searched for, and may select several values.
 func (p Path) Complex() bool { return p.complex }
 
 // Get returns the value in a document. It does not exist if it is missing.
@@ -139,8 +139,8 @@ func (p Path) Get(document []byte) gjson.Result { return gjson.GetBytes(document
 // ErrNoPlace means that a path selects what is nowhere in the document, like a number of values.
 var ErrNoPlace = errors.New("path selects values that cannot be changed")
 
-// Splice returns a document with the value of a path, or each of several, replaced by other JSON, of at most so many bytes. Without a value
-// it is the document itself.
+// Splice returns a document with the value of a path, or each of several, replaced by other JSON, of at most so many
+// bytes. Without a value it is the document itself.
 func (p Path) Splice(document []byte, most int, by func(gjson.Result) (string, error)) ([]byte, error) {
 	values, err := p.places(document)
 	if err != nil || len(values) == 0 {
@@ -189,7 +189,8 @@ func (p Path) places(document []byte) ([]gjson.Result, error) {
 	return values, nil
 }
 
-// Set returns a document with the value of a path, or each of several, set. One that is missing is made; of several none is.
+// Set returns a document with the value of a path, or each of several, set. One that is missing is made; of several
+// none is.
 func (p Path) Set(document []byte, most int, raw string) ([]byte, error) {
 	if p.complex {
 		return p.Splice(document, most, func(gjson.Result) (string, error) { return raw, nil })

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// scanMax is how much a value and those within it may be searched, in bytes, and elementCost what a byte of a list or map counts that is
-	// taken apart, as that takes more memory than the byte.
+	// scanMax is how much a value and those within it may be searched, in bytes, and elementCost what a byte of a list
+	// or map counts that is taken apart, as that takes more memory than the byte.
 	scanMax     = 64 << 20
 	elementCost = 16
 )
@@ -15,7 +15,8 @@ const (
 // errTooMuch ends the template that searches too much.
 var errTooMuch = errors.New("the value is searched too often")
 
-// A Value is a value as templates see it: as text, and by what can be done with it without making it larger. It is for one rendering.
+// A Value is a value as templates see it: as text, and by what can be done with it without making it larger. It is for
+// one rendering.
 type Value struct {
 	result gjson.Result
 	left   *int // how many bytes may still be searched, shared with the values within
@@ -30,13 +31,13 @@ func NewValue(r gjson.Result) Value {
 // String returns a text as it is, and all else as JSON; a missing value and null are empty.
 func (v Value) String() string { return v.result.String() }
 
-// Exists says whether the value is there.
+// Exists reports whether the value is there.
 func (v Value) Exists() bool { return v.result.Exists() }
 
-// IsArray says whether the value is a list.
+// IsArray reports whether the value is a list.
 func (v Value) IsArray() bool { return v.result.IsArray() }
 
-// IsObject says whether the value is a map.
+// IsObject reports whether the value is a map.
 func (v Value) IsObject() bool { return v.result.IsObject() }
 
 // Int returns a number, or a text that is one, as a whole number, else 0.

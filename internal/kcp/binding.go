@@ -16,7 +16,7 @@ import (
 type Consumer struct {
 	// Cluster is the name of the logical cluster, and Path the path of the workspace as it was when it bound.
 	Cluster, Path string
-	// Bound says whether the resource in question can be used in the workspace.
+	// Bound reports whether the resource in question can be used in the workspace.
 	Bound bool
 	// Problem says why not, as kcp does. It may be empty.
 	Problem string
@@ -27,8 +27,9 @@ type Consumer struct {
 // Name returns the path of the workspace or, if that is not known, the name of the logical cluster.
 func (c Consumer) Name() string { return cmp.Or(c.Path, c.Cluster) }
 
-// ConsumersOf returns who binds an APIExport for a resource and what they have accepted of claims, sorted by name. The bindings are of
-// v1alpha2. A workspace that binds several times is one consumer, of whom the binding with the resource counts.
+// ConsumersOf returns who binds an APIExport for a resource and what they have accepted of claims, sorted by name. The
+// bindings are of v1alpha2. A workspace that binds several times is one consumer, of whom the binding with the resource
+// counts.
 func ConsumersOf(bindings []*unstructured.Unstructured, r schema.GroupResource, claims []Claim) ([]Consumer, error) {
 	of := map[string]Consumer{}
 	for _, u := range bindings {
@@ -86,7 +87,7 @@ func problemOf(b *apisv1alpha2.APIBinding) string {
 	return ""
 }
 
-// accepts says whether a binding has accepted a claim with all its verbs.
+// accepts reports whether a binding has accepted a claim with all its verbs.
 func accepts(b *apisv1alpha2.APIBinding, c Claim) bool {
 	return slices.ContainsFunc(b.Spec.PermissionClaims, func(a apisv1alpha2.AcceptablePermissionClaim) bool {
 		accepted := Claim{GroupResource: schema.GroupResource{Group: a.Group, Resource: a.Resource}, IdentityHash: a.IdentityHash, Verbs: a.Verbs}

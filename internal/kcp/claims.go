@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// AnnotationAddedClaims is the annotation of an APIExport that lists the claims which were added here, so that they can be taken back: sorted,
-// as resource.group, separated by commas.
+// AnnotationAddedClaims is the annotation of an APIExport that lists the claims which were added here, so that they can
+// be taken back: sorted, as resource.group, separated by commas.
 const AnnotationAddedClaims = "syncagent.kcp.io/added-permission-claims"
 
 // verbAll is the verb of a claim to do anything.
@@ -30,13 +30,13 @@ type Claim struct {
 	Verbs []string
 }
 
-// Covers says whether whoever accepts the Claim accepts all of another.
+// Covers reports whether whoever accepts the Claim accepts all of another.
 func (c Claim) Covers(other Claim) bool {
 	return c.GroupResource == other.GroupResource && c.IdentityHash == other.IdentityHash && len(widened(c.Verbs, other.Verbs)) == len(c.Verbs)
 }
 
-// AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that claim was added here
-// and is not kept by anyone.
+// AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that
+// claim was added here and is not kept by anyone.
 func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	claims := d.list(fieldClaims)
 	i := indexOf(claims, "resource", c.GroupResource)
@@ -66,8 +66,8 @@ func (d *Draft) AddClaim(c Claim, kept func(Claim) bool) error {
 	return d.showV1Alpha1(c)
 }
 
-// sortClaims sorts claims by group and resource, as api-syncagent does, so that two APIExports with the same claims compare equal. Only a
-// new claim sorts them: an order that somebody else chose is not worth a write.
+// sortClaims sorts claims by group and resource, as api-syncagent does, so that two APIExports with the same claims
+// compare equal. Only a new claim sorts them: an order that somebody else chose is not worth a write.
 func sortClaims(claims []any) {
 	slices.SortStableFunc(claims, func(a, b any) int {
 		x, _ := a.(map[string]any)
@@ -193,8 +193,8 @@ func (d *Draft) removeAnnotation(key string) {
 	d.next.SetAnnotations(a)
 }
 
-// showV1Alpha1 makes a claim visible to clients of v1alpha1, for whom a claim is to all resources, to some, or void. What such a client
-// has chosen stays.
+// showV1Alpha1 makes a claim visible to clients of v1alpha1, for whom a claim is to all resources, to some, or void.
+// What such a client has chosen stays.
 func (d *Draft) showV1Alpha1(c Claim) error {
 	shown, err := d.shown()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Change makes a Draft as its author wants it. It may be made several times, and changes nothing the second time. If it fails, what it
-// has changed is discarded.
+// A Change makes a Draft as its author wants it. It may be made several times, and changes nothing the second time. If
+// it fails, what it has changed is discarded.
 type Change func(*Draft) error
 
 // A Draft is an APIExport that is being changed.
@@ -21,7 +21,8 @@ type Draft struct {
 	next *unstructured.Unstructured
 }
 
-// NewDraft returns a Draft of an APIExport of v1alpha2, or of a new one of a name if base is nil. It does not change base.
+// NewDraft returns a Draft of an APIExport of v1alpha2, or of a new one of a name if base is nil. It does not change
+// base.
 func NewDraft(name string, base *unstructured.Unstructured) *Draft {
 	d := &Draft{base: base}
 	if base != nil {
@@ -44,7 +45,7 @@ func (d *Draft) Make(c Change) error {
 	return nil
 }
 
-// Changed says whether the Draft differs from what it was made from. One of a new APIExport always does.
+// Changed reports whether the Draft differs from what it was made from. One of a new APIExport always does.
 func (d *Draft) Changed() bool {
 	return d.base == nil || !equality.Semantic.DeepEqual(d.base.Object, d.next.Object)
 }
@@ -90,7 +91,7 @@ const (
 	fieldPolicy    = "maximalPermissionPolicy"
 )
 
-// Exists says whether there is an APIExport already.
+// Exists reports whether there is an APIExport already.
 func (d *Draft) Exists() bool { return d.base != nil }
 
 // SetAnnotation sets an annotation.
@@ -141,8 +142,8 @@ func (d *Draft) Schemas() []string {
 	return names
 }
 
-// SetSchema exports a resource by a schema. It fails if the resource is exported otherwise than by a schema that describes what is
-// stored, which is somebody else's doing.
+// SetSchema exports a resource by a schema. It fails if the resource is exported otherwise than by a schema that
+// describes what is stored, which is somebody else's doing.
 func (d *Draft) SetSchema(r schema.GroupResource, name string) error {
 	entries := d.list(fieldResources)
 	i := indexOf(entries, "name", r)

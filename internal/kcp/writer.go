@@ -63,9 +63,9 @@ type request struct {
 // NewWriter returns a Writer.
 func NewWriter() *Writer { return &Writer{queues: map[queueKey]*queue{}} }
 
-// Write makes a Change to an APIExport, together with those of others that come at this time, and returns the APIExport as it is then.
-// base is what it is thought to be, nil if it is thought not to exist. around brackets each request that writes: the function it returns
-// gets the answer of the server, nil if there is none.
+// Write makes a Change to an APIExport, together with those of others that come at this time, and returns the APIExport
+// as it is then. base is what it is thought to be, nil if it is thought not to exist. around brackets each request that
+// writes: the function it returns gets the answer of the server, nil if there is none.
 func (w *Writer) Write(ctx context.Context, p Place, base *unstructured.Unstructured, c Change, around func() func(*unstructured.Unstructured),
 ) (*unstructured.Unstructured, error) {
 	r := &request{change: c, mayCreate: p.MayCreate, observe: around, done: make(chan struct{})}
@@ -80,7 +80,7 @@ func (w *Writer) Write(ctx context.Context, p Place, base *unstructured.Unstruct
 	}
 }
 
-// enqueue adds a request to those of its place, and says whether somebody has to lead.
+// enqueue adds a request to those of its place, and reports whether somebody has to lead.
 func (w *Writer) enqueue(p Place, r *request) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +120,8 @@ func (w *Writer) lead(ctx context.Context, p Place, base *unstructured.Unstructu
 	}
 }
 
-// writeBatch makes the changes of a batch, and returns the APIExport as it was last seen. If the server finds the changes invalid together,
-// each is made alone, so that nobody fails for another's mistake.
+// writeBatch makes the changes of a batch, and returns the APIExport as it was last seen. If the server finds the
+// changes invalid together, each is made alone, so that nobody fails for another's mistake.
 func writeBatch(ctx context.Context, p Place, base *unstructured.Unstructured, batch []*request) *unstructured.Unstructured {
 	u, err := try(ctx, p, base, batch)
 	if len(batch) == 1 || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {

@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// missedFor is how long an object that a write has missed is remembered. The event of its deletion comes within that time or not at all.
+// missedFor is how long an object that a write has missed is remembered. The event of its deletion comes within that
+// time or not at all.
 const missedFor = time.Minute
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -55,8 +56,8 @@ func (s *objects) get(key types.NamespacedName) client.Object {
 	return copyOf(l.object)
 }
 
-// add records the loss of an object, whose last state it is given, and says whether it is one. One that is paused is not: nobody can let
-// it go on, and whoever has its name next would wait for that.
+// add records the loss of an object, whose last state it is given, and reports whether it is one. One that is paused is
+// not: nobody can let it go on, and whoever has its name next would wait for that.
 func (s *objects) add(last client.Object, q queue) bool {
 	if last.GetDeletionTimestamp() != nil || !slices.Contains(last.GetFinalizers(), s.finalizer) || isPaused(last) {
 		return false
@@ -98,8 +99,8 @@ func (s *objects) missed(obj client.Object) {
 	s.misses[obj.GetUID()] = miss{object: copyOf(obj), at: now}
 }
 
-// written takes a write about an object if that is lost, and says whether it is. Without the finalizer it is finished with, and whoever
-// has its name now is reconciled.
+// written takes a write about an object if that is lost, and reports whether it is. Without the finalizer it is
+// finished with, and whoever has its name now is reconciled.
 func (s *objects) written(obj client.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *objects) written(obj client.Object) bool {
 	return true
 }
 
-// isAwaited says whether an object has the name of a lost one.
+// isAwaited reports whether an object has the name of a lost one.
 func (s *objects) isAwaited(o client.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,8 @@ func (s *objects) isAwaited(o client.Object) bool {
 	return ok && l.object.GetUID() != o.GetUID()
 }
 
-// isPaused says whether a user has told reconcilers to leave an object alone, by its annotation or by management policies that are empty.
+// isPaused reports whether a user has told reconcilers to leave an object alone, by its annotation or by management
+// policies that are empty.
 func isPaused(o client.Object) bool {
 	p, ok := o.(interface {
 		GetManagementPolicies() xpv2.ManagementPolicies

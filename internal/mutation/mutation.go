@@ -56,7 +56,8 @@ func decode(document []byte) (map[string]any, error) {
 	return content, nil
 }
 
-// Sides are the object that is changed, as it was before all steps, and the one on the other side. They are not changed.
+// Sides are the object that is changed, as it was before all steps, and the one on the other side. They are not
+// changed.
 type sides struct{ self, other map[string]any }
 
 // New compiles steps. The cause of an error is ErrInvalid.
@@ -84,8 +85,9 @@ func compile(list string, steps []v1alpha1.ResourceMutation) ([]step, error) {
 	return out, nil
 }
 
-// Spec returns an object as the steps for spec make it. Its identity stays. Other is the object on the other side, or what it would be.
-// Neither is changed; what is returned is a copy if there are steps. The cause of an error is ErrFailed.
+// Spec returns an object as the steps for spec make it. Its identity stays. Other is the object on the other side, or
+// what it would be. Neither is changed; what is returned is a copy if there are steps. The cause of an error is
+// ErrFailed.
 func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if m == nil || len(m.spec) == 0 {
 		return object, nil
@@ -118,7 +120,7 @@ func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructure
 	return out, nil
 }
 
-// texts says whether a value is a map of texts, or nothing. Of any other one, all would be lost.
+// texts reports whether a value is a map of texts, or nothing. Of any other one, all would be lost.
 func texts(v any) bool {
 	m, ok := v.(map[string]any)
 	for _, x := range m {
@@ -129,8 +131,8 @@ func texts(v any) bool {
 	return ok || v == nil
 }
 
-// Status returns the status of an object as the steps for status make it, nil if there is none. Neither object is changed; what is returned is
-// a copy if there are steps. The cause of an error is ErrFailed.
+// Status returns the status of an object as the steps for status make it, nil if there is none. Neither object is
+// changed; what is returned is a copy if there are steps. The cause of an error is ErrFailed.
 func (m *Mutations) Status(object, other *unstructured.Unstructured) (any, error) {
 	status, ok := object.Object["status"]
 	if !ok || m == nil || len(m.status) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// admit says whether a related object may be copied to where it is to be. If not, its copy is no longer one that is
+// admit reports whether a related object may be copied to where it is to be. If not, its copy is no longer one that is
 // about to be made.
 func (p *pass) admit(m relation, both primaries) error {
 	err := p.judge(m, both)
@@ -63,7 +63,8 @@ func (p *pass) bar(m relation) error {
 	return nil
 }
 
-// isState says whether an object of the service cluster is a state, or is named like one. Nil is one that is not there.
+// isState reports whether an object of the service cluster is a state, or is named like one. Nil is one that is not
+// there.
 func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 	if r.GVR() != Secrets {
 		return false
@@ -71,20 +72,20 @@ func (s *Syncer) isState(r Ref, u *unstructured.Unstructured) bool {
 	return s.NamesState(r.NamespacedName()) || u != nil && u.GetLabels()[LabelState] != ""
 }
 
-// recorded says whether the copy of a related object has been recorded, under whatever identifier and in whatever
+// recorded reports whether the copy of a related object has been recorded, under whatever identifier and in whatever
 // version.
 func (p *pass) recorded(m relation) bool {
 	return p.state.records.hasSame(m.record())
 }
 
-// bequeathed says whether api-syncagent has copied a related object: it remembers objects, but not where their copies
-// are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
+// bequeathed reports whether api-syncagent has copied a related object: it remembers objects, but not where their
+// copies are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (p *pass) bequeathed(m relation) bool {
 	is := m.record().origin()
 	return p.stored.get(p.subjectOf(m.record())) != nil && len(p.stored.records.of(is))+len(p.stored.pending.of(is)) == 0
 }
 
-// taken says whether the copy of a related object would be one that another workspace has.
+// taken reports whether the copy of a related object would be one that another workspace has.
 func (p *pass) taken(r Record) bool {
 	if r.Origin == v1alpha1.OriginService {
 		return false // Each workspace has its own.
@@ -92,8 +93,8 @@ func (p *pass) taken(r Record) bool {
 	return slices.ContainsFunc(p.Holders.Holdings("", r.To), func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
 }
 
-// claimed says whether another workspace has a related object, or refers to one that does not tell that it is for this
-// primary.
+// claimed reports whether another workspace has a related object, or refers to one that does not tell that it is for
+// this primary.
 func (p *pass) claimed(m relation, both primaries) bool {
 	return slices.ContainsFunc(p.Holders.Holdings(p.clusterOf(m.related.origin), m.from), func(h Holding) bool {
 		return h.Primary.Cluster != p.id.Cluster && (h.Kept || !both.own(m.origin))
@@ -117,7 +118,7 @@ func (p *pass) others(r Record) []Holding {
 	})
 }
 
-// shares says whether another object of the workspace has the same copy of the same related object.
+// shares reports whether another object of the workspace has the same copy of the same related object.
 func (p *pass) shares(m relation) bool {
 	is := m.record().plain()
 	return slices.ContainsFunc(p.others(m.record()), func(h Holding) bool { return h.plain() == is })

@@ -19,7 +19,7 @@ type Resource struct {
 
 	Kind  string
 	Scope v1alpha1.ResourceScope
-	// Status says whether the status is a subresource.
+	// Status reports whether the status is a subresource.
 	Status bool
 }
 
@@ -38,13 +38,15 @@ type Config struct {
 	Spec *v1alpha1.PublishedResourceSpec
 	// Agent is the name of the owner, and StateNamespace where on the service cluster the Secrets with states are.
 	Agent, StateNamespace string
-	// Primary is the published API. On the service cluster it is of the version from which the one that kcp stores is made.
+	// Primary is the published API. On the service cluster it is of the version from which the one that kcp stores is
+	// made.
 	Primary Pair
 	// Related are the APIs of related resources, by their identifiers.
 	Related map[string]Pair
 }
 
-// A Syncer syncs the objects of one PublishedResource. It holds what its spec compiles to, and is used by any number of goroutines.
+// A Syncer syncs the objects of one PublishedResource. It holds what its spec compiles to, and is used by any number of
+// goroutines.
 type Syncer struct {
 	agent, stateNamespace string
 	primary               Pair

@@ -78,7 +78,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killed goes through the life of an object, is stopped by a fault in one phase, and says whether that came about.
+// killed goes through the life of an object, is stopped by a fault in one phase, and reports whether that came about.
 func killed(t *testing.T, phase string, f *fault) bool {
 	t.Helper()
 	w := newWorld(t)

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
@@ -42,24 +41,27 @@ const (
 	AnnotationKind = "syncagent.kcp.io/remote-object-kind"
 	// AnnotationOrphaned is on each copy whose workspace has left it behind.
 	AnnotationOrphaned = "syncagent.kcp.io/orphaned"
-	// LabelCreatedFor is on each namespace that was made to be deleted when it is empty. Its value is the name of the owner.
+	// LabelCreatedFor is on each namespace that was made to be deleted when it is empty. Its value is the name of the
+	// owner.
 	LabelCreatedFor = "syncagent.kcp.io/created-for"
 )
 
-// IsOrphaned says whether a copy has been left behind by its workspace.
+// IsOrphaned reports whether a copy has been left behind by its workspace.
 func IsOrphaned(copied *unstructured.Unstructured) bool {
 	return copied.GetAnnotations()[AnnotationOrphaned] != ""
 }
 
 // Causes of refusals.
 var (
-	// ErrForeign means that an object belongs to another object than the one it would be a copy of, or to another owner.
+	// ErrForeign means that an object belongs to another object than the one it would be a copy of, or to another
+	// owner.
 	ErrForeign = errors.New("object belongs to another")
 	// ErrExists means that there is an object that belongs to no one, and that existing objects are not taken.
 	ErrExists = errors.New("object exists")
 	// ErrAmbiguous means that several objects could be the copy.
 	ErrAmbiguous = errors.New("several objects have the same identity")
-	// ErrEnding means that an object is being deleted whose name is needed. The deletion of it will tell when to try again.
+	// ErrEnding means that an object is being deleted whose name is needed. The deletion of it will tell when to try
+	// again.
 	ErrEnding = errors.New("object is being deleted")
 )
 
@@ -183,7 +185,7 @@ func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured
 	case 1:
 		return marked[0], nil
 	}
-	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), cache.NamespacedNameAsObjectName(i.NamespacedName))
+	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), Primary{NamespacedName: i.NamespacedName})
 }
 
 // hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.

@@ -45,12 +45,13 @@ func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured, keyed 
 	return keyed[i]
 }
 
-// NamesState says whether a name of a Secret is one of states.
+// NamesState reports whether a name of a Secret is one of states.
 func (s *Syncer) NamesState(n types.NamespacedName) bool {
 	return n.Namespace == s.stateNamespace && strings.HasPrefix(n.Name, statePrefix)
 }
 
-// Owns says whether a Secret is a state of this owner. Those of api-syncagent do not tell whose they are. Nil is none.
+// Owns reports whether a Secret is a state of this owner. Those of api-syncagent do not tell whose they are. Nil is
+// none.
 func (s *Syncer) Owns(secret *unstructured.Unstructured) bool {
 	if secret == nil {
 		return false

@@ -5,7 +5,8 @@ import (
 	"reflect"
 )
 
-// diff returns the JSON merge patch that makes one JSON object of another, nil if they are the same. It shares values with both.
+// diff returns the JSON merge patch that makes one JSON object of another, nil if they are the same. It shares values
+// with both.
 func diff(from, to map[string]any) map[string]any {
 	patch := map[string]any{}
 	for field, want := range to {
@@ -52,7 +53,8 @@ func pruned(v any) any {
 	return out
 }
 
-// needed returns the part of a JSON merge patch that would change an object, nil if nothing would. It shares values with the patch.
+// needed returns the part of a JSON merge patch that would change an object, nil if nothing would. It shares values
+// with the patch.
 func needed(patch, object map[string]any) map[string]any {
 	out := map[string]any{}
 	for field, want := range patch {
@@ -83,7 +85,7 @@ func needed(patch, object map[string]any) map[string]any {
 	return out
 }
 
-// onlyNulls says whether a patch does nothing but remove.
+// onlyNulls reports whether a patch does nothing but remove.
 func onlyNulls(patch map[string]any) bool {
 	for _, v := range patch {
 		m, ok := v.(map[string]any)
@@ -94,7 +96,7 @@ func onlyNulls(patch map[string]any) bool {
 	return len(patch) > 0
 }
 
-// same says whether two JSON values are the same to a reader of JSON: 1 is 1.0, and a null field is none.
+// same reports whether two JSON values are the same to a reader of JSON: 1 is 1.0, and a null field is none.
 func same(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -123,7 +125,7 @@ func same(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// covers says whether each field of one object has the same value in another.
+// covers reports whether each field of one object has the same value in another.
 func covers(a, b map[string]any) bool {
 	for field, v := range a {
 		if v != nil && !same(v, b[field]) {

@@ -19,7 +19,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // private are the domains whose labels and annotations belong to those who keep one side, and never pass to the other.
 var private = []string{"crossplane.io", "kcp.io"}
 
-// passes says whether a label or annotation is copied.
+// passes reports whether a label or annotation is copied.
 func passes(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	if !ok {
@@ -51,15 +51,15 @@ func passing(all map[string]string) map[string]any {
 // empowering are the types of Secrets that a cluster fills with tokens or takes for some.
 var empowering = []string{string(corev1.SecretTypeServiceAccountToken), string(corev1.SecretTypeBootstrapToken)}
 
-// empowers says whether the content of a Secret makes it a credential of the cluster it is in, or asks for one.
+// empowers reports whether the content of a Secret makes it a credential of the cluster it is in, or asks for one.
 func empowers(content map[string]any) bool {
 	kind, _ := content["type"].(string)
 	account := asMap(asMap(content["metadata"])["annotations"])[corev1.ServiceAccountNameKey]
 	return slices.Contains(empowering, kind) || account != nil
 }
 
-// content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its identity and what omit
-// names. It shares values with the object.
+// content returns what of an object is copied: its labels and annotations that pass, and all its other fields but its
+// identity and what omit names. It shares values with the object.
 func content(u *unstructured.Unstructured, omit ...string) map[string]any {
 	out := make(map[string]any, len(u.Object))
 	for field, v := range u.Object {
@@ -83,8 +83,8 @@ func content(u *unstructured.Unstructured, omit ...string) map[string]any {
 	return out
 }
 
-// changed returns the JSON merge patch that makes one content of another, nil if they are the same. Labels and annotations go by their names,
-// also the last of them: a copy has others.
+// changed returns the JSON merge patch that makes one content of another, nil if they are the same. Labels and
+// annotations go by their names, also the last of them: a copy has others.
 func changed(from, to map[string]any) map[string]any {
 	metadata := map[string]any{}
 	for field := range asMap(from["metadata"]) {

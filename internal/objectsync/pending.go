@@ -19,7 +19,7 @@ func (p *pass) expect(m relation) {
 	p.state.pending.add(m.record())
 }
 
-// resumes says whether the copy of a related object was about to be made when that was last heard of, and is what it
+// resumes reports whether the copy of a related object was about to be made when that was last heard of, and is what it
 // was to be: then it is ours, or nothing is overwritten.
 func (p *pass) resumes(m relation) bool {
 	return p.stored.pending.hasSame(m.record()) && p.isIntended(m.record(), m.copied)
@@ -46,7 +46,7 @@ func (p *pass) waive(m relation, some recordSet) {
 	}
 }
 
-// strange says whether a copy that was about to be made when that was last heard of has been made by somebody else.
+// strange reports whether a copy that was about to be made when that was last heard of has been made by somebody else.
 func (p *pass) strange(r Record, other Side) (bool, error) {
 	if !p.state.pending.has(r) {
 		return false, nil
@@ -67,7 +67,7 @@ func (p *pass) alike(r Record) []Holding {
 	})
 }
 
-// isAboutToBeMade says whether another object of the workspace makes the copy of a related object just now.
+// isAboutToBeMade reports whether another object of the workspace makes the copy of a related object just now.
 func (p *pass) isAboutToBeMade(m relation) bool {
 	return slices.ContainsFunc(p.alike(m.record()), func(h Holding) bool { return h.Primary.Name == "" && !h.Kept })
 }

@@ -40,7 +40,7 @@ func (p *pass) siblings(r Record) []Record {
 	return slices.DeleteFunc(all, func(x Record) bool { return x == r })
 }
 
-// doubled says whether another record is of the same copy: under another identifier, or in another version.
+// doubled reports whether another record is of the same copy: under another identifier, or in another version.
 func (p *pass) doubled(r Record) bool {
 	return slices.ContainsFunc(p.siblings(r), r.same)
 }

@@ -62,7 +62,7 @@ func (p *pass) leave(ctx context.Context) error {
 	return nil
 }
 
-// release deletes related objects, the copy and the state, in this order, and says whether all are gone.
+// release deletes related objects, the copy and the state, in this order, and reports whether all are gone.
 func (p *pass) release(ctx context.Context) (done bool, err error) {
 	done = true
 	for _, r := range p.state.all() {
@@ -101,7 +101,7 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// outlives says whether a copy of a related object stays without the primary.
+// outlives reports whether a copy of a related object stays without the primary.
 func (s *Syncer) outlives(r Record) bool {
 	return r.Origin == v1alpha1.OriginService && !slices.ContainsFunc(s.related, func(x *related) bool { return x.identifier == r.Identifier && x.cleanup })
 }

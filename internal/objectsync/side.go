@@ -2,17 +2,17 @@ package objectsync
 
 import (
 	"context"
+	"path"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 )
 
-// A Cache is what is known of one resource of one side. It makes no requests. What it returns is shared and is not changed. An error means
-// that it is not known yet; whoever keeps the cache wakes the primary when it is. One of the service cluster that is NotFound means that the
-// resource is not served.
+// A Cache is what is known of one resource of one side. It makes no requests. What it returns is shared and is not
+// changed. An error means that it is not known yet; whoever keeps the cache wakes the primary when it is. One of the
+// service cluster that is NotFound means that the resource is not served.
 //
 // A cache shows what was written through the Writer of its side as soon as the write has been answered.
 type Cache interface {
@@ -34,7 +34,8 @@ type Writer interface {
 	Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error
 	// Delete deletes an object if it has a UID.
 	Delete(ctx context.Context, o Ref, uid types.UID) error
-	// Live reads an object from the server: one that has the name of a new copy or state and, for the caller, one that is lost.
+	// Live reads an object from the server: one that has the name of a new copy or state and, for the caller, one that
+	// is lost.
 	Live(ctx context.Context, o Ref) (*unstructured.Unstructured, error)
 }
 
@@ -62,19 +63,20 @@ type Holding struct {
 	Primary Primary
 	// State is where the state of the primary is. It tells primaries of one name apart that are of different kinds.
 	State types.NamespacedName
-	// Kept says whether it has been copied for the primary, which keeps the copy in step from then on. What a state alone tells of and is not
-	// kept is about to be copied.
+	// Kept reports whether it has been copied for the primary, which keeps the copy in step from then on. What a state
+	// alone tells of and is not kept is about to be copied.
 	Kept bool
 }
 
-// Same says whether two are about the same, kept or not.
+// Same reports whether two are about the same, kept or not.
 func (h Holding) Same(o Holding) bool { return h.Record == o.Record && h.State == o.State }
 
-// Holders tell who uses a related object: objects of all that is published on the service cluster, as related objects do not tell whose they
-// are.
+// Holders tell who uses a related object: objects of all that is published on the service cluster, as related objects
+// do not tell whose they are.
 type Holders interface {
-	// Holdings returns those whose object at the origin or whose copy is an object: one of a workspace, or of the service cluster if
-	// cluster is empty. They come from Result.Related and, after a start, from the records of the states.
+	// Holdings returns those whose object at the origin or whose copy is an object: one of a workspace, or of the
+	// service cluster if cluster is empty. They come from Result.Related and, after a start, from the records of the
+	// states.
 	Holdings(cluster string, o Ref) []Holding
 	// Drop forgets that a primary uses a related object.
 	Drop(h Holding)
@@ -89,5 +91,5 @@ type Primary struct {
 
 // String names the object for users, within its workspace. One without a namespace has its name alone.
 func (p Primary) String() string {
-	return cache.NamespacedNameAsObjectName(p.NamespacedName).String()
+	return path.Join(p.Namespace, p.Name)
 }

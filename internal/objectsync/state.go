@@ -136,7 +136,7 @@ func (s *state) clone() state {
 	return state{slots: maps.Clone(s.slots), records: s.records.clone(), pending: s.pending.clone(), uids: maps.Clone(s.uids), bytes: s.bytes}
 }
 
-// equal says whether two states are the same.
+// equal reports whether two states are the same.
 func (s *state) equal(t state) bool {
 	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && s.records.equal(t.records) && s.pending.equal(t.pending) && maps.Equal(s.uids, t.uids)
 }

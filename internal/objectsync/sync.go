@@ -174,7 +174,7 @@ func (p *pass) run(ctx context.Context) error {
 	return oneOf(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
 }
 
-// passes says whether the object passes the filter. One that is held stays so while its namespace is not known.
+// passes reports whether the object passes the filter. One that is held stays so while its namespace is not known.
 func (p *pass) passes() (bool, error) {
 	if !p.filter.asksNamespaces() || p.Object.Namespace == "" {
 		return p.filter.passes(p.source, nil), nil

@@ -28,7 +28,8 @@ func hasFinalizer(u *unstructured.Unstructured) bool {
 	return slices.Contains(u.GetFinalizers(), Finalizer)
 }
 
-// hold puts our finalizer on an object of the workspace, if it is not there. The patch fails if the list has changed meanwhile.
+// hold puts our finalizer on an object of the workspace, if it is not there. The patch fails if the list has changed
+// meanwhile.
 func (p *pass) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	if hasFinalizer(u) {
 		return nil
@@ -81,7 +82,8 @@ func (p *pass) create(ctx context.Context, side Side, r Resource, u *unstructure
 	return side.Writer.Create(ctx, r.GroupVersionResource, u)
 }
 
-// namespaceFor returns a namespace as it is created: as configured on the service cluster, without anything in a workspace.
+// namespaceFor returns a namespace as it is created: as configured on the service cluster, without anything in a
+// workspace.
 func (p *pass) namespaceFor(side Side, name string) (*unstructured.Unstructured, error) {
 	if side.Writer == p.Workspace.Writer {
 		return namespaceTemplate{}.make(name, "", "")
@@ -89,7 +91,7 @@ func (p *pass) namespaceFor(side Side, name string) (*unstructured.Unstructured,
 	return p.namespaces.make(name, p.id.Cluster, p.Workspace.Path)
 }
 
-// namespaceMissing says whether an object cannot be created because its namespace is not there.
+// namespaceMissing reports whether an object cannot be created because its namespace is not there.
 func namespaceMissing(err error, u *unstructured.Unstructured) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || u.GetNamespace() == "" || !errors.As(err, &status) {
@@ -108,7 +110,7 @@ func (p *pass) get(side Side, o Ref) (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// remove deletes an object that is there, and says whether it is gone. What it finds in deletion it waits for.
+// remove deletes an object that is there, and reports whether it is gone. What it finds in deletion it waits for.
 func (p *pass) remove(ctx context.Context, side Side, o Ref) (gone bool, err error) {
 	u, err := p.get(side, o)
 	if err != nil || u == nil {
@@ -159,7 +161,8 @@ func (p *pass) save(ctx context.Context, next state) error {
 	return nil
 }
 
-// makeState creates the Secret of a state. One that is there and is no state is not made one, as nobody knows who has put into it what.
+// makeState creates the Secret of a state. One that is there and is no state is not made one, as nobody knows who has
+// put into it what.
 func (p *pass) makeState(ctx context.Context, secret *unstructured.Unstructured) error {
 	err := p.Service.Writer.Create(ctx, Secrets, secret)
 	if !apierrors.IsAlreadyExists(err) {

@@ -7,18 +7,19 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
-// Allows says whether policies include an action, by itself or through *. An empty list allows nothing: it pauses the resource.
+// Allows reports whether policies include an action, by itself or through *. An empty list allows nothing: it pauses
+// the resource.
 func Allows(p xpv2.ManagementPolicies, a xpv2.ManagementAction) bool {
 	return slices.Contains(p, a) || slices.Contains(p, xpv2.ManagementActionAll)
 }
 
-// Owns says whether policies allow to create and to change a resource, so that applying its manifest at any time is right whether or
-// not it exists.
+// Owns reports whether policies allow to create and to change a resource, so that applying its manifest at any time is
+// right whether or not it exists.
 func Owns(p xpv2.ManagementPolicies) bool {
 	return Allows(p, xpv2.ManagementActionCreate) && Allows(p, xpv2.ManagementActionUpdate)
 }
 
-// Writes says whether policies allow anything but to look.
+// Writes reports whether policies allow anything but to look.
 func Writes(p xpv2.ManagementPolicies) bool {
 	return Allows(p, xpv2.ManagementActionCreate) || Allows(p, xpv2.ManagementActionUpdate) || Allows(p, xpv2.ManagementActionDelete)
 }
@@ -35,8 +36,9 @@ const (
 	Delete
 )
 
-// OfDeleted returns the ending when the Object is deleted. Whoever may delete does; whoever may change a resource but neither create
-// nor delete it shares it with others, who are left with what is theirs. Orphan leaves everything, whatever the policies say.
+// OfDeleted returns the ending when the Object is deleted. Whoever may delete does; whoever may change a resource but
+// neither create nor delete it shares it with others, who are left with what is theirs. Orphan leaves everything,
+// whatever the policies say.
 func OfDeleted(p xpv2.ManagementPolicies, d xpv2.DeletionPolicy) Ending {
 	switch {
 	case d == xpv2.DeletionOrphan:
@@ -49,8 +51,8 @@ func OfDeleted(p xpv2.ManagementPolicies, d xpv2.DeletionPolicy) Ending {
 	return Leave
 }
 
-// OfReplaced returns the ending when the Object lives on and names another resource. It is that of a deleted Object, but for one that
-// may not create: it has only looked at the resource, and now looks elsewhere.
+// OfReplaced returns the ending when the Object lives on and names another resource. It is that of a deleted Object,
+// but for one that may not create: it has only looked at the resource, and now looks elsewhere.
 func OfReplaced(p xpv2.ManagementPolicies, d xpv2.DeletionPolicy) Ending {
 	e := OfDeleted(p, d)
 	if e == Delete && !Allows(p, xpv2.ManagementActionCreate) {

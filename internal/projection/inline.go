@@ -16,8 +16,8 @@ const refPrefix = "#/components/schemas/"
 // zeroes are the values Go has where nothing is said, by type.
 var zeroes = map[string]string{"string": `""`, "integer": `0`, "boolean": `false`}
 
-// inline returns a schema with what it refers to in place of its references. Schemas that are being inlined are open: they are not entered
-// again, so that a type that contains itself comes to an end.
+// inline returns a schema with what it refers to in place of its references. Schemas that are being inlined are open:
+// they are not entered again, so that a type that contains itself comes to an end.
 func (d document) inline(s apiextensionsv1.JSONSchemaProps, open map[string]bool) apiextensionsv1.JSONSchemaProps {
 	if name, ok := reference(s); ok {
 		return d.follow(s, name, open)
@@ -34,7 +34,8 @@ func (d document) inline(s apiextensionsv1.JSONSchemaProps, open map[string]bool
 	return adapt(keyed(s))
 }
 
-// keyed gives the keys of a list that is a map the default that Go has for them, if they may be absent: a definition wants them to be there.
+// keyed gives the keys of a list that is a map the default that Go has for them, if they may be absent: a definition
+// wants them to be there.
 func keyed(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	if s.Items == nil || s.Items.Schema == nil {
 		return s
@@ -112,13 +113,13 @@ func adapt(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	return s
 }
 
-// zero says whether a default is only what Go has where nothing is said.
+// zero reports whether a default is only what Go has where nothing is said.
 func zero(value []byte) bool {
 	v := string(bytes.TrimSpace(value))
 	return v == "{}" || v == "null" || slices.Contains(slices.Collect(maps.Values(zeroes)), v)
 }
 
-// isIntOrString says whether a value is a text or a number.
+// isIntOrString reports whether a value is a text or a number.
 func isIntOrString(choices []apiextensionsv1.JSONSchemaProps) bool {
 	text := false
 	for _, c := range choices {

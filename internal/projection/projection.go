@@ -10,8 +10,8 @@ import (
 
 // A Projection is what kcp is to serve of an API.
 type Projection struct {
-	// CRD is what the API would be defined by in kcp. Of its metadata only the name, the generation of the source and the annotation about
-	// the approval of protected groups are set.
+	// CRD is what the API would be defined by in kcp. Of its metadata only the name, the generation of the source and
+	// the annotation about the approval of protected groups are set.
 	CRD *apiextensionsv1.CustomResourceDefinition
 	// Versions are the published versions, in the order of the CRD.
 	Versions []Version
@@ -27,12 +27,13 @@ type Projection struct {
 type Version struct {
 	// Source is its name on the service cluster, Name that in kcp.
 	Source, Name string
-	// Storage says whether kcp stores objects in it. Exactly one does.
+	// Storage reports whether kcp stores objects in it. Exactly one does.
 	Storage bool
 }
 
-// Project returns what kcp is to serve of a CustomResourceDefinition, which it does not change. It compiles each CEL rule of each version,
-// which takes up to a second: keep the result while neither argument changes. An API that cannot be published is an *Error.
+// Project returns what kcp is to serve of a CustomResourceDefinition, which it does not change. It compiles each CEL
+// rule of each version, which takes up to a second: keep the result while neither argument changes. An API that cannot
+// be published is an *Error.
 func Project(crd *apiextensionsv1.CustomResourceDefinition, spec *publishedv1alpha1.PublishedResourceSpec) (*Projection, error) {
 	p := &Projection{
 		CRD:    bare(crd),

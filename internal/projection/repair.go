@@ -46,7 +46,8 @@ func parsePath(path string) []step {
 	return out
 }
 
-// keySize returns the index of the bracket that closes the one a text begins with: the first that is followed by another step or nothing.
+// keySize returns the index of the bracket that closes the one a text begins with: the first that is followed by
+// another step or nothing.
 func keySize(s string) int {
 	for i := 1; i < len(s); i++ {
 		if s[i] == ']' && (i+1 == len(s) || s[i+1] == '.' || s[i+1] == '[') {
@@ -56,7 +57,7 @@ func keySize(s string) int {
 	return len(s)
 }
 
-// repair takes away what a complaint is about, and says whether there was anything to take.
+// repair takes away what a complaint is about, and reports whether there was anything to take.
 func repair(s *apiextensionsv1.JSONSchemaProps, path []step, at depth) bool {
 	if len(path) == 0 {
 		return widen(s, at)
@@ -120,8 +121,8 @@ func repairProperty(s *apiextensionsv1.JSONSchemaProps, name string, path []step
 	return done
 }
 
-// misfits says whether a complaint is that the items of a list are not what the kind of the list wants: items of a set that are not atomic,
-// or a key of a map that may be absent.
+// misfits reports whether a complaint is that the items of a list are not what the kind of the list wants: items of a
+// set that are not atomic, or a key of a map that may be absent.
 func misfits(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
 	if s.XListType != nil && *s.XListType == "set" && len(path) == 2 {
 		return path[1].name == "x-kubernetes-map-type" || path[1].name == "x-kubernetes-list-type"
@@ -168,7 +169,8 @@ func preserveFields(s *apiextensionsv1.JSONSchemaProps) bool {
 	return !had
 }
 
-// strike empties one rule, given by its index. It keeps its place until compact, so that other complaints still find theirs.
+// strike empties one rule, given by its index. It keeps its place until compact, so that other complaints still find
+// theirs.
 func strike(s *apiextensionsv1.JSONSchemaProps, index string) bool {
 	i, err := strconv.Atoi(index)
 	if err != nil || i < 0 || i >= len(s.XValidations) {
@@ -188,7 +190,7 @@ func compact(s *apiextensionsv1.JSONSchemaProps) {
 	})
 }
 
-// without takes a keyword away, and says whether it was there.
+// without takes a keyword away, and reports whether it was there.
 func without(s *apiextensionsv1.JSONSchemaProps, keyword string) bool {
 	b, err := json.Marshal(s)
 	if err != nil {

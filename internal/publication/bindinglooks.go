@@ -12,14 +12,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// bindingsEvery is how long after a look at the bindings of a workspace the next one begins, however many of its objects are deleted.
+// bindingsEvery is how long after a look at the bindings of a workspace the next one begins, however many of its
+// objects are deleted.
 const bindingsEvery = 500 * time.Millisecond
 
 // errAwaitsLook means that an object waits for a look at the bindings of its workspace, after which it comes again.
 var errAwaitsLook = errors.New("waiting for a look at the APIBindings of the workspace")
 
-// bindingLooks are the last looks at the bindings of workspaces. One look serves for all objects that were deleted before it, so that objects
-// of which it is the first or comes too soon wait for the next one.
+// bindingLooks are the last looks at the bindings of workspaces. One look serves for all objects that were deleted
+// before it, so that objects of which it is the first or comes too soon wait for the next one.
 type bindingLooks struct {
 	mu sync.Mutex
 	of map[string]*bindingLook // by logical cluster
@@ -36,8 +37,8 @@ type bindingLook struct {
 
 func newBindingLooks() *bindingLooks { return &bindingLooks{of: map[string]*bindingLook{}} }
 
-// A bindingAnswer says what is known about an object that is deleted. Neither known nor asks is set if it comes again: after some time or, if
-// that is zero, after the answer that is under way.
+// A bindingAnswer says what is known about an object that is deleted. Neither known nor asks is set if it comes again:
+// after some time or, if that is zero, after the answer that is under way.
 type bindingAnswer struct {
 	known, leaves bool
 	asks          *bindingLook // The caller is to look, and to tell what it has seen.
@@ -67,7 +68,8 @@ func (l *bindingLooks) ask(item objectsync.Primary, version string, now time.Tim
 	return bindingAnswer{asks: last}
 }
 
-// tell records the answer to a look, with an empty resource version if there is none, and returns who has waited for it.
+// tell records the answer to a look, with an empty resource version if there is none, and returns who has waited for
+// it.
 func (l *bindingLooks) tell(look *bindingLook, as string, leaves bool) []objectsync.Primary {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -131,8 +131,8 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 	p.queue.Add(item)
 }
 
-// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not known to have left
-// them behind.
+// seekLost has copies looked at whose objects are not there any more, or whose workspaces are known to be gone and not
+// known to have left them behind.
 func (p *publication) seekLost() {
 	for _, n := range p.copies.Names() {
 		u := p.copies.Get(n)
@@ -150,7 +150,8 @@ func (p *publication) seekLost() {
 	}
 }
 
-// isLost says whether an object seems to have gone without a word. Of endpoints that do not show all they have, nothing is said.
+// isLost reports whether an object seems to have gone without a word. Of endpoints that do not show all they have,
+// nothing is said.
 func (p *publication) isLost(item objectsync.Primary) bool {
 	bound, gone := p.standing(item.Cluster)
 	if gone || !bound {

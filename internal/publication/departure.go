@@ -26,8 +26,9 @@ type bindingsLook struct {
 	clusters set[string] // that have one
 }
 
-// confirmLeft fails unless the endpoint of a workspace confirms that the workspace does not bind the API any more. The watch of bindings
-// alone is no reason to give up copies: it may show less than there is, as after a restart or a restore of kcp.
+// confirmLeft fails unless the endpoint of a workspace confirms that the workspace does not bind the API any more. The
+// watch of bindings alone is no reason to give up copies: it may show less than there is, as after a restart or a
+// restore of kcp.
 func (p *publication) confirmLeft(ctx context.Context, cluster string) error {
 	p.mu.Lock()
 	e, since := p.endpoints[p.roster.homes[cluster]], p.roster.left[cluster]
@@ -45,8 +46,8 @@ func (p *publication) confirmLeft(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// binds reports whether the server says that a logical cluster has a binding. An answer is used for all workspaces that have left before it
-// was asked for.
+// binds reports whether the server says that a logical cluster has a binding. An answer is used for all workspaces that
+// have left before it was asked for.
 func (e *endpoint) binds(ctx context.Context, cluster string, since time.Time) (bool, error) {
 	e.mu.Lock()
 	last := e.look

@@ -31,8 +31,9 @@ func copyOfWebIn(cluster string) any {
 	}}
 }
 
-// TestDepartureIsConfirmed shows that the copy of a workspace which the watch of bindings shows no more is deleted only if the server
-// confirms that the workspace has no binding: no answer, and an answer without any binding, confirm nothing.
+// TestDepartureIsConfirmed shows that the copy of a workspace which the watch of bindings shows no more is deleted only
+// if the server confirms that the workspace has no binding: no answer, and an answer without any binding, confirm
+// nothing.
 func TestDepartureIsConfirmed(t *testing.T) {
 	showing := func(clusters ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

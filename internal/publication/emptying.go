@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// emptyAgain are the pauses until a namespace is looked at again that was not empty when its last copy had gone: what belongs to a copy goes
-// after it, by the garbage collector or by an operator.
+// emptyAgain are the pauses until a namespace is looked at again that was not empty when its last copy had gone: what
+// belongs to a copy goes after it, by the garbage collector or by an operator.
 var emptyAgain = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute}
 
 // An emptying hands out namespaces that copies have left when it is time to look at them again.

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEmptyingPauses shows when a namespace that stays as it is gets looked at again, and that it is no more after a while, until another copy
-// has left it.
+// TestEmptyingPauses shows when a namespace that stays as it is gets looked at again, and that it is no more after a
+// while, until another copy has left it.
 func TestEmptyingPauses(t *testing.T) {
 	e := newEmptying()
 	defer e.ShutDown()

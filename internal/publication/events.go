@@ -43,7 +43,8 @@ type eventRecorder struct {
 	ctx    context.Context //nolint:containedctx // Its own life, which its writers share.
 	cancel context.CancelFunc
 	slots  chan struct{}
-	// slowSlots are for workspaces that have left an event unanswered, until they have none left: their webhooks decide how long a write takes.
+	// slowSlots are for workspaces that have left an event unanswered, until they have none left: their webhooks decide
+	// how long a write takes.
 	slowSlots chan struct{}
 	series    *lru.Cache // eventSeries by eventKey
 

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// grounds are the namespaces of service clusters that publications of this program create resources in, so that none is deleted after one has
-// found it empty and before another sees what has been created there.
+// grounds are the namespaces of service clusters that publications of this program create resources in, so that none is
+// deleted after one has found it empty and before another sees what has been created there.
 type grounds struct {
 	mu  sync.Mutex
 	all map[groundKey]*ground
@@ -56,7 +56,8 @@ func (g *ground) build(create func() error) error {
 	return create()
 }
 
-// clear deletes the namespace if it is empty and nothing has been created in it since that was looked at, and says whether it has.
+// clear deletes the namespace if it is empty and nothing has been created in it since that was looked at, and reports
+// whether it has.
 func (g *ground) clear(empty func() (bool, error), remove func() error) (cleared bool, err error) {
 	defer g.done()
 	before := g.created.Load()

@@ -15,8 +15,8 @@ var errPanic = errors.New("the program has made a mistake")
 // framesMost is how far up it is looked for where a mistake was made.
 const framesMost = 32
 
-// guard does something that may panic: what one object is made of must not end the sync of all. The error says where, and nothing of what
-// was panicked with, which may be data of a consumer.
+// guard does something that may panic: what one object is made of must not end the sync of all. The error says where,
+// and nothing of what was panicked with, which may be data of a consumer.
 func guard(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

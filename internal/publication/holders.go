@@ -10,8 +10,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// A ledger holds together the holders of all publications of one service cluster, and what the states there tell: those of a
-// PublishedResource that is not served yet, or not any more, speak for its objects. Methods may be called concurrently.
+// A ledger holds together the holders of all publications of one service cluster, and what the states there tell: those
+// of a PublishedResource that is not served yet, or not any more, speak for its objects. Methods may be called
+// concurrently.
 type ledger struct {
 	mu     sync.Mutex
 	all    set[*holders]
@@ -46,7 +47,8 @@ func (l *ledger) isUnused() bool {
 	return len(l.all) == 0
 }
 
-// beside returns all other holders but those of the same PublishedResource, of whose publications one takes over from the other.
+// beside returns all other holders but those of the same PublishedResource, of whose publications one takes over from
+// the other.
 func (l *ledger) beside(h *holders) []*holders {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,15 +61,16 @@ func (l *ledger) beside(h *holders) []*holders {
 	return out
 }
 
-// note records what a state tells by now, nothing if it is gone. Of two who note one at a time the second has the later look.
+// note records what a state tells by now, nothing if it is gone. Of two who note one at a time the second has the later
+// look.
 func (l *ledger) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.states.set(objectsync.Primary{NamespacedName: n}, objectsync.HeldBy(get(n)))
 }
 
-// holders know the related objects of all objects of a publication, and ask others for theirs. What an object has is found by it and by
-// what it has, each without a look at the rest: one object may have a thousand.
+// holders know the related objects of all objects of a publication, and ask others for theirs. What an object has is
+// found by it and by what it has, each without a look at the rest: one object may have a thousand.
 type holders struct {
 	ledger *ledger
 	name   string // of the PublishedResource
@@ -77,7 +80,8 @@ type holders struct {
 	of  map[held]set[*objectsync.Holding]
 }
 
-// A held is an object that is related to another, or a copy of one, in no version: two PublishedResources may know it in different ones.
+// A held is an object that is related to another, or a copy of one, in no version: two PublishedResources may know it
+// in different ones.
 type held struct {
 	objectsync.Ref
 

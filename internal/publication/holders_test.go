@@ -33,8 +33,8 @@ func users(h *holders) set[string] {
 	return out
 }
 
-// TestLedger shows that a publication knows what objects of others are related to, as long as those run, and not those of a publication
-// that it takes over from.
+// TestLedger shows that a publication knows what objects of others are related to, as long as those run, and not those
+// of a publication that it takes over from.
 func TestLedger(t *testing.T) {
 	s := NewSupervisor(nil)
 	a, b, elsewhere := s.ledgerOf("https://one").open("a"), s.ledgerOf("https://one").open("b"), s.ledgerOf("https://two").open("a")
@@ -63,7 +63,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestLedgerOfStates shows that states speak for objects whose PublishedResource is not served yet, until they are gone.
+// TestLedgerOfStates shows that states speak for objects whose PublishedResource is not served yet, until they are
+// gone.
 func TestLedgerOfStates(t *testing.T) {
 	l := newLedger()
 	b := l.open("b")
@@ -101,7 +102,8 @@ func TestHoldingsOfVersions(t *testing.T) {
 	}
 }
 
-// TestHoldersAreLinear shows that one object with a thousand related objects costs no more than ten with as many together.
+// TestHoldersAreLinear shows that one object with a thousand related objects costs no more than ten with as many
+// together.
 func TestHoldersAreLinear(t *testing.T) {
 	const all = 1000
 	cost := func(objects int) time.Duration {

@@ -71,8 +71,8 @@ func (l *links[K]) of(k K) []objectsync.Primary {
 	return slices.Collect(maps.Keys(l.needed[k]))
 }
 
-// A look is a resource that an object looks at, or all of a namespace if it has no name: of a workspace, or of the service cluster if cluster
-// is empty.
+// A look is a resource that an object looks at, or all of a namespace if it has no name: of a workspace, or of the
+// service cluster if cluster is empty.
 type look struct {
 	types.NamespacedName
 

@@ -10,7 +10,8 @@ import (
 
 var errBoom = errors.New("boom")
 
-// TestPlaces shows which namespaces are looked at as a copy comes, stays and goes: each that it has left, until that has succeeded.
+// TestPlaces shows which namespaces are looked at as a copy comes, stays and goes: each that it has left, until that
+// has succeeded.
 func TestPlaces(t *testing.T) {
 	item, fails := in("a", "1"), true
 	var left []string

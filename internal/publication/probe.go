@@ -6,8 +6,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// probeEvery is how often one object is tried that lacks rights of the provider on the service cluster: nothing tells when they are given.
-// If it is synced then, all others are tried, too.
+// probeEvery is how often one object is tried that lacks rights of the provider on the service cluster: nothing tells
+// when they are given. If it is synced then, all others are tried, too.
 const probeEvery = 30 * time.Second
 
 // probe tries one object of those that lack rights, again and again, until nothing more is to be begun.
@@ -30,8 +30,8 @@ func (p *publication) probeOnce() {
 	}
 }
 
-// nextLacking returns an object that lacks rights of the provider, and false if there is none. Of objects that lack rights to different
-// resources each comes in turn, so that none is hidden behind another.
+// nextLacking returns an object that lacks rights of the provider, and false if there is none. Of objects that lack
+// rights to different resources each comes in turn, so that none is hidden behind another.
 func (r *refusalIndex) nextLacking() (item objectsync.Primary, lacks bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -105,7 +105,7 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 	return in, source, nil
 }
 
-// sync syncs one object, and says whether it is one that has a copy.
+// sync syncs one object, and reports whether it is one that has a copy.
 func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced bool, err error) {
 	at := &pass{publication: p, item: item, looks: set[look]{}, streams: set[streamKey]{}, namespaces: set[string]{}}
 	in, source, err := p.input(at, item)
@@ -150,8 +150,8 @@ func (p *publication) noteLooks(at *pass) {
 	p.keepNamespaces(at.item, at.namespaces)
 }
 
-// keepNamespaces makes namespaces all that are looked at for an object beside that of its copy. Objects that there was no room for are
-// tried again.
+// keepNamespaces makes namespaces all that are looked at for an object beside that of its copy. Objects that there was
+// no room for are tried again.
 func (p *publication) keepNamespaces(item objectsync.Primary, all set[string]) {
 	for _, waiting := range p.namespaces.keep(item, all) {
 		p.queue.Forget(waiting)
@@ -159,8 +159,8 @@ func (p *publication) keepNamespaces(item objectsync.Primary, all set[string]) {
 	}
 }
 
-// lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that the object is gone,
-// or that the workspace is with which it goes; it stays if the workspace has left it behind.
+// lost gives up an object that is not there any more. A copy that is left of it is deleted if the server confirms that
+// the object is gone, or that the workspace is with which it goes; it stays if the workspace has left it behind.
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
 	bound, gone := p.standing(item.Cluster)
 	if gone {
@@ -208,7 +208,8 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	return p.settle(ctx, item, "")
 }
 
-// confirm asks the server whether an object is not there any more. Without an endpoint of the workspace that is not known.
+// confirm asks the server whether an object is not there any more. Without an endpoint of the workspace that is not
+// known.
 func (p *publication) confirm(ctx context.Context, item objectsync.Primary, in objectsync.Input) (missing bool, err error) {
 	if in.Workspace.Writer == nil {
 		return false, nil
@@ -220,7 +221,7 @@ func (p *publication) confirm(ctx context.Context, item objectsync.Primary, in o
 	return false, err // If it is there the stream will tell.
 }
 
-// standing says whether a workspace has bound the API, and whether it is known to be gone.
+// standing reports whether a workspace has bound the API, and whether it is known to be gone.
 func (p *publication) standing(cluster string) (bound, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,7 +235,7 @@ func (p *publication) hides(cluster string, r schema.GroupResource) bool {
 	return p.roster.hides(cluster, r.String())
 }
 
-// releaseLost deletes the copy of an object that is not there any more, and says whether it is gone.
+// releaseLost deletes the copy of an object that is not there any more, and reports whether it is gone.
 func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
 	if _, gone := p.standing(item.Cluster); gone {
 		if err := p.confirmLeft(ctx, item.Cluster); err != nil {
@@ -251,8 +252,8 @@ func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, 
 	return true, nil
 }
 
-// isMissing says whether a server has answered that it has no object of a name. That it knows no such workspace, as a kcp does that has
-// just started, tells nothing of the object.
+// isMissing reports whether a server has answered that it has no object of a name. That it knows no such workspace, as
+// a kcp does that has just started, tells nothing of the object.
 func isMissing(err error, name string) bool {
 	if target.IsBareNotFound(err) {
 		return true // So a virtual workspace answers for a workspace that has no binding any more.
@@ -265,8 +266,8 @@ func isMissing(err error, name string) bool {
 	return d != nil && d.Name == name && d.Kind != "workspaces" && d.Kind != "logicalclusters"
 }
 
-// left returns the copy of an object, and says whether that or a state of it is left. Without a state, a copy that does not tell its kind
-// may be of an object of another.
+// left returns the copy of an object, and reports whether that or a state of it is left. Without a state, a copy that
+// does not tell its kind may be of an object of another.
 func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstructured, left bool, err error) {
 	id := objectsync.Identity{NamespacedName: item.NamespacedName, Cluster: item.Cluster}
 	if copied, err = p.syncer.CopyOf(item, p.copies.Keyed(id.Key())); err != nil {
@@ -276,7 +277,7 @@ func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstru
 	return copied, known || p.syncer.Owns(p.stateOf(item)), nil
 }
 
-// isOf says whether a copy is of an object of a kind. One that does not tell its kind is not.
+// isOf reports whether a copy is of an object of a kind. One that does not tell its kind is not.
 func isOf(u *unstructured.Unstructured, r objectsync.Resource) bool {
 	return u.GetAnnotations()[objectsync.AnnotationKind] == r.GroupVersionResource.GroupVersion().WithKind(r.Kind).GroupKind().String()
 }

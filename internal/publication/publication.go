@@ -107,8 +107,8 @@ func (p *publication) open() {
 	p.adapt(c.Consumers)
 }
 
-// stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has just written it is not
-// one of them: its own write must not end its backoff.
+// stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has
+// just written it is not one of them: its own write must not end its backoff.
 func (p *publication) stateChanged(n types.NamespacedName) {
 	p.config.ledger.note(n, p.states.Get)
 	writer, own := p.ownStates.writerOf(n, p.states.Get(n))

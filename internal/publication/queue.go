@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// retryFirst is the pause before an object that failed is tried again, which doubles each time. If only a change cures the cause, the
-	// pause grows twentyfold: after half a minute such an object rests for more than six, although many that are refused together wait for
-	// each other.
+	// retryFirst is the pause before an object that failed is tried again, which doubles each time. If only a change
+	// cures the cause, the pause grows twentyfold: after half a minute such an object rests for more than six, although
+	// many that are refused together wait for each other.
 	retryFirst    = 50 * time.Millisecond
 	lastingGrowth = 20
-	// earlyMost bounds the pause if something is not known yet, retryMost if the cause may pass, and lastingMost if only a change cures it,
-	// which is a reason by itself to look again.
+	// earlyMost bounds the pause if something is not known yet, retryMost if the cause may pass, and lastingMost if
+	// only a change cures it, which is a reason by itself to look again.
 	earlyMost   = time.Second
 	retryMost   = 30 * time.Second
 	lastingMost = 10 * time.Minute
@@ -43,7 +43,8 @@ func newQueue() queue {
 	}
 }
 
-// Retry adds an object that failed after a pause, which depends on the error and on how often it has failed so in a row.
+// Retry adds an object that failed after a pause, which depends on the error and on how often it has failed so in a
+// row.
 func (q queue) Retry(p objectsync.Primary, err error) { q.AddAfter(p, q.pause(p, err)) }
 
 func (q queue) pause(p objectsync.Primary, err error) time.Duration {
@@ -65,7 +66,7 @@ func (q queue) Forget(p objectsync.Primary) {
 	q.lasting.Forget(p)
 }
 
-// isEarly says whether an error means that something is not known yet.
+// isEarly reports whether an error means that something is not known yet.
 func isEarly(err error) bool {
 	return watch.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding)
 }

@@ -64,7 +64,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// wantNoneAfterHalfAMinute checks that an object is not tried for long after half a minute from its first failure, whose pause is given.
+// wantNoneAfterHalfAMinute checks that an object is not tried for long after half a minute from its first failure,
+// whose pause is given.
 func wantNoneAfterHalfAMinute(t *testing.T, q queue, p objectsync.Primary, err error, first time.Duration) {
 	t.Helper()
 	for at := first; at < 5*time.Minute; at += q.pause(p, err) {
@@ -74,8 +75,8 @@ func wantNoneAfterHalfAMinute(t *testing.T, q queue, p objectsync.Primary, err e
 	}
 }
 
-// TestPauseAfterOutage shows that an object that could not be synced for long does not rest for long as soon as something that lasts is
-// found out about it: what lasts may end with the outage.
+// TestPauseAfterOutage shows that an object that could not be synced for long does not rest for long as soon as
+// something that lasts is found out about it: what lasts may end with the outage.
 func TestPauseAfterOutage(t *testing.T) {
 	q := newQueue()
 	defer q.ShutDown()

@@ -51,21 +51,23 @@ func (l *growingLimiter) NumRequeues(p objectsync.Primary) int {
 	return l.failures[p]
 }
 
-// A refuser is what objects are refused by that are cured together: a workspace, or the service cluster for the objects of a workspace.
-// Without a logical cluster it is the rights that the provider has on the service cluster, on which no consumer decides.
+// A refuser is what objects are refused by that are cured together: a workspace, or the service cluster for the objects
+// of a workspace. Without a logical cluster it is the rights that the provider has on the service cluster, on which no
+// consumer decides.
 type refuser struct {
 	cluster string
 	above   bool // in the workspace
 }
 
-// A refusalIndex knows the objects that a server has refused to write something for, and which one. Methods may be called concurrently.
+// A refusalIndex knows the objects that a server has refused to write something for, and which one. Methods may be
+// called concurrently.
 type refusalIndex struct {
 	mu sync.Mutex
 	by map[objectsync.Primary]refuser
 	// rights is when all objects were last tried again that lack rights on the service cluster.
 	rights time.Time
-	// lacking are the objects that lack rights on the service cluster, and to which resource, and probed is which probe of an object was
-	// the last of each.
+	// lacking are the objects that lack rights on the service cluster, and to which resource, and probed is which probe
+	// of an object was the last of each.
 	lacking map[objectsync.Primary]schema.GroupResource
 	probed  map[schema.GroupResource]int
 	probes  int
@@ -100,7 +102,8 @@ func (r *refusalIndex) drop(p objectsync.Primary) (server refuser, refused bool)
 	return server, refused
 }
 
-// of returns the objects that a server has refused something for, none if that was asked a moment ago for the objects of all workspaces.
+// of returns the objects that a server has refused something for, none if that was asked a moment ago for the objects
+// of all workspaces.
 func (r *refusalIndex) of(server refuser) []objectsync.Primary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +122,8 @@ func (r *refusalIndex) of(server refuser) []objectsync.Primary {
 	return out
 }
 
-// noteRefusal records whether an object has been refused. What cures one cures others: if it is refused no more, the others that the same
-// server has refused are tried again.
+// noteRefusal records whether an object has been refused. What cures one cures others: if it is refused no more, the
+// others that the same server has refused are tried again.
 func (p *publication) noteRefusal(item objectsync.Primary, err error) {
 	if r := objectsync.RefusalOf(err); r != nil {
 		server := refuser{cluster: item.Cluster, above: r.Workspace}
@@ -166,7 +169,8 @@ func (o *ownStates) note(n types.NamespacedName, u *unstructured.Unstructured, i
 	o.by[n] = stateWrite{item, u.GetResourceVersion()}
 }
 
-// writerOf returns which object has written a state as it is now, and false if that was somebody else. Nil is a state that is gone.
+// writerOf returns which object has written a state as it is now, and false if that was somebody else. Nil is a state
+// that is gone.
 func (o *ownStates) writerOf(n types.NamespacedName, u *unstructured.Unstructured) (item objectsync.Primary, own bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

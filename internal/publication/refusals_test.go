@@ -53,7 +53,8 @@ func TestRetryRefused(t *testing.T) {
 	}
 }
 
-// TestProbe shows which objects are tried that lack rights: one at a time, and of each resource in turn, as long as there are any.
+// TestProbe shows which objects are tried that lack rights: one at a time, and of each resource in turn, as long as
+// there are any.
 func TestProbe(t *testing.T) {
 	p := &publication{queue: newQueue(), refusals: newRefusalIndex()}
 	defer p.queue.ShutDown()

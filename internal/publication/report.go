@@ -16,7 +16,8 @@ import (
 const (
 	// reportEvery is how often it is told at most that counts have changed.
 	reportEvery = time.Second
-	// namedMost is how many workspaces with failures are named, and messageMost how long what is said of each may be, in bytes.
+	// namedMost is how many workspaces with failures are named, and messageMost how long what is said of each may be,
+	// in bytes.
 	namedMost   = 20
 	messageMost = 512
 )

@@ -6,8 +6,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// Restored has a publication forget what it knows by the resource versions of a server that has gone back in its history. inKCP tells
-// whether that is a server of kcp: then objects may be missing there that nobody has deleted.
+// Restored has a publication forget what it knows by the resource versions of a server that has gone back in its
+// history. inKCP tells whether that is a server of kcp: then objects may be missing there that nobody has deleted.
 func (s *Supervisor) Restored(name string, inKCP bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,8 @@ func (s *Supervisor) Restored(name string, inKCP bool) {
 // forgetVersions forgets as of which resource versions workspaces are known to stay. Others have those numbers now.
 func (p *publication) forgetVersions() { p.bindings.keep(nil) }
 
-// suspectAll records which objects have copies. If kcp has no such object, the restore has undone it: nobody has deleted it.
+// suspectAll records which objects have copies. If kcp has no such object, the restore has undone it: nobody has
+// deleted it.
 func (p *publication) suspectAll() {
 	suspects := set[objectsync.Primary]{}
 	for _, n := range p.copies.Names() {
@@ -61,8 +62,8 @@ func (p *publication) clear(item objectsync.Primary) {
 	delete(p.suspects, item)
 }
 
-// leaveUndone leaves the copy of an object behind that a restore of kcp has undone, once the server confirms that it is not there. A
-// consumer that makes the object again finds the copy.
+// leaveUndone leaves the copy of an object behind that a restore of kcp has undone, once the server confirms that it is
+// not there. A consumer that makes the object again finds the copy.
 func (p *publication) leaveUndone(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
 	if _, gone := p.standing(item.Cluster); gone {
 		err = p.confirmLeft(ctx, item.Cluster)

@@ -23,7 +23,7 @@ type Consumers struct {
 type Endpoint struct {
 	URL     string
 	Cluster *target.Cluster
-	// Listed says whether it shows all bindings it has.
+	// Listed reports whether it shows all bindings it has.
 	Listed bool
 }
 
@@ -31,18 +31,21 @@ type Endpoint struct {
 type Workspace struct {
 	// Path is that of the workspace, empty if it is not known, and Endpoint the URL of the endpoint that shows it.
 	Path, Endpoint string
-	// Bound says whether it can use the API.
+	// Bound reports whether it can use the API.
 	Bound bool
-	// Hidden are the resources whose permission claims it has not accepted, as resource.group, sorted and separated by commas.
+	// Hidden are the resources whose permission claims it has not accepted, as resource.group, sorted and separated by
+	// commas.
 	Hidden string
 }
 
-// A roster tells who has bound the API, where each logical cluster is, and which are gone. A lock of its owner guards it.
+// A roster tells who has bound the API, where each logical cluster is, and which are gone. A lock of its owner guards
+// it.
 //
-// That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a whole shard may be
-// missing for a moment. A workspace is gone if the endpoint it was last seen at shows all bindings and none of the workspace. Of one that
-// has not been seen since the program started nothing is known, and nobody can be asked: endpoints refuse to tell of workspaces without a
-// binding in the same words as of those that do not exist or are of another shard.
+// That no endpoint shows a workspace does not mean that it is gone: kcp tells of its endpoints one by one, so that a
+// whole shard may be missing for a moment. A workspace is gone if the endpoint it was last seen at shows all bindings
+// and none of the workspace. Of one that has not been seen since the program started nothing is known, and nobody can
+// be asked: endpoints refuse to tell of workspaces without a binding in the same words as of those that do not exist or
+// are of another shard.
 type roster struct {
 	consumers Consumers
 	homes     map[string]string    // URLs of the endpoints that logical clusters were last seen at
@@ -54,7 +57,7 @@ func newRoster() roster {
 	return roster{homes: map[string]string{}, paths: map[string]string{}, left: map[string]time.Time{}}
 }
 
-// follow takes over what is known now, and says whether workspaces or endpoints differ, and whether schemas do.
+// follow takes over what is known now, and reports whether workspaces or endpoints differ, and whether schemas do.
 func (r *roster) follow(c Consumers) (changed, renewed bool) {
 	was := r.consumers
 	r.consumers = c
@@ -111,10 +114,10 @@ func (r *roster) keeps(cluster string, but set[string]) bool {
 	return shown || used
 }
 
-// bound says whether a workspace has bound the API.
+// bound reports whether a workspace has bound the API.
 func (r *roster) bound(cluster string) bool { return r.consumers.Workspaces[cluster].Bound }
 
-// gone says whether a workspace is known not to bind the APIExport any more.
+// gone reports whether a workspace is known not to bind the APIExport any more.
 func (r *roster) gone(cluster string) bool {
 	if _, shown := r.consumers.Workspaces[cluster]; shown {
 		return false

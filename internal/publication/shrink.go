@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// shrinkAfter is how long it takes after a workspace or the last of its copies has gone until the workspace is forgotten. Of many that go
-// at a time it is looked once what they have left.
+// shrinkAfter is how long it takes after a workspace or the last of its copies has gone until the workspace is
+// forgotten. Of many that go at a time it is looked once what they have left.
 const shrinkAfter = time.Second
 
 // shrinkSoon has workspaces forgotten soon of which nothing is left.

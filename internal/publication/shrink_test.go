@@ -60,7 +60,8 @@ func sizes(p *publication) map[string]int {
 	return out
 }
 
-// TestChurnShrinks shows that nothing is kept of workspaces and objects that are gone: not of those either that could not be synced.
+// TestChurnShrinks shows that nothing is kept of workspaces and objects that are gone: not of those either that could
+// not be synced.
 func TestChurnShrinks(t *testing.T) {
 	const rounds, many = 5, 40
 	s := &server{events: make(chan any), forbids: true}

@@ -109,7 +109,7 @@ func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *watch
 	return nil
 }
 
-// relates says whether a resource of the service cluster is one of related objects.
+// relates reports whether a resource of the service cluster is one of related objects.
 func (s *side) relates(r schema.GroupVersionResource) bool {
 	for _, pair := range s.pass.config.Sync.Related {
 		if pair.Service.GroupVersionResource == r {
@@ -184,8 +184,8 @@ func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 	return all, c.pass.states.Ready()
 }
 
-// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not known, and never
-// gone.
+// hidden fails if the workspace hides the resource, as it has not accepted the permission claim. What is hidden is not
+// known, and never gone.
 func (c cache) hidden() error {
 	if c.endpoint == nil || c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// A streamKey is a stream of what is related to objects: of an endpoint, or of a namespace of the service cluster if endpoint is empty.
+// A streamKey is a stream of what is related to objects: of an endpoint, or of a namespace of the service cluster if
+// endpoint is empty.
 type streamKey struct {
 	endpoint  string
 	resource  schema.GroupVersionResource
@@ -50,8 +51,8 @@ func (s *streams) find(k streamKey) *watch.Table {
 	return s.tables[k]
 }
 
-// need makes streams all that an object needs. Those of the service cluster that nobody needs any more are closed; those of an endpoint
-// stay, as objects of all workspaces come by them.
+// need makes streams all that an object needs. Those of the service cluster that nobody needs any more are closed;
+// those of an endpoint stay, as objects of all workspaces come by them.
 func (s *streams) need(p objectsync.Primary, keys set[streamKey]) {
 	for _, k := range s.links.set(p, keys) {
 		if k.endpoint == "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestStreamOfGoneEndpoint shows that what is looked at through an endpoint that has just gone is not known yet, and that nothing keeps it from
-// being known when the endpoint is back.
+// TestStreamOfGoneEndpoint shows that what is looked at through an endpoint that has just gone is not known yet, and
+// that nothing keeps it from being known when the endpoint is back.
 func TestStreamOfGoneEndpoint(t *testing.T) {
 	p := &publication{endpoints: map[string]*endpoint{}, looks: newLinks[look]()}
 	p.related = newStreams(p.openRelated)

@@ -27,13 +27,14 @@ type served struct {
 	events  *eventRecorder
 }
 
-// NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its Status has changed.
+// NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
+// Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
 	return &Supervisor{wake: wake, grounds: newGrounds(), of: map[string]*served{}, ledgers: map[string]*ledger{}}
 }
 
-// Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing: Follow tells of
-// consumers. The cause of an error is objectsync.ErrInvalidSpec; what was served before goes on then.
+// Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing:
+// Follow tells of consumers. The cause of an error is objectsync.ErrInvalidSpec; what was served before goes on then.
 func (s *Supervisor) Serve(name string, c Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

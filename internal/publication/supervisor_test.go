@@ -55,8 +55,8 @@ func (s *supervised) runs(revision string) {
 	})
 }
 
-// TestNothingGoesOn shows that of what has been served for a PublishedResource nothing goes on when it is stopped: neither what was served before,
-// nor what was to be served next.
+// TestNothingGoesOn shows that of what has been served for a PublishedResource nothing goes on when it is stopped:
+// neither what was served before, nor what was to be served next.
 func TestNothingGoesOn(t *testing.T) {
 	for name, serve := range map[string]func(s *supervised){
 		"Served":       func(s *supervised) { s.serve("1"); s.runs("1") },
@@ -91,7 +91,8 @@ func (s *supervised) awaitEnd() {
 	})
 }
 
-// TestServedAtOnce shows that several PublishedResources are served, followed and stopped at a time, and that nothing goes on of what is stopped.
+// TestServedAtOnce shows that several PublishedResources are served, followed and stopped at a time, and that nothing
+// goes on of what is stopped.
 func TestServedAtOnce(t *testing.T) {
 	s := newSupervised(t)
 	close(s.late)

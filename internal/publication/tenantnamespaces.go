@@ -6,8 +6,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// tenantNamespaces are the namespaces of the service cluster that are looked at for the objects of each workspace, beside those of its
-// copies. Each is a watch of its own, so that their number is bounded. Methods may be called concurrently.
+// tenantNamespaces are the namespaces of the service cluster that are looked at for the objects of each workspace,
+// beside those of its copies. Each is a watch of its own, so that their number is bounded. Methods may be called
+// concurrently.
 type tenantNamespaces struct {
 	mu   sync.Mutex
 	used map[string]map[string]set[objectsync.Primary] // by logical cluster and namespace
@@ -41,7 +42,8 @@ func (t *tenantNamespaces) claim(p objectsync.Primary, namespace string) bool {
 	return true
 }
 
-// keep gives up all namespaces that an object has claimed but those given, and returns the objects that there may be room for by now.
+// keep gives up all namespaces that an object has claimed but those given, and returns the objects that there may be
+// room for by now.
 func (t *tenantNamespaces) keep(p objectsync.Primary, namespaces set[string]) []objectsync.Primary {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestTenantNamespaces shows how many namespaces are looked at for one workspace, that another one has as many, and who is tried again when
-// one is given up.
+// TestTenantNamespaces shows how many namespaces are looked at for one workspace, that another one has as many, and who
+// is tried again when one is given up.
 func TestTenantNamespaces(t *testing.T) {
 	n := newTenantNamespaces()
 	one, two, other := in("a", "one"), in("a", "two"), in("b", "other")

@@ -11,8 +11,9 @@ import (
 // shares is into how many parts workers are divided.
 const shares = 4
 
-// turns is a queue that hands out one object of each workspace in turn, and no object that is under way. The last of its workers are kept for
-// workspaces with little under way, so that one whose requests take long does not hold all of them.
+// turns is a queue that hands out one object of each workspace in turn, and no object that is under way. The last of
+// its workers are kept for workspaces with little under way, so that one whose requests take long does not hold all of
+// them.
 type turns struct {
 	workers int // how many objects are under way at most
 
@@ -144,7 +145,7 @@ func (t *turns) ShutDownWithDrain() {
 	}
 }
 
-// ShuttingDown says whether the queue has ended.
+// ShuttingDown reports whether the queue has ended.
 func (t *turns) ShuttingDown() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

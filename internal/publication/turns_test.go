@@ -14,7 +14,8 @@ func in(cluster, name string) objectsync.Primary {
 	return objectsync.Primary{Cluster: cluster, NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// play adds objects, takes as many as are handed out, gives back those of a workspace, adds later ones, and takes again. It returns what was taken.
+// play adds objects, takes as many as are handed out, gives back those of a workspace, adds later ones, and takes
+// again. It returns what was taken.
 func play(t *turns, added []objectsync.Primary, done string, later ...objectsync.Primary) (before, after string) {
 	for _, p := range added {
 		t.Add(p)
@@ -41,7 +42,8 @@ func play(t *turns, added []objectsync.Primary, done string, later ...objectsync
 	return before, after
 }
 
-// TestTurns shows that a workspace with much to do delays others by one object, and that one whose objects take long leaves workers to others.
+// TestTurns shows that a workspace with much to do delays others by one object, and that one whose objects take long
+// leaves workers to others.
 func TestTurns(t *testing.T) {
 	many := func(cluster string) []objectsync.Primary {
 		var all []objectsync.Primary
@@ -100,7 +102,8 @@ func TestTurnsAgain(t *testing.T) {
 	}
 }
 
-// TestTurnsWait shows that who waits for an object gets one that has to wait for another to be done, and learns of the end.
+// TestTurnsWait shows that who waits for an object gets one that has to wait for another to be done, and learns of the
+// end.
 func TestTurnsWait(t *testing.T) {
 	q := newTurns(4)
 	for _, name := range []string{"1", "2", "3", "4"} {

@@ -20,15 +20,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// deletesLeft says whether copies go with their workspaces.
+// deletesLeft reports whether copies go with their workspaces.
 func (p *publication) deletesLeft() bool {
 	return p.config.Sync.Spec.UnboundWorkspaces == xpv2.DeletionDelete
 }
 
-// leaves says whether an object is being deleted because its workspace no longer binds the API, and its copy is to stay. kcp deletes the
-// objects of a binding after the binding is being deleted, and those of a workspace that is deleted no sooner in practice, so that a look at
-// the bindings as of a later time than the deletion tells. One look serves for all objects that were deleted before it. An error that is
-// errAwaitsLook means that the object comes again.
+// leaves reports whether an object is being deleted because its workspace no longer binds the API, and its copy is to
+// stay. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace that is
+// deleted no sooner in practice, so that a look at the bindings as of a later time than the deletion tells. One look
+// serves for all objects that were deleted before it. An error that is errAwaitsLook means that the object comes again.
 func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured.Unstructured) (leaves bool, err error) {
 	item := at.item
 	if source == nil || source.GetDeletionTimestamp() == nil || p.deletesLeft() {
@@ -79,7 +79,8 @@ func (p *publication) lookAtBindings(ctx context.Context, at *pass) (leaves bool
 // errNoBinding means that a workspace that shows an object shows no binding of its API.
 var errNoBinding = errors.New("the workspace shows neither a binding of the API nor the end of one")
 
-// leaving says whether a workspace without a binding that is in use lets go of one, which stays until the objects are gone.
+// leaving reports whether a workspace without a binding that is in use lets go of one, which stays until the objects
+// are gone.
 func leaving(bindings []*unstructured.Unstructured) (bool, error) {
 	if slices.ContainsFunc(bindings, func(b *unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
 		return true, nil
@@ -87,8 +88,8 @@ func leaving(bindings []*unstructured.Unstructured) (bool, error) {
 	return false, errNoBinding
 }
 
-// noteOrphan records whether a copy of an object of our kind has been left behind: others may have copies of the same kind. Nil is a copy that
-// is gone.
+// noteOrphan records whether a copy of an object of our kind has been left behind: others may have copies of the same
+// kind. Nil is a copy that is gone.
 func (p *publication) noteOrphan(n types.NamespacedName, u *unstructured.Unstructured) {
 	p.mu.Lock()
 	_, was := p.orphans[n]

@@ -12,7 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestOrphansOfKinds shows that only copies of objects of our own kind count as left behind, where others have copies of the same kind.
+// TestOrphansOfKinds shows that only copies of objects of our own kind count as left behind, where others have copies
+// of the same kind.
 func TestOrphansOfKinds(t *testing.T) {
 	p := &publication{orphans: map[types.NamespacedName]string{}, roster: newRoster(), report: newReport("orphans", func() {})}
 	defer p.report.stop()

@@ -13,8 +13,8 @@ func (p *publication) unhold(ctx context.Context, at *pass, in objectsync.Input)
 	return err
 }
 
-// Held returns how many objects of consumers still have our finalizer, for a PublishedResource that is served to take them off, and false
-// if that is not known.
+// Held returns how many objects of consumers still have our finalizer, for a PublishedResource that is served to take
+// them off, and false if that is not known.
 func (s *Supervisor) Held(name string) (n int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

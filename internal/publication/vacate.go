@@ -22,7 +22,7 @@ var given = map[string][]string{
 	"configmaps":      {"kube-root-ca.crt", "openshift-service-ca.crt"},
 }
 
-// vacates says whether namespaces go when they are empty.
+// vacates reports whether namespaces go when they are empty.
 func (p *publication) vacates() bool {
 	n := p.config.Sync.Spec.CreatedNamespaces
 	return n != nil && n.DeleteWhenEmpty && !p.config.Unhold
@@ -49,8 +49,8 @@ func (p *publication) settle(ctx context.Context, item objectsync.Primary, names
 	})
 }
 
-// leave deletes a namespace that a copy has left if it is empty, and says whether it need not be looked at again. One with other copies is
-// when these leave.
+// leave deletes a namespace that a copy has left if it is empty, and reports whether it need not be looked at again.
+// One with other copies is when these leave.
 func (p *publication) leave(ctx context.Context, name string) (done bool, err error) {
 	if p.hasCopies(name) {
 		return true, nil
@@ -127,8 +127,8 @@ func (p *publication) revisitOne(ctx context.Context, name string) {
 	p.emptying.Again(name)
 }
 
-// vacate deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each, and says whether it is none,
-// or goes.
+// vacate deletes a namespace that was made for copies, if nothing is in it but what Kubernetes puts into each, and
+// reports whether it is none, or goes.
 func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured) (done bool, err error) {
 	name := ns.GetName()
 	if ns.GetLabels()[objectsync.LabelCreatedFor] != p.config.Sync.Agent || ns.GetDeletionTimestamp() != nil {
@@ -151,7 +151,7 @@ func (p *publication) vacate(ctx context.Context, ns *unstructured.Unstructured)
 	})
 }
 
-// isEmpty says whether a namespace holds nothing of any kind. What cannot be told is not empty.
+// isEmpty reports whether a namespace holds nothing of any kind. What cannot be told is not empty.
 func (p *publication) isEmpty(ctx context.Context, namespace string) (bool, error) {
 	d, err := p.config.Service.Discovery(ctx)
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *publication) isEmpty(ctx context.Context, namespace string) (bool, erro
 	return true, nil
 }
 
-// holds says whether a namespace has objects of a resource. Events are none.
+// holds reports whether a namespace has objects of a resource. Events are none.
 func (p *publication) holds(ctx context.Context, r schema.GroupVersionResource, namespace string) (bool, error) {
 	if r.Resource == events.Resource && (r.Group == corev1.GroupName || r.Group == "events.k8s.io") {
 		return false, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// vainPatches knows the last patch of the status of each object that changed nothing: a workspace whose schema lacks a field prunes it, and would
-// be sent it with each sync. Methods may be called concurrently.
+// vainPatches knows the last patch of the status of each object that changed nothing: a workspace whose schema lacks a
+// field prunes it, and would be sent it with each sync. Methods may be called concurrently.
 type vainPatches struct {
 	mu sync.Mutex
 	by map[objectsync.Primary]statusPatch

@@ -2,7 +2,8 @@ package publication
 
 import "testing"
 
-// TestVainPatches shows which patch of a status is not sent again: the one that has changed nothing, as long as the object is the same.
+// TestVainPatches shows which patch of a status is not sent again: the one that has changed nothing, as long as the
+// object is the same.
 func TestVainPatches(t *testing.T) {
 	v, p, s := newVainPatches(), in("a", "1"), statusPatch{"{}", "7"}
 	if v.has(p, s) {

@@ -9,7 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// secret is a Secret of a workspace, or of the service cluster if cluster is empty. Without a name it is all of a namespace.
+// secret is a Secret of a workspace, or of the service cluster if cluster is empty. Without a name it is all of a
+// namespace.
 func secret(cluster, namespace, name string) look {
 	return look{types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets}
 }
@@ -26,8 +27,8 @@ var looking = map[string][]look{
 	"settings": {{types.NamespacedName{Namespace: "a", Name: "x"}, "", objectsync.Namespaces}},
 }
 
-// TestWake shows that a change concerns those who have looked at what has changed, or at all of its namespace, and nobody else: not all objects
-// with a related one of its kind.
+// TestWake shows that a change concerns those who have looked at what has changed, or at all of its namespace, and
+// nobody else: not all objects with a related one of its kind.
 func TestWake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string

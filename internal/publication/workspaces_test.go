@@ -191,7 +191,8 @@ func thingsWithSecrets() objectsync.Config {
 	}
 }
 
-// resting waits until nothing has been counted for a while, and returns what has been, and how many goroutines there are.
+// resting waits until nothing has been counted for a while, and returns what has been, and how many goroutines there
+// are.
 func (s *server) resting(t *testing.T, q *counted, least int64) (added, streams int64, routines int) {
 	t.Helper()
 	last, since := int64(0), time.Now()
@@ -213,8 +214,8 @@ func boundTo(url string, workspaces []string) map[string]Workspace {
 	return out
 }
 
-// TestManyWorkspaces shows that another workspace costs neither a stream nor a goroutine, nor a look at what is known already, and that a
-// change in one is told of once, however many there are.
+// TestManyWorkspaces shows that another workspace costs neither a stream nor a goroutine, nor a look at what is known
+// already, and that a change in one is told of once, however many there are.
 func TestManyWorkspaces(t *testing.T) {
 	const few, many = 2, 500
 	s := &server{events: make(chan any)}

@@ -80,7 +80,7 @@ func (p *Pass) keep(obj client.Object) {
 	}
 }
 
-// concerns says whether an object is the one of the pass, in the version the server last gave.
+// concerns reports whether an object is the one of the pass, in the version the server last gave.
 func (p *Pass) concerns(obj client.Object) bool {
 	return p.last != nil && p.last.GetUID() == obj.GetUID() && p.last.GetResourceVersion() == obj.GetResourceVersion()
 }

@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// DesiredStateChanged lets events pass that change what is desired of an object: its spec, labels or annotations, except the external
-// name that we give it ourselves. An object that is older than it was may differ in all of that: the control plane was restored.
+// DesiredStateChanged lets events pass that change what is desired of an object: its spec, labels or annotations,
+// except the external name that we give it ourselves. An object that is older than it was may differ in all of that:
+// the control plane was restored.
 func DesiredStateChanged() predicate.Predicate {
 	desired := resource.DesiredStateChanged()
 	return predicate.Funcs{
@@ -25,14 +26,15 @@ func DesiredStateChanged() predicate.Predicate {
 	}
 }
 
-// WentBack reports whether an object is older than it was, as after a restore of the control plane from a backup. Its generation tells nothing
-// then: the same one was given to another spec.
+// WentBack reports whether an object is older than it was, as after a restore of the control plane from a backup. Its
+// generation tells nothing then: the same one was given to another spec.
 func WentBack(before, after client.Object) bool {
 	c, err := resourceversion.CompareResourceVersion(after.GetResourceVersion(), before.GetResourceVersion())
 	return err == nil && c < 0
 }
 
-// FinalizerReleased lets updates pass by which an object that is being deleted loses a finalizer: the last other one gone, it is our turn.
+// FinalizerReleased lets updates pass by which an object that is being deleted loses a finalizer: the last other one
+// gone, it is our turn.
 func FinalizerReleased() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -44,7 +46,7 @@ func FinalizerReleased() predicate.Predicate {
 	}
 }
 
-// named says whether an object has got an external name, and nothing else that counts.
+// named reports whether an object has got an external name, and nothing else that counts.
 func named(before, after client.Object) bool {
 	if before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetLabels(), after.GetLabels()) {
 		return false

@@ -10,14 +10,14 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// A Verdict says whether a resource is ready and, if it is not, why: a message for users, without a final dot.
+// A Verdict reports whether a resource is ready and, if it is not, why: a message for users, without a final dot.
 type Verdict struct {
 	Ready   bool
 	Message string
 }
 
-// Of returns the verdict of a policy on a resource. An empty policy is SuccessfulCreate, which any existing resource satisfies. The
-// error says that the policy is not one this package knows.
+// Of returns the verdict of a policy on a resource. An empty policy is SuccessfulCreate, which any existing resource
+// satisfies. The error says that the policy is not one this package knows.
 func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
 	switch r.Policy {
 	case commonv1.ReadinessSuccessfulCreate, "":

@@ -17,14 +17,16 @@ import (
 const (
 	// indexUID is the index of the cache by which an Object is found by its UID.
 	indexUID = "metadata.uid"
-	// strandedAfter is how long after the deletion of an Object a finalizer on it may belong to an Object the cache does not hold yet.
+	// strandedAfter is how long after the deletion of an Object a finalizer on it may belong to an Object the cache
+	// does not hold yet.
 	strandedAfter = 10 * time.Second
 	// namesMost is how many dependents a message names.
 	namesMost = 5
 )
 
-// Serve tells that the control plane serves a kind of Objects, and makes the cache find them by their UID. Until then there are none. A
-// kind that is served when the first controller starts must be told of before, or who keeps an Object may be taken for gone.
+// Serve tells that the control plane serves a kind of Objects, and makes the cache find them by their UID. Until then
+// there are none. A kind that is served when the first controller starts must be told of before, or who keeps an Object
+// may be taken for gone.
 func (r *Resolver) Serve(ctx context.Context, i client.FieldIndexer, gk schema.GroupKind) error {
 	uid := func(o client.Object) []string { return []string{string(o.GetUID())} }
 	if err := i.IndexField(ctx, r.objects.kinds[gk].New(), indexUID, uid); err != nil {
@@ -50,8 +52,8 @@ func (d dependent) String() string {
 	return describe(d.kind.GVK.Kind, client.ObjectKeyFromObject(d))
 }
 
-// Dependents returns an error that names the Objects which keep a deleted one, nil if there are none. Finalizers that keep it for no
-// reason are taken off; the error then is a conflict, as the Object is not in its newest state any more.
+// Dependents returns an error that names the Objects which keep a deleted one, nil if there are none. Finalizers that
+// keep it for no reason are taken off; the error then is a conflict, as the Object is not in its newest state any more.
 func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	var names, stranded []string
 	w := newWalk(r)
@@ -112,9 +114,9 @@ func (r *Resolver) dependent(ctx context.Context, finalizer string) (dependent, 
 	return dependent{finalizer: finalizer}, nil
 }
 
-// void says whether a finalizer on a deleted Object keeps it for no reason: because whoever has put it there is gone or refers to the
-// Object no more, which earlier providers leave behind, or because both are in one cycle, so that each would wait for the other.
-// The walk has visited all that the Object leads to.
+// void reports whether a finalizer on a deleted Object keeps it for no reason: because whoever has put it there is gone
+// or refers to the Object no more, which earlier providers leave behind, or because both are in one cycle, so that each
+// would wait for the other. The walk has visited all that the Object leads to.
 func (r *Resolver) void(ctx context.Context, f Referrer, d dependent, w *walk) (bool, error) {
 	// A finalizer is not added after the deletion, so that the cache has had this long to hear of its author.
 	old := time.Since(f.GetDeletionTimestamp().Time) > strandedAfter
@@ -133,7 +135,7 @@ func (r *Resolver) void(ctx context.Context, f Referrer, d dependent, w *walk) (
 	return w.visited[want{NamespacedName: client.ObjectKeyFromObject(d), kind: d.kind.GVK.GroupKind()}], nil
 }
 
-// refers says whether an Object refers to another.
+// refers reports whether an Object refers to another.
 func (r *Resolver) refers(ctx context.Context, d dependent, to want) (bool, error) {
 	for _, w := range r.neighbours(d.Object, d.kind.GVK.GroupKind()) {
 		if w == to {

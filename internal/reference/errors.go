@@ -46,13 +46,15 @@ func ReasonOf(err error) xpv2.ConditionReason {
 	return ""
 }
 
-// IsAwaited says whether an error ends with a change of the Object or of what it refers to, of which the Object is told.
+// IsAwaited reports whether an error ends with a change of the Object or of what it refers to, of which the Object is
+// told.
 func IsAwaited(err error) bool {
 	r := ReasonOf(err)
 	return r != "" && r != xpv2.ReasonReconcileError
 }
 
-// queuedError means that a change of finalizers is made together with those of others. The owner is woken when it is made.
+// queuedError means that a change of finalizers is made together with those of others. The owner is woken when it is
+// made.
 type queuedError struct{}
 
 // Error says what is waited for.

@@ -87,7 +87,7 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 	return nil
 }
 
-// recorded says whether there is a pin of what a reference names.
+// recorded reports whether there is a pin of what a reference names.
 func recorded(pins []commonv1.PinnedReference, ref *Reference) bool {
 	return slices.ContainsFunc(pins, func(p commonv1.PinnedReference) bool {
 		return kindOf(p).GroupKind() == ref.GVK.GroupKind() && p.Name == ref.Name && (p.Namespace == ref.Namespace || p.Namespace == "")
@@ -138,7 +138,7 @@ func (r *Resolver) known(ctx context.Context, p commonv1.PinnedReference, at loc
 	return r.editor.newest(at, o), nil
 }
 
-// serve finds how the control plane serves a kind, in another version if need be, and says whether it does.
+// serve finds how the control plane serves a kind, in another version if need be, and reports whether it does.
 func (r *Resolver) serve(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (target.Mapping, bool, error) {
 	m, err := r.cluster.Mapping(ctx, o, gvk)
 	if target.IsNoKind(err) {

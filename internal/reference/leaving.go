@@ -9,8 +9,8 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// Leaving says whether an Object that a deleted one has pinned goes as well, or has gone. Until all such are gone the
-// error names one of them, IsAwaited is true for it, and the owner is told of what becomes of them.
+// Leaving reports whether an Object that a deleted one has pinned goes as well, or has gone. Until all such are gone
+// the error names one of them, IsAwaited is true for it, and the owner is told of what becomes of them.
 func (r *Resolver) Leaving(ctx context.Context, f Referrer) (leaves bool, err error) {
 	pins := r.pinnedObjects(f)
 	wants := make([]need, 0, len(pins))

@@ -38,7 +38,7 @@ type Object interface {
 type Kind struct {
 	// GVK of the kind, in the version the cache holds.
 	GVK schema.GroupVersionKind
-	// Namespaced says whether the Objects live in namespaces.
+	// Namespaced reports whether the Objects live in namespaces.
 	Namespaced bool
 	// New returns an empty Object, and NewList an empty list.
 	New     func() Object
@@ -93,7 +93,7 @@ func (s *objects) serve(gk schema.GroupKind) {
 	s.served[gk] = true
 }
 
-// isServed says whether the control plane serves a kind. If not, the cache cannot be asked for it.
+// isServed reports whether the control plane serves a kind. If not, the cache cannot be asked for it.
 func (s *objects) isServed(gk schema.GroupKind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,7 +150,7 @@ func putElement(at any, rest fieldpath.Segments, value any) (any, error) {
 	return list, nil
 }
 
-// covers says whether writing one field writes another: that field itself or one it is in.
+// covers reports whether writing one field writes another: that field itself or one it is in.
 func covers(path, field string) bool {
 	outer, err := fieldpath.Parse(path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// A Resolution is what the references of an Object lead to, as far as they could be followed. Its zero value is that of an Object
-// without references.
+// A Resolution is what the references of an Object lead to, as far as they could be followed. Its zero value is that of
+// an Object without references.
 type Resolution struct {
 	patches []patch
 	size    int                        // of all values, in bytes
@@ -18,7 +18,8 @@ type Resolution struct {
 	claims  []claim
 }
 
-// sizeMost is how large the values of all references of an Object may be together, in bytes. No API server takes a larger manifest.
+// sizeMost is how large the values of all references of an Object may be together, in bytes. No API server takes a
+// larger manifest.
 const sizeMost = 3 << 20
 
 // A patch is a value on its way into a manifest.
@@ -40,7 +41,8 @@ type Value struct {
 	Secret bool
 }
 
-// Values returns what Apply writes, in its order. What names the resource is left out: it is in events and conditions anyhow.
+// Values returns what Apply writes, in its order. What names the resource is left out: it is in events and conditions
+// anyhow.
 func (r *Resolution) Values() []Value {
 	if r == nil {
 		return nil
@@ -101,7 +103,7 @@ func (p patch) check(content map[string]any) error {
 	return nil
 }
 
-// Names says whether references decide what resource an Object is about.
+// Names reports whether references decide what resource an Object is about.
 func Names(spec *commonv1.ObjectSpec) bool {
 	return slices.ContainsFunc(Normalise(spec, Rules{}), func(r Reference) bool {
 		return r.To != "" && slices.ContainsFunc(identity(), func(field string) bool { return covers(r.To, field) })
@@ -116,7 +118,7 @@ func (r *Resolution) claim(ref *located) {
 	})
 }
 
-// keeps says whether a pin is still wanted.
+// keeps reports whether a pin is still wanted.
 func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
 	for _, f := range r.found {
 		if f.pin == p {

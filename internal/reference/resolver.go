@@ -64,7 +64,7 @@ type Referrer struct {
 // finalizer returns the finalizer on all that an Object refers to.
 func (f Referrer) finalizer() string { return commonv1.FinalizerReferredPrefix + string(f.GetUID()) }
 
-// made says whether the Object has a resource on its target already.
+// made reports whether the Object has a resource on its target already.
 func (f Referrer) made() bool { return len(f.Observed().Manifest.Raw) > 0 }
 
 // A located reference is one whose kind the control plane serves, or may refuse to follow.

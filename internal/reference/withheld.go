@@ -17,7 +17,8 @@ import (
 const (
 	// seenPath is where the status of an Object shows its resource.
 	seenPath = "status.atProvider.manifest"
-	// patience is how long nothing is said of an Object that has not looked at its resource since the provider has started.
+	// patience is how long nothing is said of an Object that has not looked at its resource since the provider has
+	// started.
 	patience = 10 * time.Second
 )
 
@@ -38,8 +39,9 @@ func newWithheld() *withheld {
 	return &withheld{seen: map[want]sight{}, asked: map[want]time.Time{}}
 }
 
-// Show gives a resource to those who refer to its Object, and wakes them if it has changed. It is for a resource whose values the status is
-// not to show. The content is what would be in the status else, which must not be changed any more.
+// Show gives a resource to those who refer to its Object, and wakes them if it has changed. It is for a resource whose
+// values the status is not to show. The content is what would be in the status else, which must not be changed any
+// more.
 func (r *Resolver) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
 	k := want{NamespacedName: client.ObjectKeyFromObject(o), kind: gvk.GroupKind()}
 	if r.withheld.put(k, sight{object: o.GetUID(), content: content}) {
@@ -52,7 +54,7 @@ func (r *Resolver) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
 	r.withheld.remove(want{NamespacedName: n, kind: gvk.GroupKind()})
 }
 
-// put records what an Object has seen, and says whether that is new.
+// put records what an Object has seen, and reports whether that is new.
 func (w *withheld) put(k want, s sight) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,8 +92,9 @@ func version(content map[string]any) string {
 	return string(u.GetUID()) + "/" + u.GetResourceVersion()
 }
 
-// contentOf returns the content of an Object that a reference names. What its status withholds is in it if the reference reads that: whoever
-// may read the status may read what the status is about. The error is a conflict while the Object has not looked at its resource yet.
+// contentOf returns the content of an Object that a reference names. What its status withholds is in it if the
+// reference reads that: whoever may read the status may read what the status is about. The error is a conflict while
+// the Object has not looked at its resource yet.
 func (r *Resolver) contentOf(o Object, ref *Reference) (map[string]any, error) {
 	c, err := content(o, ref.GVK)
 	if err != nil || !r.sanitized || !covers(seenPath, ref.From) {

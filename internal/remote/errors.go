@@ -40,7 +40,7 @@ func Work(manifest *unstructured.Unstructured, err error) string {
 	return manifest.GroupVersionKind().String() + " " + manifest.GetNamespace()
 }
 
-// IsCutOff says whether an error means that a target cannot be reached: its connection cannot be made, it does not
+// IsCutOff reports whether an error means that a target cannot be reached: its connection cannot be made, it does not
 // answer, or it does not accept the credentials.
 func IsCutOff(err error) bool {
 	var refused refusedError
@@ -82,8 +82,8 @@ func isNamespaceMissing(err error) bool {
 	return d != nil && d.Group == "" && d.Kind == "namespaces"
 }
 
-// IsSchemaError says whether a target has found that a manifest does not fit the schema of its kind. Server-side apply
-// reports that as an internal error.
+// IsSchemaError reports whether a target has found that a manifest does not fit the schema of its kind. Server-side
+// apply reports that as an internal error.
 func IsSchemaError(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
 }

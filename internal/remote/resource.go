@@ -133,8 +133,8 @@ func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p
 	return err
 }
 
-// Distrust forgets how the target serves the kind if the target has answered as if it did not, and says whether it has.
-// A resource or a namespace that does not exist is not found either, but by a handler that exists.
+// Distrust forgets how the target serves the kind if the target has answered as if it did not, and reports whether it
+// has. A resource or a namespace that does not exist is not found either, but by a handler that exists.
 func (r Resource) Distrust(err error) bool {
 	unserved := target.IsUnserved(err)
 	if unserved {

@@ -21,7 +21,7 @@ var ErrNoConfig = errors.New("ProviderConfig does not exist")
 type Kind[T resource.Managed] struct {
 	// GVK of the kind.
 	GVK schema.GroupVersionKind
-	// Namespaced says whether resources of the kind live in namespaces.
+	// Namespaced reports whether resources of the kind live in namespaces.
 	Namespaced bool
 	// New returns an empty object of the kind, and NewList an empty list.
 	New     func() T
@@ -34,7 +34,7 @@ type Kind[T resource.Managed] struct {
 	Key func(T) string
 	// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
 	Config func(context.Context, T) (commonv1.Connection, error)
-	// Leaving says whether that ProviderConfig exists and is being deleted.
+	// Leaving reports whether that ProviderConfig exists and is being deleted.
 	Leaving func(context.Context, T) (bool, error)
 	// Track records that the resource uses its ProviderConfig.
 	Track func(context.Context, T) error
@@ -52,7 +52,7 @@ type Config struct {
 	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its
 	// target.
 	Users []User
-	// Namespaced says whether the ProviderConfig lives in the namespace of its users.
+	// Namespaced reports whether the ProviderConfig lives in the namespace of its users.
 	Namespaced bool
 }
 
@@ -83,7 +83,7 @@ func configKey(gvk schema.GroupVersionKind, namespace, name string) string {
 	return gvk.GroupKind().String() + "/" + namespace + "/" + name
 }
 
-// leaving says whether a ProviderConfig exists and is being deleted.
+// leaving reports whether a ProviderConfig exists and is being deleted.
 func leaving(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) (bool, error) {
 	err := get(ctx, c, key, pc)
 	if errors.Is(err, ErrNoConfig) {

@@ -38,7 +38,7 @@ func (w Workload) Config(ctx context.Context, o Scheduled) (commonv1.Connection,
 	return namespacedConfig(ctx, w.client, o)
 }
 
-// Leaving says whether that ProviderConfig exists and is being deleted.
+// Leaving reports whether that ProviderConfig exists and is being deleted.
 func (w Workload) Leaving(ctx context.Context, o Scheduled) (bool, error) {
 	return namespacedLeaving(ctx, w.client, o)
 }

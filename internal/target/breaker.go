@@ -104,7 +104,7 @@ func (b *breaker) answers() error {
 	return nil
 }
 
-// verdict says whether requests may pass. The caller holds the lock.
+// verdict reports whether requests may pass. The caller holds the lock.
 func (b *breaker) verdict() error {
 	switch b.state {
 	case stateUp:
@@ -250,7 +250,7 @@ func (b *breaker) watchOver() {
 	}
 }
 
-// learn takes in the result of a probe and says whether the target answers.
+// learn takes in the result of a probe and reports whether the target answers.
 func (b *breaker) learn(err error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

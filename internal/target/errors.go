@@ -20,7 +20,7 @@ var ErrUnreachable = errors.New("target is unreachable")
 // neither the request nor a limit: several of them are met in turn, and a condition that changes is a write.
 var errSlow = errors.New("it takes too long to answer")
 
-// IsUnreachable says whether an error means that the target does not answer.
+// IsUnreachable reports whether an error means that the target does not answer.
 func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
 
 // UnreachableMessage returns what an error that satisfies IsUnreachable says of the target, without what was tried. It
@@ -74,7 +74,7 @@ func (e noKindError) Error() string {
 	return fmt.Sprintf("target does not serve kind %s of %s", e.gvk.Kind, e.gvk.GroupVersion())
 }
 
-// IsNoKind says whether an error means that the target does not serve a kind.
+// IsNoKind reports whether an error means that the target does not serve a kind.
 func IsNoKind(err error) bool {
 	var e noKindError
 	return errors.As(err, &e)
@@ -86,7 +86,7 @@ type invalidConnectionError struct{ error }
 // Unwrap returns the cause.
 func (e invalidConnectionError) Unwrap() error { return e.error }
 
-// IsInvalidConnection says whether an error means that a ProviderConfig's credentials are missing or unusable.
+// IsInvalidConnection reports whether an error means that a ProviderConfig's credentials are missing or unusable.
 func IsInvalidConnection(err error) bool {
 	var e invalidConnectionError
 	return errors.As(err, &e) || identity.IsFailed(err)

@@ -20,9 +20,9 @@ const searchInterval = 2 * time.Second
 type Mapping struct {
 	// Resource is the kind's resource.
 	Resource schema.GroupVersionResource
-	// Namespaced says whether the resources of the kind live in namespaces.
+	// Namespaced reports whether the resources of the kind live in namespaces.
 	Namespaced bool
-	// Watchable says whether the target can list and watch the kind.
+	// Watchable reports whether the target can list and watch the kind.
 	Watchable bool
 }
 

@@ -25,8 +25,8 @@ type kubeconfig struct {
 	user        *clientcmdapi.AuthInfo
 }
 
-// parseKubeconfig returns the current context of a kubeconfig. Paths in one that comes from a file are relative to that file; location is
-// empty for any other. No error repeats the content of the kubeconfig, which the YAML parser would.
+// parseKubeconfig returns the current context of a kubeconfig. Paths in one that comes from a file are relative to that
+// file; location is empty for any other. No error repeats the content of the kubeconfig, which the YAML parser would.
 func parseKubeconfig(content []byte, location string) (kubeconfig, error) {
 	if len(content) == 0 {
 		return kubeconfig{}, errors.New("kubeconfig is empty")
@@ -73,8 +73,8 @@ func (k kubeconfig) api() *clientcmdapi.Config {
 	return api
 }
 
-// takePlugin takes the plugins out of a kubeconfig, as an identity stands in for them, and returns the one of kind exec. It is nil if
-// there is none, or no kubeconfig. It is not to be run.
+// takePlugin takes the plugins out of a kubeconfig, as an identity stands in for them, and returns the one of kind
+// exec. It is nil if there is none, or no kubeconfig. It is not to be run.
 func (k kubeconfig) takePlugin() *clientcmdapi.ExecConfig {
 	if k.user == nil {
 		return nil
@@ -172,7 +172,7 @@ func checkImpersonation(field string, names []string) error {
 	return nil
 }
 
-// sendable says whether a text can be sent in a header of HTTP.
+// sendable reports whether a text can be sent in a header of HTTP.
 func sendable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -240,7 +240,7 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 	return c, nil
 }
 
-// isTransient says whether an error is about reading credentials and not about what they are.
+// isTransient reports whether an error is about reading credentials and not about what they are.
 func isTransient(err error) bool {
 	return apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/identity/upbound"
 )
 
-// tokens returns the Source of tokens of an identity. It takes the plugins out of the kubeconfig, whose place it takes. The kubeconfig is
-// empty if there is none.
+// tokens returns the Source of tokens of an identity. It takes the plugins out of the kubeconfig, whose place it takes.
+// The kubeconfig is empty if there is none.
 func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	plugin := k.takePlugin()
 	if err := checkSource(c); err != nil {
@@ -40,13 +40,13 @@ func tokens(c credentials, k kubeconfig) (identity.Source, error) {
 	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
 }
 
-// written says whether a source holds credentials that somebody has written.
+// written reports whether a source holds credentials that somebody has written.
 func written(source xpv2.CredentialsSource) bool {
 	return source != xpv2.CredentialsSourceInjectedIdentity && source != xpv2.CredentialsSourceNone
 }
 
-// checkSource finds a source that does not go with a type of identity: AWS has only the provider's own, Google may have it, and the others
-// may not.
+// checkSource finds a source that does not go with a type of identity: AWS has only the provider's own, Google may have
+// it, and the others may not.
 func checkSource(c credentials) error {
 	fits := written(c.identity.source)
 	switch c.identityType {

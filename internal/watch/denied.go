@@ -10,12 +10,12 @@ import (
 const (
 	// retryDenied is how long a stream the server refuses rests before it is tried again.
 	retryDenied = time.Minute
-	// starting is for how long after a kick a refusal is taken for a passing one: a server that has just started refuses everybody whose rights
-	// it has not read yet.
+	// starting is for how long after a kick a refusal is taken for a passing one: a server that has just started
+	// refuses everybody whose rights it has not read yet.
 	starting = time.Minute
 )
 
-// refused says whether an error is the server's decision, which only somebody's change of it can turn.
+// refused reports whether an error is the server's decision, which only somebody's change of it can turn.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || isUnserved(err)
 }
@@ -52,8 +52,8 @@ func (f *feed) restDenied() time.Duration {
 	return retryDenied
 }
 
-// insist has a stream tried again soon that the server has denied, if it is one that nobody can read live instead: whoever looks at it has
-// no other way to learn that it is allowed by now. The caller holds the lock.
+// insist has a stream tried again soon that the server has denied, if it is one that nobody can read live instead:
+// whoever looks at it has no other way to learn that it is allowed by now. The caller holds the lock.
 func (f *feed) insist() {
 	if f.names == nil && !f.key.wildcard || time.Since(f.when) < retryFailed {
 		return

@@ -224,7 +224,7 @@ func (f *feed) empty() {
 	f.quota.release()
 }
 
-// over says whether the stream has ended.
+// over reports whether the stream has ended.
 func (f *feed) over() bool {
 	select {
 	case <-f.ended:
@@ -320,7 +320,7 @@ func (f *feed) add(n types.NamespacedName, o Owner) {
 	f.owners[n][o]++
 }
 
-// drop ends an owner's interest and says whether the feed has no owner left.
+// drop ends an owner's interest and reports whether the feed has no owner left.
 func (f *feed) drop(n types.NamespacedName, o Owner) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

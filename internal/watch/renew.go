@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Renew lists again what the stream shows, and tells of what has changed, be it of the same resource version: servers show a resource by the
-// schema they had when the stream began.
+// Renew lists again what the stream shows, and tells of what has changed, be it of the same resource version: servers
+// show a resource by the schema they had when the stream began.
 func (t *Table) Renew() { t.feed.round.renew() }
 
 // A renewable is work that goes on until it is to begin anew.
@@ -15,7 +15,7 @@ type renewable struct {
 	end context.CancelFunc // of what is under way, nil if nothing is
 }
 
-// run does work, and says whether it has ended because it is to begin anew.
+// run does work, and reports whether it has ended because it is to begin anew.
 func (r *renewable) run(ctx context.Context, work func(context.Context) error) (renewed bool, err error) {
 	round, end := context.WithCancel(ctx)
 	defer end()

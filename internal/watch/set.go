@@ -120,7 +120,7 @@ func (s *Set) Forget(o Owner) {
 	delete(s.interests, o)
 }
 
-// Denied says whether the server is known to refuse the stream of an interest.
+// Denied reports whether the server is known to refuse the stream of an interest.
 func (s *Set) Denied(i Interest) bool {
 	s.mu.Lock()
 	f := s.feeds[keyOf(i)]

@@ -63,13 +63,13 @@ func nameInCluster(u *unstructured.Unstructured) types.NamespacedName {
 	return n
 }
 
-// newer says whether resource version a is known to be newer than b.
+// newer reports whether resource version a is known to be newer than b.
 func newer(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c > 0
 }
 
-// older says whether resource version a is known to be no newer than b.
+// older reports whether resource version a is known to be no newer than b.
 func older(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c <= 0

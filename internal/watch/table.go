@@ -13,8 +13,8 @@ import (
 // A Key returns what a resource is found by with Keyed, empty for nothing.
 type Key func(*unstructured.Unstructured) string
 
-// A Table is a stream that is told of by the name of each resource that changes, and that is asked by name, namespace and key. What it
-// returns is shared and must not be changed.
+// A Table is a stream that is told of by the name of each resource that changes, and that is asked by name, namespace
+// and key. What it returns is shared and must not be changed.
 type Table struct {
 	set  *Set
 	feed *feed
@@ -26,7 +26,8 @@ type listener struct {
 	changed func(types.NamespacedName) // nil for nobody
 }
 
-// Table joins the stream of an interest, or starts it. Close leaves it again. All Tables of one stream have the same key, which may be nil.
+// Table joins the stream of an interest, or starts it. Close leaves it again. All Tables of one stream have the same
+// key, which may be nil.
 func (s *Set) Table(i Interest, key Key) *Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,8 +37,9 @@ func (s *Set) Table(i Interest, key Key) *Table {
 	return t
 }
 
-// Listen has changed called from now on with the name of each resource that has come, changed or gone. It must not block. In a stream of
-// ScopeWildcard the namespace is that of the resource behind its logical cluster and a slash. Of what is known already it is not told.
+// Listen has changed called from now on with the name of each resource that has come, changed or gone. It must not
+// block. In a stream of ScopeWildcard the namespace is that of the resource behind its logical cluster and a slash. Of
+// what is known already it is not told.
 func (t *Table) Listen(changed func(types.NamespacedName)) {
 	t.feed.mu.Lock()
 	defer t.feed.mu.Unlock()
@@ -57,7 +59,8 @@ func (t *Table) leave(l *listener) {
 	}
 }
 
-// Await waits until the first list has arrived, the server has refused it, or the stream has ended, and returns what Ready does.
+// Await waits until the first list has arrived, the server has refused it, or the stream has ended, and returns what
+// Ready does.
 func (t *Table) Await(ctx context.Context) error {
 	select {
 	case <-t.feed.synced:
@@ -67,8 +70,9 @@ func (t *Table) Await(ctx context.Context) error {
 	return t.Ready()
 }
 
-// Ready returns nil if the stream shows what the server has. The error satisfies IsNotSynced or IsDenied. A stream that was denied is tried
-// again soon: nobody reads live what a Table shows. One that has ended with its Set shows what was once there.
+// Ready returns nil if the stream shows what the server has. The error satisfies IsNotSynced or IsDenied. A stream that
+// was denied is tried again soon: nobody reads live what a Table shows. One that has ended with its Set shows what was
+// once there.
 func (t *Table) Ready() error {
 	t.feed.mu.Lock()
 	defer t.feed.mu.Unlock()
@@ -106,7 +110,8 @@ func (t *Table) Keyed(key string) []*unstructured.Unstructured {
 // Put adds the answer to a write, so that the next look sees it.
 func (t *Table) Put(u *unstructured.Unstructured) { t.feed.store.answer(u) }
 
-// Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look does not see it.
+// Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look
+// does not see it.
 func (t *Table) Drop(u *unstructured.Unstructured) { t.feed.store.drop(u) }
 
 // Until waits until a resource is as it is to be, or the context ends.
@@ -138,7 +143,7 @@ func (f *feed) listen(l *listener) {
 	f.listeners[l] = struct{}{}
 }
 
-// unlisten says whether nobody looks at the feed any more.
+// unlisten reports whether nobody looks at the feed any more.
 func (f *feed) unlisten(l *listener) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,7 +151,7 @@ func (f *feed) unlisten(l *listener) bool {
 	return f.unused()
 }
 
-// unused says whether nobody looks at the feed. The caller holds the lock.
+// unused reports whether nobody looks at the feed. The caller holds the lock.
 func (f *feed) unused() bool { return len(f.owners)+len(f.listeners) == 0 }
 
 // tell tells listeners of a change.

@@ -31,15 +31,16 @@ const (
 	ScopeSelector
 	// ScopeSelection is the stream of the names of all resources that a selector selects. See Names.
 	ScopeSelection
-	// ScopeWildcard is the stream of all resources of a kind in all logical clusters that a virtual workspace of kcp shows. They are told
-	// apart by their annotation kcp.io/cluster, as names repeat.
+	// ScopeWildcard is the stream of all resources of a kind in all logical clusters that a virtual workspace of kcp
+	// shows. They are told apart by their annotation kcp.io/cluster, as names repeat.
 	ScopeWildcard
-	// ScopeAll is the stream of all resources of a kind in the namespace or, without one, in the cluster, labelled or not.
+	// ScopeAll is the stream of all resources of a kind in the namespace or, without one, in the cluster, labelled or
+	// not.
 	ScopeAll
 )
 
-// An Interest names one resource of a cluster and the stream it is to be seen through; with ScopeSelector, ScopeSelection,
-// ScopeWildcard and ScopeAll, which have no name, all resources of that stream.
+// An Interest names one resource of a cluster and the stream it is to be seen through; with ScopeSelector,
+// ScopeSelection, ScopeWildcard and ScopeAll, which have no name, all resources of that stream.
 type Interest struct {
 	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
 
@@ -60,20 +61,20 @@ func (e notSyncedError) Error() string {
 	return fmt.Sprintf("waiting for the first list of %s", e.resource.GroupResource())
 }
 
-// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts without a condition or an event: that
-// our copy is not there yet is nothing a user can act on.
+// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts without a condition or
+// an event: that our copy is not there yet is nothing a user can act on.
 func (e notSyncedError) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
 }
 
-// IsNotSynced says whether an error means that the first list has not arrived yet.
+// IsNotSynced reports whether an error means that the first list has not arrived yet.
 func IsNotSynced(err error) bool {
 	var e notSyncedError
 	return errors.As(err, &e)
 }
 
-// silentError is what Get returns if the first list has not arrived for silentAfter. It is no conflict: whoever has written the kubeconfig can act
-// on it. Its owners are woken when the list arrives.
+// silentError is what Get returns if the first list has not arrived for silentAfter. It is no conflict: whoever has
+// written the kubeconfig can act on it. Its owners are woken when the list arrives.
 type silentError struct{ resource schema.GroupVersionResource }
 
 // Error says which stream is waited for.
@@ -90,7 +91,8 @@ func (e deniedError) Error() string { return "cannot watch: " + e.cause.Error() 
 // Unwrap returns the answer of the server.
 func (e deniedError) Unwrap() error { return e.cause }
 
-// IsDenied says whether an error means that the server refuses to list or watch the resource, so that it can only be read live.
+// IsDenied reports whether an error means that the server refuses to list or watch the resource, so that it can only be
+// read live.
 func IsDenied(err error) bool {
 	var e deniedError
 	return errors.As(err, &e)

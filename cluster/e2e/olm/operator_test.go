@@ -31,8 +31,9 @@ const (
 
 var kongs = schema.GroupVersionResource{Group: "charts.helm.k8s.io", Version: "v1alpha1", Resource: "kongs"}
 
-// An operator does what the containers of Kong's operator would, as those of KWOK do nothing: it installs a proxy for each Kong and
-// uninstalls it when the Kong is deleted, and it does so only while its own Deployment is available. Without it a deleted Kong stays.
+// An operator does what the containers of Kong's operator would, as those of KWOK do nothing: it installs a proxy for
+// each Kong and uninstalls it when the Kong is deleted, and it does so only while its own Deployment is available.
+// Without it a deleted Kong stays.
 type operator struct {
 	cs  kubernetes.Interface
 	dyn dynamic.Interface
@@ -81,7 +82,7 @@ func follow(t *testing.T, cfg *rest.Config, opts cache.Options) cache.Cache {
 	return known
 }
 
-// available says whether a Deployment is to stay and has pods that run. It is an error if there is none.
+// available reports whether a Deployment is to stay and has pods that run. It is an error if there is none.
 func (o operator) available(ctx context.Context, namespace, name string) (bool, error) {
 	d := &appsv1.Deployment{}
 	err := o.known.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, d)
@@ -136,7 +137,7 @@ func (o operator) uninstall(ctx context.Context, k *unstructured.Unstructured) {
 	_, _ = o.dyn.Resource(kongs).Namespace(k.GetNamespace()).Update(ctx, k, metav1.UpdateOptions{})
 }
 
-// deployed says whether the operator has done all that a Kong asks for.
+// deployed reports whether the operator has done all that a Kong asks for.
 func deployed(k *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(k.Object, "status", "deployedRelease", "name")
 	return name != ""

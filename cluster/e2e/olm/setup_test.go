@@ -78,8 +78,8 @@ func writeCatalog(dir string) (string, error) {
 	return catalog, errors.Wrap(os.WriteFile(filepath.Join(catalog, "catalog.json"), b.Bytes(), 0o600), "cannot write catalog")
 }
 
-// packageOf returns what a catalog says of a package with one channel and one bundle, which is in files. The channel is alpha unless the
-// ClusterServiceVersion names another one.
+// packageOf returns what a catalog says of a package with one channel and one bundle, which is in files. The channel is
+// alpha unless the ClusterServiceVersion names another one.
 func packageOf(name string, files []string) ([]any, error) {
 	var csv, version string
 	channel := "alpha"
@@ -147,7 +147,8 @@ func prepareCluster(ctx context.Context, cfg *rest.Config, catalog string) error
 	return errors.Wrap(err, "OLM does not prepare the cluster")
 }
 
-// prepared says whether OLM is connected to its catalog, and has made the rights of who may use operators: admin, edit and view.
+// prepared reports whether OLM is connected to its catalog, and has made the rights of who may use operators: admin,
+// edit and view.
 func prepared(ctx context.Context, c client.Client) (bool, error) {
 	source := &unstructured.Unstructured{}
 	source.SetGroupVersionKind(csvs.GroupVersion().WithKind("CatalogSource"))

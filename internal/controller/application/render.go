@@ -27,7 +27,8 @@ type templated struct {
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// render returns a resource as a template of an application makes it: a new one, or what becomes of the one there is, which is not changed.
+// render returns a resource as a template of an application makes it: a new one, or what becomes of the one there is,
+// which is not changed.
 func render(app *application, t template, existing *resource) (*resource, error) {
 	r := &resource{}
 	if existing != nil {
@@ -74,7 +75,7 @@ func replace(m map[string]string, drop []string, add ...map[string]string) map[s
 	return out
 }
 
-// same says whether two resources are the same but for their status.
+// same reports whether two resources are the same but for their status.
 func same(a, b *resource) bool {
 	return sameTemplate(a.Spec.Template, b.Spec.Template) &&
 		equality.Semantic.DeepEqual(a.Spec.Secrets, b.Spec.Secrets) &&
@@ -85,7 +86,7 @@ func same(a, b *resource) bool {
 		equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers())
 }
 
-// sameTemplate says whether two templates say the same, however they are written.
+// sameTemplate reports whether two templates say the same, however they are written.
 func sameTemplate(a, b workloadv1alpha1.Template) bool {
 	if bytes.Equal(a.Raw, b.Raw) {
 		return true
@@ -94,17 +95,18 @@ func sameTemplate(a, b workloadv1alpha1.Template) bool {
 	return utiljson.Unmarshal(a.Raw, &x) == nil && utiljson.Unmarshal(b.Raw, &y) == nil && equality.Semantic.DeepEqual(x, y)
 }
 
-// isAnother says whether two resources are about different resources on the cluster, or on different clusters: one cannot become the other.
+// isAnother reports whether two resources are about different resources on the cluster, or on different clusters: one
+// cannot become the other.
 func isAnother(a, b *resource) bool {
 	s, t := a.Spec.Template, b.Spec.Template
 	return s.APIVersion != t.APIVersion || s.Kind != t.Kind || s.Metadata != t.Metadata ||
 		!equality.Semantic.DeepEqual(a.Spec.ClusterRef, b.Spec.ClusterRef)
 }
 
-// controls says whether an application controls a resource.
+// controls reports whether an application controls a resource.
 func controls(app *application, r *resource) bool { return metav1.IsControlledBy(r, app) }
 
-// isOrphan says whether an application has controlled a resource of one of its templates, and now nobody does.
+// isOrphan reports whether an application has controlled a resource of one of its templates, and now nobody does.
 func isOrphan(app *application, r *resource) bool {
 	return metav1.GetControllerOf(r) == nil &&
 		r.GetAnnotations()[workloadv1alpha1.AnnotationKeyApplicationUID] == string(app.GetUID()) &&

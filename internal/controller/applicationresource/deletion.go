@@ -22,8 +22,8 @@ import (
 // deletePoll is how soon a resource that is on its way out is looked at again, if no watch tells of it earlier.
 const deletePoll = 2 * time.Second
 
-// end removes what there is on the cluster: first the resource, which may need its Secrets to the end, then these. If the cluster cannot
-// be reached, spec.unreachableTarget says what becomes of it.
+// end removes what there is on the cluster: first the resource, which may need its Secrets to the end, then these. If
+// the cluster cannot be reached, spec.unreachableTarget says what becomes of it.
 func (r *Reconciler) end(ctx context.Context, p *pass) error {
 	if p.resource.Spec.ClusterRef == nil || !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
 		return nil
@@ -45,7 +45,7 @@ func (r *Reconciler) end(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// remove deletes the resource and then the copies of Secrets, and says whether all of it is gone.
+// remove deletes the resource and then the copies of Secrets, and reports whether all of it is gone.
 func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 	if err := r.connect(ctx, p); err != nil {
 		return false, err
@@ -68,8 +68,8 @@ func (r *Reconciler) remove(ctx context.Context, p *pass) (bool, error) {
 	return r.removeCopies(ctx, p)
 }
 
-// locate finds out where the resource is, and says whether the cluster serves its kind. It goes by what identifies the resource: deletion
-// does not depend on a template that can be submitted.
+// locate finds out where the resource is, and reports whether the cluster serves its kind. It goes by what identifies
+// the resource: deletion does not depend on a template that can be submitted.
 func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	t := p.resource.Spec.Template
 	u := &unstructured.Unstructured{}
@@ -94,7 +94,7 @@ func (r *Reconciler) removeResource(ctx context.Context, p *pass, live *unstruct
 	return nil
 }
 
-// removeCopies deletes the copies of Secrets, and says whether they are gone.
+// removeCopies deletes the copies of Secrets, and reports whether they are gone.
 func (r *Reconciler) removeCopies(ctx context.Context, p *pass) (bool, error) {
 	for _, n := range slices.Clone(p.resource.Status.Secrets) {
 		gone, err := r.removeCopy(ctx, p, n)

@@ -58,7 +58,8 @@ func mark(u *unstructured.Unstructured, o *workloadv1alpha1.KubernetesApplicatio
 	return nil
 }
 
-// settle puts a resource where the cluster keeps resources of its kind: those of a namespaced kind in a namespace, others in none.
+// settle puts a resource where the cluster keeps resources of its kind: those of a namespaced kind in a namespace,
+// others in none.
 func settle(u *unstructured.Unstructured, m target.Mapping) {
 	switch {
 	case !m.Namespaced:
@@ -68,7 +69,7 @@ func settle(u *unstructured.Unstructured, m target.Mapping) {
 	}
 }
 
-// controls says whether a live resource is that of a KubernetesApplicationResource.
+// controls reports whether a live resource is that of a KubernetesApplicationResource.
 func controls(o *workloadv1alpha1.KubernetesApplicationResource, live *unstructured.Unstructured) bool {
 	uid, ok := live.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID]
 	if !ok {

@@ -136,7 +136,7 @@ func (r *Reconciler) connect(ctx context.Context, p *pass) error {
 	return err
 }
 
-// ends says whether a KubernetesApplicationResource is deleted together with its ProviderConfig, as when their
+// ends reports whether a KubernetesApplicationResource is deleted together with its ProviderConfig, as when their
 // namespace is.
 func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApplicationResource) bool {
 	if !meta.WasDeleted(o) {

@@ -30,8 +30,8 @@ var (
 	secretResource = corev1.SchemeGroupVersion.WithResource("secrets")
 )
 
-// propagate keeps copies of the Secrets that the resource needs, and removes those that it needs no more. Each is dealt with, whatever
-// becomes of the others.
+// propagate keeps copies of the Secrets that the resource needs, and removes those that it needs no more. Each is dealt
+// with, whatever becomes of the others.
 func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
 	if !p.remote.Mapping.Namespaced && len(p.resource.Spec.Secrets) > 0 {
 		return errors.Wrapf(errInvalidTemplate, "spec.secrets: Secrets live in namespaces, and %s is cluster-scoped", p.remote.Manifest.GetKind())
@@ -172,7 +172,7 @@ func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res remote.Resource
 	return nil
 }
 
-// removeCopy deletes the copy of a Secret, and says whether it is gone.
+// removeCopy deletes the copy of a Secret, and reports whether it is gone.
 func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) (bool, error) {
 	res, err := p.copyOf(ctx, n)
 	if err != nil {

@@ -37,7 +37,7 @@ func (e missingError) Error() string {
 	return "waiting for Secrets that do not exist: " + strings.Join(slices.Sorted(slices.Values(e.names)), ", ")
 }
 
-// isTerminating says whether a resource was refused because its namespace is being deleted.
+// isTerminating reports whether a resource was refused because its namespace is being deleted.
 func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
@@ -66,7 +66,8 @@ func reason(err error) xpv2.ConditionReason {
 	return xpv2.ReasonReconcileError
 }
 
-// isWoken says whether whoever fails with an error is woken when its cause goes, so that it need not be tried again before.
+// isWoken reports whether whoever fails with an error is woken when its cause goes, so that it need not be tried again
+// before.
 func isWoken(err error) bool {
 	woken := []xpv2.ConditionReason{
 		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
@@ -75,7 +76,7 @@ func isWoken(err error) bool {
 	return slices.Contains(woken, reason(err)) || errors.Is(err, errInvalidTemplate)
 }
 
-// waits says whether an error means that something is not there yet, and not that somebody refuses the resource.
+// waits reports whether an error means that something is not there yet, and not that somebody refuses the resource.
 func waits(err error) bool {
 	waiting := []xpv2.ConditionReason{
 		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
@@ -140,7 +141,8 @@ func ready(s workloadv1alpha1.State) xpv2.Condition {
 	return xpv2.Unavailable().WithMessage("The resource is not submitted")
 }
 
-// showRemote copies the status of the live resource, unless that is what the status shows already, or is known to be too large to show.
+// showRemote copies the status of the live resource, unless that is what the status shows already, or is known to be
+// too large to show.
 func showRemote(p *pass) error {
 	var now any
 	if p.live != nil {

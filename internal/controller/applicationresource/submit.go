@@ -91,7 +91,7 @@ func (r *Reconciler) keep(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// isCurrent says whether the live resource is as it was submitted, and that is what is wanted.
+// isCurrent reports whether the live resource is as it was submitted, and that is what is wanted.
 func isCurrent(p *pass, wanted string) (bool, error) {
 	was := p.resource.Status.Submitted
 	if p.live == nil || was == nil || was.ManifestHash != wanted || was.UID != p.live.GetUID() {
@@ -116,7 +116,7 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res remote.Resource, se
 	return live, err
 }
 
-// isNamespaceMissing says whether a resource was refused because its namespace does not exist, or is on its way out.
+// isNamespaceMissing reports whether a resource was refused because its namespace does not exist, or is on its way out.
 func isNamespaceMissing(err error) bool {
 	var answer apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {

@@ -104,7 +104,8 @@ func templateOf(c Collection, gvk schema.GroupVersionKind) template {
 	return t
 }
 
-// fits says whether a member is as the template and its resource make it. That it has more labels and annotations is no difference.
+// fits reports whether a member is as the template and its resource make it. That it has more labels and annotations is
+// no difference.
 func (t template) fits(m member, r resourceID) bool {
 	return !t.renew && m.owned && m.observes && m.bare && m.resource == r &&
 		holds(m.labels, t.labels) && holds(m.annotations, t.annotations) && equality.Semantic.DeepEqual(m.ref, t.ref)

@@ -43,8 +43,9 @@ func collectionOf(name string) (string, bool) {
 	return m[1], true
 }
 
-// assign returns the resource that the member of each name stands for. held are the members there are, by name, and selected are the
-// resources without repetition; if names collide, the first of them has the better one. Members keep their names.
+// assign returns the resource that the member of each name stands for. held are the members there are, by name, and
+// selected are the resources without repetition; if names collide, the first of them has the better one. Members keep
+// their names.
 func assign(collection string, selected []resourceID, held map[string]member) map[string]resourceID {
 	assigned := make(map[string]resourceID, len(selected))
 	var nameless []resourceID
@@ -78,8 +79,8 @@ func kept(names [len(digits)]string, r resourceID, held map[string]member) (stri
 	return "", false
 }
 
-// standsFor says whether a name is one that the member of its resource may have. Whoever has changed the manifest of a member has not
-// thereby moved its name to another resource.
+// standsFor reports whether a name is one that the member of its resource may have. Whoever has changed the manifest of
+// a member has not thereby moved its name to another resource.
 func (m member) standsFor(collection, name string) bool {
 	for _, n := range m.resource.names(collection) {
 		if n == name {

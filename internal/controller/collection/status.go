@@ -22,8 +22,8 @@ type controlPlaneError struct{ error }
 // Unwrap returns the cause.
 func (e controlPlaneError) Unwrap() error { return e.error }
 
-// isWoken says whether a collection is woken when the cause of an error goes, so that it need not be tried again before. That is so
-// for all causes that have a reason of their own.
+// isWoken reports whether a collection is woken when the cause of an error goes, so that it need not be tried again
+// before. That is so for all causes that have a reason of their own.
 func isWoken(err error) bool {
 	return err != nil && reason(err) != xpv2.ReasonReconcileError
 }

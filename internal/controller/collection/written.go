@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// lag is for how long our own writes count more than a cache that does not show them. A cache that is later than that may never show
-// them, because somebody has undone them meanwhile.
+// lag is for how long our own writes count more than a cache that does not show them. A cache that is later than that
+// may never show them, because somebody has undone them meanwhile.
 const lag = 5 * time.Second
 
 // written remembers what was written of each collection until the cache shows it.
@@ -47,7 +47,8 @@ func (w *written) forget(collection types.NamespacedName) {
 	delete(w.writes, collection)
 }
 
-// correct puts members as they were written in the place of what a cache holds that is older, and says whether it had to.
+// correct puts members as they were written in the place of what a cache holds that is older, and reports whether it
+// had to.
 func (w *written) correct(collection types.NamespacedName, cached map[string]member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +72,7 @@ func (w *written) correct(collection types.NamespacedName, cached map[string]mem
 	return corrected
 }
 
-// shownBy says whether a cached member shows a write, or what came after it.
+// shownBy reports whether a cached member shows a write, or what came after it.
 func (w write) shownBy(m member) bool {
 	if w.member.terminating && m.uid == w.member.uid {
 		return m.terminating

@@ -22,11 +22,12 @@ import (
 // indexName is the index of Objects by their name, in all namespaces.
 const indexName = "name"
 
-// Claims say which Object holds the field manager of its name on a resource, where Objects of one name meet. An API server knows managers
-// by their names only: with one name, each would take the other's fields away.
+// Claims say which Object holds the field manager of its name on a resource, where Objects of one name meet. An API
+// server knows managers by their names only: with one name, each would take the other's fields away.
 //
-// The manager belongs to whom the status says has applied the resource with it, else to whom it says has seen the resource, and among
-// those to the oldest; if to none, to whoever is first. That needs a look at other Objects only until the own status says it.
+// The manager belongs to whom the status says has applied the resource with it, else to whom it says has seen the
+// resource, and among those to the oldest; if to none, to whoever is first. That needs a look at other Objects only
+// until the own status says it.
 type Claims struct {
 	mu      sync.Mutex
 	holders map[spot]watch.Owner
@@ -34,8 +35,8 @@ type Claims struct {
 	listers []func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error)
 }
 
-// A spot is where Objects of one name can meet: a resource, whether it exists or not. One that exists has a second spot, with its UID only:
-// a server may have several URLs, and UIDs are the same whichever is used.
+// A spot is where Objects of one name can meet: a resource, whether it exists or not. One that exists has a second
+// spot, with its UID only: a server may have several URLs, and UIDs are the same whichever is used.
 type spot struct {
 	types.NamespacedName
 
@@ -145,7 +146,7 @@ func (c *Claims) others(ctx context.Context, o Object, l ...client.ListOption) (
 	return found, nil
 }
 
-// mayApply says whether an Object may apply its manifest, or might before it was paused.
+// mayApply reports whether an Object may apply its manifest, or might before it was paused.
 func mayApply(o Object) bool {
 	p := o.GetManagementPolicies()
 	return len(p) == 0 || policy.Allows(p, xpv2.ManagementActionUpdate)
@@ -171,7 +172,7 @@ func (e *external) claim(ctx context.Context, o Object) error {
 	return nil
 }
 
-// alone says whether nobody else has the manager of an Object's name on its resource.
+// alone reports whether nobody else has the manager of an Object's name on its resource.
 func (e *external) alone(ctx context.Context, o Object, s spot) (bool, error) {
 	if mine, others := e.options.Claims.held(e.owner, spotsOf(s, e.live)); mine || others {
 		return mine, nil
@@ -196,18 +197,19 @@ func (e *external) alone(ctx context.Context, o Object, s spot) (bool, error) {
 	return !slices.ContainsFunc(namesakes, func(n Object) bool { return precedes(n, o, uid) }), nil
 }
 
-// seen says whether the resource is the one an Object last saw.
+// seen reports whether the resource is the one an Object last saw.
 func (e *external) seen(o Object, s spot) bool {
 	return isAt(o, s) && (e.live == nil || identity(o).GetUID() == e.live.GetUID())
 }
 
-// isAt says whether an Object has last seen a resource that has the name and kind of a spot, on whatever server.
+// isAt reports whether an Object has last seen a resource that has the name and kind of a spot, on whatever server.
 func isAt(o Object, s spot) bool {
 	id := identity(o)
 	return id != nil && name(id) == s.NamespacedName && id.GroupVersionKind().GroupKind() == s.kind
 }
 
-// precedes says whether an Object has the field manager of its name on a resource before another of that name has it.
+// precedes reports whether an Object has the field manager of its name on a resource before another of that name has
+// it.
 func precedes(a, b Object, uid types.UID) bool {
 	ra, rb := rank(a, uid), rank(b, uid)
 	if ra != rb || ra == 0 {
@@ -220,7 +222,8 @@ func precedes(a, b Object, uid types.UID) bool {
 	return a.GetUID() < b.GetUID()
 }
 
-// rank returns 2 if an Object has applied a resource with the manager of its name, 1 if it may have before it came to us, 0 if not.
+// rank returns 2 if an Object has applied a resource with the manager of its name, 1 if it may have before it came to
+// us, 0 if not.
 func rank(o Object, uid types.UID) int {
 	if !bytes.Contains(o.Observed().Manifest.Raw, []byte(uid)) { // It costs less than to decode it.
 		return 0

@@ -51,8 +51,8 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 	return nil, p.fail(waiting(err))
 }
 
-// open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted, through the one it
-// has last seen its resource through.
+// open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted,
+// through the one it has last seen its resource through.
 func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 	p, via, moved := passOf(ctx), o, moved(c.kind, o)
 	if moved && meta.WasDeleted(o) {
@@ -83,8 +83,8 @@ func (c *connector[T]) connect(ctx context.Context, owner watch.Owner, o T) (*ta
 	})
 }
 
-// ends says whether an Object is deleted together with its ProviderConfig, as when their namespace is. Then its credentials may go first,
-// and nobody means to cut the Object off from its target.
+// ends reports whether an Object is deleted together with its ProviderConfig, as when their namespace is. Then its
+// credentials may go first, and nobody means to cut the Object off from its target.
 func (c *connector[T]) ends(ctx context.Context, o T) bool {
 	if !meta.WasDeleted(o) {
 		return false

@@ -64,8 +64,9 @@ func (e *external) seeOff(ctx context.Context, o Object) error {
 	return nil
 }
 
-// last finds the resource of an Object that is being deleted, and says whether it is there. It goes by what the Object
-// last saw, and by the manifest only if that is nothing: deletion does not depend on a manifest that can be applied.
+// last finds the resource of an Object that is being deleted, and reports whether it is there. It goes by what the
+// Object last saw, and by the manifest only if that is nothing: deletion does not depend on a manifest that can be
+// applied.
 func (e *external) last(ctx context.Context, o Object) (bool, error) {
 	e.manifest = identity(o)
 	if e.manifest == nil {
@@ -79,7 +80,7 @@ func (e *external) last(ctx context.Context, o Object) (bool, error) {
 	return there, remote.Asked(err)
 }
 
-// findSeen finds the resource that the manifest identifies, and says whether it is there and the one of the Object.
+// findSeen finds the resource that the manifest identifies, and reports whether it is there and the one of the Object.
 func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 	served, err := e.locate(ctx)
 	if err != nil || !served {
@@ -94,7 +95,7 @@ func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 	return e.live != nil && e.ours(o), nil
 }
 
-// locate finds how the target serves the kind, in another version if need be, and says whether it does.
+// locate finds how the target serves the kind, in another version if need be, and reports whether it does.
 func (e *external) locate(ctx context.Context) (bool, error) {
 	m, served, err := remote.Locate(ctx, e.cluster, e.owner, e.manifest)
 	if err != nil || !served {
@@ -104,7 +105,7 @@ func (e *external) locate(ctx context.Context) (bool, error) {
 	return place(e.manifest, m) == nil, nil // Without a namespace it was never applied.
 }
 
-// ours says whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was
+// ours reports whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was
 // interrupted before it could record that, by the fields it has applied. What others may have made again is known by
 // its name.
 func (e *external) ours(o Object) bool {

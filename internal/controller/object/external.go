@@ -157,7 +157,7 @@ func (e *external) note(o Object) error {
 	return record(o, e.live, e.options)
 }
 
-// upToDate says whether nothing needs to be applied now.
+// upToDate reports whether nothing needs to be applied now.
 func (e *external) upToDate(o Object) (bool, error) {
 	p := o.GetManagementPolicies()
 	if !policy.Allows(p, xpv2.ManagementActionUpdate) {

@@ -36,7 +36,7 @@ type origin struct {
 	live      *unstructured.Unstructured // shared with the watch; nil if it does not exist
 }
 
-// watched says whether it takes a watch of its own to look at the source.
+// watched reports whether it takes a watch of its own to look at the source.
 func (s origin) watched() bool { return s.lack == "" && !s.own && s.watchable }
 
 func originOf(d commonv1.ConnectionDetail) originID {

@@ -121,7 +121,7 @@ func reason(err error) xpv2.ConditionReason {
 	return remote.ReasonOf(err)
 }
 
-// isReady says whether an Object was last seen ready.
+// isReady reports whether an Object was last seen ready.
 func isReady(o client.Object) bool {
 	c, ok := o.(Object)
 	return ok && c.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue

@@ -31,14 +31,15 @@ import (
 // messageBytes is how long the words of a target in condition UpToDate may be.
 const messageBytes = 1024
 
-// dryRun says whether an Object must change nothing on its target.
+// dryRun reports whether an Object must change nothing on its target.
 func dryRun(o client.Object) bool { return o.GetAnnotations()[commonv1.AnnotationKeyDryRun] == "true" }
 
-// owns says whether an Object may create and change its resource at any time: its policy allows both, and it is on no dry run.
+// owns reports whether an Object may create and change its resource at any time: its policy allows both, and it is on
+// no dry run.
 func owns(o Object) bool { return policy.Owns(o.GetManagementPolicies()) && !dryRun(o) }
 
-// previews says whether an Object says what an apply would change: on a dry run, or when its policy does not allow to apply but its
-// manifest says more than which resource it is.
+// previews reports whether an Object says what an apply would change: on a dry run, or when its policy does not allow
+// to apply but its manifest says more than which resource it is.
 func previews(o Object) bool {
 	p := o.GetManagementPolicies()
 	if dryRun(o) {
@@ -48,7 +49,7 @@ func previews(o Object) bool {
 		saysMore(o.Desired().ForProvider.Manifest.Raw)
 }
 
-// saysMore says whether a manifest has fields beside those that identify the resource.
+// saysMore reports whether a manifest has fields beside those that identify the resource.
 func saysMore(raw []byte) bool {
 	var m map[string]any
 	if decode(raw, &m) != nil {
@@ -68,8 +69,8 @@ func saysMore(raw []byte) bool {
 	return false
 }
 
-// preview returns what follows from the resource for an Object that may not apply, and records what an apply would change. On a dry run
-// a missing resource counts as one that is as it should be, so that nobody creates it.
+// preview returns what follows from the resource for an Object that may not apply, and records what an apply would
+// change. On a dry run a missing resource counts as one that is as it should be, so that nobody creates it.
 func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if err := e.look(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -89,8 +90,8 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
-// seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the Object has applied does
-// not make it forget that one.
+// seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the
+// Object has applied does not make it forget that one.
 func (e *external) seePreviewed(o Object) error {
 	obs, kept, omitted, config := o.Observed(), o.Observed().Manifest, o.Observed().OmittedBytes, o.Observed().ProviderConfigReference
 	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.manifest))
@@ -114,7 +115,8 @@ func sameResource(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && name(a) == name(b)
 }
 
-// compare records what an apply would change, unless that is known already. A resource that keeps changing is compared ever more slowly.
+// compare records what an apply would change, unless that is known already. A resource that keeps changing is compared
+// ever more slowly.
 func (e *external) compare(ctx context.Context, o Object) error {
 	hash, err := e.comparison(o)
 	if err != nil || o.Observed().Compared == hash {
@@ -134,8 +136,8 @@ func (e *external) compare(ctx context.Context, o Object) error {
 	return nil
 }
 
-// comparison returns the hexadecimal SHA-256 of all that the outcome of a comparison follows from. A user may ask for another one by
-// the annotation that requests a reconcile.
+// comparison returns the hexadecimal SHA-256 of all that the outcome of a comparison follows from. A user may ask for
+// another one by the annotation that requests a reconcile.
 func (e *external) comparison(o Object) (string, error) {
 	held := ""
 	if e.live != nil {
@@ -153,8 +155,8 @@ func (e *external) comparison(o Object) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try, the manifest is laid
-// over the live resource here.
+// tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try,
+// the manifest is laid over the live resource here.
 func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
 	wanted, err := apply.DryRun(ctx, e.client(), e.manifest, e.manager)
 	doubt, unserved := "", e.remote().Distrust(err)
@@ -196,7 +198,7 @@ func (e *external) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
 	}
 }
 
-// refuses says whether an answer is about the manifest, so that the same request would be answered alike.
+// refuses reports whether an answer is about the manifest, so that the same request would be answered alike.
 func refuses(err error) bool {
 	var answer apierrors.APIStatus
 	if remote.IsSchemaError(err) {

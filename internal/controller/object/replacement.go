@@ -36,7 +36,7 @@ func orphans(o Object) xpv2.DeletionPolicy {
 }
 
 // replace deals with the resource that an Object has seen last, if the manifest or the ProviderConfig names another one
-// now, and says whether that is done. Until then the record of it in the status stays, as it is all that tells of it
+// now, and reports whether that is done. Until then the record of it in the status stays, as it is all that tells of it
 // after a restart.
 func (e *external) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
@@ -62,12 +62,12 @@ func (e *external) replace(ctx context.Context, o Object) (bool, error) {
 	return true, nil
 }
 
-// sameName says whether two resources have the same kind, namespace and name.
+// sameName reports whether two resources have the same kind, namespace and name.
 func sameName(a, b *unstructured.Unstructured) bool {
 	return a.GetKind() == b.GetKind() && name(a) == name(b)
 }
 
-// holds says whether the target holds the resource that was seen under the name it is wanted by now: it is reached
+// holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached
 // through another ProviderConfig, or served in another group too.
 func (e *external) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
 	if !sameName(seen, e.manifest) {
@@ -84,8 +84,8 @@ func (e *external) arrive() {
 	}
 }
 
-// dispose does with the resource that was seen what the policies say of one that is replaced, and says whether nothing
-// is left to wait for.
+// dispose does with the resource that was seen what the policies say of one that is replaced, and reports whether
+// nothing is left to wait for.
 func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
 	ending := policy.OfReplaced(o.GetManagementPolicies(), orphans(o))
 	if ending == policy.Leave {
@@ -137,7 +137,7 @@ func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstruc
 	return old, there, remote.Asked(err)
 }
 
-// applied says whether an Object has ever applied the live resource.
+// applied reports whether an Object has ever applied the live resource.
 func (e *external) applied(o Object) bool {
 	return o.Observed().Applied != nil || appliedByClient(o) || apply.Manages(e.live, e.manager)
 }

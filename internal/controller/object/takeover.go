@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 )
 
-// Managers under which provider-kubernetes has written without server-side apply: the name of its program in its images, and when it is
-// built by hand. Programs of other providers have the second name, too.
+// Managers under which provider-kubernetes has written without server-side apply: the name of its program in its
+// images, and when it is built by hand. Programs of other providers have the second name, too.
 const (
 	managerOfImage = "crossplane-kubernetes-provider"
 	managerOfBuild = "provider"
@@ -24,8 +24,8 @@ func (o Options) legacy() apply.Legacy {
 	return apply.Legacy{Names: append(slices.Clone(o.LegacyFieldManagers), managerOfImage), Signed: []string{managerOfBuild}}
 }
 
-// appliedByClient says whether a resource that was never applied by us has, when last seen, been applied client-side. Somebody else has
-// seen it then, and it lacks our label.
+// appliedByClient reports whether a resource that was never applied by us has, when last seen, been applied
+// client-side. Somebody else has seen it then, and it lacks our label.
 func appliedByClient(o Object) bool {
 	if o.Observed().Applied != nil {
 		return false
@@ -40,8 +40,8 @@ func appliedByClient(o Object) bool {
 	})
 }
 
-// write applies the manifest, after it has made ours what was applied client-side. That of a resource which could not be seen before
-// shows in the answer, and is made ours by a second round.
+// write applies the manifest, after it has made ours what was applied client-side. That of a resource which could not
+// be seen before shows in the answer, and is made ours by a second round.
 func (e *external) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	live, err := e.migrateAndApply(ctx, o, e.live)
 	if err != nil {

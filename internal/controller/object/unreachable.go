@@ -18,7 +18,7 @@ import (
 // messageWaiting is what a deleted Object says that has to finish with a resource which it cannot reach.
 const messageWaiting = "waiting for the target to finish with the resource, which spec.unreachableTarget: Orphan would leave as it is"
 
-// letsGo says whether an Object is to do without a target that cannot be reached.
+// letsGo reports whether an Object is to do without a target that cannot be reached.
 func letsGo(o Object, err error) bool {
 	return remote.IsCutOff(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
 }

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// usageRate is how many records of use are written a second while Objects are worked on. Records can wait, Objects cannot.
+	// usageRate is how many records of use are written a second while Objects are worked on. Records can wait, Objects
+	// cannot.
 	usageRate = 10
 
 	reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
@@ -72,7 +73,8 @@ type bookkeeper[T Object] struct {
 	events event.Recorder
 }
 
-// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. The Track of the kind must be paced.
+// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. The Track of the kind
+// must be paced.
 func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
 	b := bookkeeper[T]{kind: k, local: mgr.GetClient(), events: event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)}
@@ -90,8 +92,9 @@ func (b bookkeeper[T]) Reconcile(ctx context.Context, req reconcile.Request) (re
 	if err := b.local.Get(ctx, req.NamespacedName, o); err != nil {
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot get Object")
 	}
-	// A record cannot be made again in a namespace that is going away: https://github.com/crossplane/crossplane-runtime/issues/1113
-	// Until the old resource of an Object that has moved is dealt with, its record keeps the old ProviderConfig.
+	// A record cannot be made again in a namespace that is going away:
+	// https://github.com/crossplane/crossplane-runtime/issues/1113 Until the old resource of an Object that has moved
+	// is dealt with, its record keeps the old ProviderConfig.
 	if meta.WasDeleted(o) || moved(b.kind, o) {
 		return reconcile.Result{}, nil
 	}
@@ -114,7 +117,7 @@ func usageChanged[T Object](k scope.Kind[T]) predicate.Predicate {
 	}
 }
 
-// moved says whether an Object refers to another ProviderConfig than it has last seen its resource through.
+// moved reports whether an Object refers to another ProviderConfig than it has last seen its resource through.
 func moved[T Object](k scope.Kind[T], o T) bool {
 	last := o.Observed().ProviderConfigReference
 	return last != nil && *last != k.Ref(o)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -40,11 +41,7 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 				create(t, c, o)
 				awaitReady(t, c, o)
 				f.sick.Store(true)
-				remove(t, c, o)
-				awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
-				if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
-					t.Errorf("the resource is there: got %v", err)
-				}
+				removeInVain(t, c, tc, o, tns)
 				for _, e := range eventsOf(t, c, o) {
 					if e.Reason == "DeletedExternalResource" {
 						t.Errorf("no event says that it is deleted: got %s", e.Message)
@@ -55,6 +52,17 @@ func TestForeignAnswerToDeletion(t *testing.T) {
 			})
 		}
 	})
+}
+
+// removeInVain deletes an Object whose target does not answer as an API server does. The Object says so, and its
+// resource stays.
+func removeInVain(t *testing.T, c, tc client.Client, o build.Object, namespace string) {
+	t.Helper()
+	remove(t, c, o)
+	awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
+	if err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
+		t.Errorf("the resource is there: got %v", err)
+	}
 }
 
 // TestForeignNotFoundIsNotAbsent shows that an Object does not go without its resource because a proxy answers in the
@@ -74,11 +82,7 @@ func TestForeignNotFoundIsNotAbsent(t *testing.T) {
 		f.sick.Store(true)
 		setKubeconfig(t, c, ns, "credentials", append(kube.Kubeconfig(t, f.cfg), "\n# Other credentials.\n"...))
 		f.awaitAsked(t)
-		remove(t, c, o)
-		awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
-		if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
-			t.Errorf("the resource is there: got %v", err)
-		}
+		removeInVain(t, c, tc, o, tns)
 		f.sick.Store(false)
 		awaitGone(t, c, o)
 	})
@@ -103,11 +107,7 @@ func TestBombIsNotRead(t *testing.T) {
 			_ = z.Close()
 			return true
 		})
-		f.sick.Store(true)
-		tns := target.Namespace(t)
-		ns, pc := connect(t, c, s, f.cfg)
-		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-		create(t, c, o)
+		o := f.createSick(t, c, s)
 		awaitCondition(t, c, o, failed(""), "server answers with more than "+map[string]string{"Cluster": "8 MiB", "Namespaced": "4 MiB"}[s.Name])
 		f.sick.Store(false)
 		awaitReady(t, c, o)

@@ -30,6 +30,17 @@ const (
 	internalSecret = "node-role-secret-123"
 )
 
+// createSick makes the front sick, and creates an Object of its target.
+func (f *front) createSick(t *testing.T, c client.Client, s build.Scope) build.Object {
+	t.Helper()
+	f.sick.Store(true)
+	tns := target.Namespace(t)
+	ns, pc := connect(t, c, s, f.cfg)
+	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
+	create(t, c, o)
+	return o
+}
+
 // A front stands before the target, and answers in its place once it is sick.
 type front struct {
 	cfg   *rest.Config
@@ -37,7 +48,7 @@ type front struct {
 	asked atomic.Int64 // how often it has answered in the target's place
 }
 
-// newFront returns a front that is well. answer says whether it has answered a request.
+// newFront returns a front that is well. answer reports whether it has answered a request.
 func newFront(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) *front {
 	t.Helper()
 	f := &front{}
@@ -233,11 +244,7 @@ func TestRedirectsReachNobody(t *testing.T) {
 					http.Redirect(w, r, internal.Host+"/latest/meta-data/iam", code)
 					return true
 				})
-				f.sick.Store(true)
-				tns := target.Namespace(t)
-				ns, pc := connect(t, c, s, f.cfg)
-				o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
-				create(t, c, o)
+				o := f.createSick(t, c, s)
 				awaitCondition(t, c, o, failed(""), "redirect")
 				if n := reached.Load(); n > 0 {
 					t.Errorf("requests to the internal server: want none, got %d", n)

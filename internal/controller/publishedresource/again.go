@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// mayMakeAgain returns an error if what has been published before is gone because its workspace is being deleted: kcp lets it be made again,
-// and could never finish. Nothing is asked of kcp while what has been published is there.
+// mayMakeAgain returns an error if what has been published before is gone because its workspace is being deleted: kcp
+// lets it be made again, and could never finish. Nothing is asked of kcp while what has been published is there.
 func (e *external) mayMakeAgain(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	before := o.Status.ResourceSchemaName
 	if before == "" || e.state.export != nil && (e.wanted.schema != before || e.state.hasSchema(before)) {

@@ -26,8 +26,8 @@ const (
 	atRest = 15 * time.Second
 )
 
-// TestManyAtOnce shows that a hundred PublishedResources publish to one APIExport at a time and none is lost, and that nothing is asked of the
-// control plane, which is the service cluster too, or of kcp once they are published and bound.
+// TestManyAtOnce shows that a hundred PublishedResources publish to one APIExport at a time and none is lost, and that
+// nothing is asked of the control plane, which is the service cluster too, or of kcp once they are published and bound.
 func TestManyAtOnce(t *testing.T) {
 	s := openShop(t)
 	var names []string

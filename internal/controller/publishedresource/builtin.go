@@ -14,7 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// builtIn returns an API of a service cluster that no CustomResourceDefinition defines. What is known is asked again after builtInAge.
+// builtIn returns an API of a service cluster that no CustomResourceDefinition defines. What is known is asked again
+// after builtInAge.
 func (k *catalogue) builtIn(ctx context.Context, c *target.Cluster, gk schema.GroupKind) (source, error) {
 	k.mu.Lock()
 	known, ok := k.builtIns[gk]

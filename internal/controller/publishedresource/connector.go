@@ -24,7 +24,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// What a PublishedResource uses beside its workspace, it uses as owners of other controllers, so that each connection wakes it.
+// What a PublishedResource uses beside its workspace, it uses as owners of other controllers, so that each connection
+// wakes it.
 const (
 	controllerSource   = "/source"   // of the service cluster
 	controllerEndpoint = "/endpoint" // of an endpoint, whose URL follows the name
@@ -85,7 +86,8 @@ func (c *connector) open(ctx context.Context, o *v1alpha1.PublishedResource) (*e
 	return e, err
 }
 
-// keepAgent keeps the owner under which objects have been synced, and reports another one: all that has been made would be somebody else's.
+// keepAgent keeps the owner under which objects have been synced, and reports another one: all that has been made would
+// be somebody else's.
 func (e *external) keepAgent(o *v1alpha1.PublishedResource) {
 	was := o.Status.AgentName
 	if was == "" || e.plan.agent == "" || was == e.plan.agent {

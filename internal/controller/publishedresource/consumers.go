@@ -39,7 +39,7 @@ type problem struct {
 	unserved bool
 }
 
-// complete says whether all bindings are in view.
+// complete reports whether all bindings are in view.
 func (v *view) complete() bool { return !v.early && len(v.problems) == 0 }
 
 // observeConsumers looks at who uses the API, and records it in the status. What is not known yet stays as it was.

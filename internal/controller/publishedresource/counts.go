@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// countsEvery is how often a status is written at most in which nothing but counts has changed. Each write makes those who have read the
-// PublishedResource before, and update it, start anew.
+// countsEvery is how often a status is written at most in which nothing but counts has changed. Each write makes those
+// who have read the PublishedResource before, and update it, start anew.
 const countsEvery = 5 * time.Second
 
 // countWrites keeps when the counts of each PublishedResource were last written.
@@ -43,7 +43,8 @@ func (c *countWrites) forget(name string) {
 	delete(c.last, name)
 }
 
-// onlyCountsDiffer reports whether two statuses that both have counts differ in nothing else. Whether any object fails is more than a count.
+// onlyCountsDiffer reports whether two statuses that both have counts differ in nothing else. Whether any object fails
+// is more than a count.
 func onlyCountsDiffer(was, is *v1alpha1.PublishedResource) bool {
 	a, b := countsOf(was), countsOf(is)
 	if (a.Objects == nil) != (b.Objects == nil) || (a.Workspaces == nil) != (b.Workspaces == nil) || (a.Claims == nil) != (b.Claims == nil) ||

@@ -13,8 +13,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestDefinitionsAreNotKept shows that a service cluster is asked for the names of all its CustomResourceDefinitions, and for the content of none but
-// that of what is published: a cluster may have megabytes of them.
+// TestDefinitionsAreNotKept shows that a service cluster is asked for the names of all its CustomResourceDefinitions,
+// and for the content of none but that of what is published: a cluster may have megabytes of them.
 func TestDefinitionsAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -45,8 +45,8 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	}
 }
 
-// definitionsAsked are the requests for CustomResourceDefinitions that a server in front of another one has seen. Only there can it be told
-// whether names or contents are asked for.
+// definitionsAsked are the requests for CustomResourceDefinitions that a server in front of another one has seen. Only
+// there can it be told whether names or contents are asked for.
 type definitionsAsked struct {
 	mu              sync.Mutex
 	names, contents []string // URIs

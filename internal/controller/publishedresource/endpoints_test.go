@@ -22,8 +22,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSeveralEndpoints shows that all endpoints of an APIExport are used, as a kcp of several shards has them: one that does not answer is
-// named, and one that goes is forgotten. The second endpoint is the first by another address.
+// TestSeveralEndpoints shows that all endpoints of an APIExport are used, as a kcp of several shards has them: one that
+// does not answer is named, and one that goes is forgotten. The second endpoint is the first by another address.
 func TestSeveralEndpoints(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -51,8 +51,9 @@ func TestSeveralEndpoints(t *testing.T) {
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 }
 
-// TestEndpointSliceComes shows that nothing fails for long because an APIExportEndpointSlice is not there yet: an API is published without, which
-// is reported, and one that names its APIExport by the slice alone is published as soon as there is one.
+// TestEndpointSliceComes shows that nothing fails for long because an APIExportEndpointSlice is not there yet: an API
+// is published without, which is reported, and one that names its APIExport by the slice alone is published as soon as
+// there is one.
 func TestEndpointSliceComes(t *testing.T) {
 	t.Parallel()
 	const late = "late.example.com"
@@ -74,8 +75,8 @@ func TestEndpointSliceComes(t *testing.T) {
 	awaitPublished(t, s.c, by)
 }
 
-// TestEndpointWithoutAPI shows that an endpoint which answers, and shows the bindings it has, but does not serve the API is named. It is that of a
-// second APIExport, which offers nothing.
+// TestEndpointWithoutAPI shows that an endpoint which answers, and shows the bindings it has, but does not serve the
+// API is named. It is that of a second APIExport, which offers nothing.
 func TestEndpointWithoutAPI(t *testing.T) {
 	t.Parallel()
 	const second = "second.example.com"
@@ -93,8 +94,8 @@ func TestEndpointWithoutAPI(t *testing.T) {
 	await(t, s.c, o, isNot(xpv2.TypeReady, ""))
 }
 
-// TestSyncBesideFailures shows that objects are synced although the first of the endpoints does not answer, as the workspaces of one shard do not
-// depend on another.
+// TestSyncBesideFailures shows that objects are synced although the first of the endpoints does not answer, as the
+// workspaces of one shard do not depend on another.
 func TestSyncBesideFailures(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -47,8 +47,9 @@ func setField(d *apiextensionsv1.CustomResourceDefinition, field string, there b
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
 }
 
-// TestEvolve shows that each change of a published CustomResourceDefinition makes a new schema and is offered to consumers within a second,
-// that a change which is undone uses the old schema again, and that what others have added to the APIExport stays.
+// TestEvolve shows that each change of a published CustomResourceDefinition makes a new schema and is offered to
+// consumers within a second, that a change which is undone uses the old schema again, and that what others have added
+// to the APIExport stays.
 func TestEvolve(t *testing.T) {
 	s := openShop(t)
 	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
@@ -145,8 +146,8 @@ func update(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, change
 	})
 }
 
-// TestSourceGoes shows that a deleted CustomResourceDefinition is reported and nothing is withdrawn, and that one which comes later, or
-// comes back, is published.
+// TestSourceGoes shows that a deleted CustomResourceDefinition is reported and nothing is withdrawn, and that one which
+// comes later, or comes back, is published.
 func TestSourceGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -108,8 +108,8 @@ func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.Ext
 	return managed.ExternalUpdate{}, e.pass.fail(e.publish(ctx, mg))
 }
 
-// publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an APIExport that refers
-// to what does not exist.
+// publish makes the schema and has the APIExport refer to it, in this order: kcp stops to update all bindings of an
+// APIExport that refers to what does not exist.
 func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 	o, ok := mg.(*v1alpha1.PublishedResource)
 	if !ok || e.wanted == nil {

@@ -32,8 +32,9 @@ func noteEndpoints(s *v1alpha1.PublishedResourceStatus, urls []string) {
 	}
 }
 
-// askFormer asks the endpoints that kcp names no more whether a workspace binds the APIExport there all the same, and returns those where
-// one does. That kcp names no endpoint does not mean that there are no consumers: a shard may be away for a moment.
+// askFormer asks the endpoints that kcp names no more whether a workspace binds the APIExport there all the same, and
+// returns those where one does. That kcp names no endpoint does not mean that there are no consumers: a shard may be
+// away for a moment.
 func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource) ([]string, error) {
 	var named, bound []string
 	if e.state.slice != nil {

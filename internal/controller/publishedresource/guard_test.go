@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestGuard shows that the first to claim a place has it until it goes or moves, and that those who wait are woken then, once.
+// TestGuard shows that the first to claim a place has it until it goes or moves, and that those who wait are woken
+// then, once.
 func TestGuard(t *testing.T) {
 	var woken []string
 	g := newGuard(func(name string) { woken = append(woken, name) })

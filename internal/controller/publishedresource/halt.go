@@ -11,19 +11,20 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
 
-// isToSync says whether a PublishedResource has objects of consumers synced: that is to write on both sides, which policies that only allow
-// to look forbid, and nothing is done for one that is paused, be it by its policies or by its annotation.
+// isToSync reports whether a PublishedResource has objects of consumers synced: that is to write on both sides, which
+// policies that only allow to look forbid, and nothing is done for one that is paused, be it by its policies or by its
+// annotation.
 func isToSync(o *v1alpha1.PublishedResource) bool {
 	return o.Spec.SyncEnabled() && policy.Writes(o.GetManagementPolicies()) && !meta.IsPaused(o)
 }
 
-// isHalted says whether no objects of consumers are to be synced.
+// isHalted reports whether no objects of consumers are to be synced.
 func isHalted(o *v1alpha1.PublishedResource) bool {
 	return !isToSync(o) || meta.WasDeleted(o) && o.GetDeletionPolicy() != xpv2.DeletionDelete
 }
 
-// halt ends the synchronization of a PublishedResource that is to have none, before anything is asked of anybody: it has to end also if kcp
-// or the source is out of reach. What cannot be read is told of by the pass that follows.
+// halt ends the synchronization of a PublishedResource that is to have none, before anything is asked of anybody: it
+// has to end also if kcp or the source is out of reach. What cannot be read is told of by the pass that follows.
 func (c *connector) halt(ctx context.Context, n types.NamespacedName) {
 	o := &v1alpha1.PublishedResource{}
 	if err := c.local.Get(ctx, n, o); err == nil && isHalted(o) && !isToUnhold(o) {

@@ -15,7 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncPaused shows that a PublishedResource that is paused by its annotation has no objects synced, new or deleted, until it goes on.
+// TestSyncPaused shows that a PublishedResource that is paused by its annotation has no objects synced, new or deleted,
+// until it goes on.
 func TestSyncPaused(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -38,8 +39,8 @@ func TestSyncPaused(t *testing.T) {
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 }
 
-// TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the APIExport is out of reach,
-// while those of consumers are not.
+// TestSyncStopsOutOfReach shows that synchronization that is turned off stops at once, although the workspace of the
+// APIExport is out of reach, while those of consumers are not.
 func TestSyncStopsOutOfReach(t *testing.T) {
 	t.Parallel()
 	s := shop{c: provide(t)}

@@ -92,7 +92,8 @@ func TestSchemaIsDeleted(t *testing.T) {
 	awaitPublished(t, s.c, o)
 }
 
-// TestSchemaOfAnother shows that a schema which another agent has made is used as it is: the least rights do not allow to change it.
+// TestSchemaOfAnother shows that a schema which another agent has made is used as it is: the least rights do not allow
+// to change it.
 func TestSchemaOfAnother(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -119,8 +120,8 @@ func TestSchemaOfAnother(t *testing.T) {
 	}
 }
 
-// TestExportGoes shows that an APIExport which is missing is reported and waited for, and made by who may: with its identity left to kcp, and
-// a policy if that is asked for.
+// TestExportGoes shows that an APIExport which is missing is reported and waited for, and made by who may: with its
+// identity left to kcp, and a policy if that is asked for.
 func TestExportGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -180,7 +181,8 @@ func TestCredentials(t *testing.T) {
 	awaitPublished(t, s.c, o)
 }
 
-// TestRightsCome shows that an API is published soon after its publisher gets the rights it lacks, although kcp tells nobody.
+// TestRightsCome shows that an API is published soon after its publisher gets the rights it lacks, although kcp tells
+// nobody.
 func TestRightsCome(t *testing.T) {
 	t.Parallel()
 	const within = 20 * time.Second
@@ -215,7 +217,8 @@ func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
 	}
 }
 
-// TestKCPIsDown shows that a kcp which does not answer is reported, and that what has changed meanwhile is published when it does again.
+// TestKCPIsDown shows that a kcp which does not answer is reported, and that what has changed meanwhile is published
+// when it does again.
 func TestKCPIsDown(t *testing.T) {
 	t.Parallel()
 	s := shop{c: provide(t)}

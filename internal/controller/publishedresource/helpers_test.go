@@ -25,7 +25,8 @@ import (
 // exportName is that of the APIExport of most tests, each of which has it in a workspace of its own.
 const exportName = "shop.example.com"
 
-// A shop is a workspace with an APIExport, and a ProviderConfig by which a publisher with no more than the rights it needs reaches it.
+// A shop is a workspace with an APIExport, and a ProviderConfig by which a publisher with no more than the rights it
+// needs reaches it.
 type shop struct {
 	c      client.Client // of the control plane
 	config string        // name of the ProviderConfig
@@ -135,7 +136,8 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 	}
 }
 
-// createServed creates an object in a workspace as soon as kcp serves its kind there, which is a moment after the binding.
+// createServed creates an object in a workspace as soon as kcp serves its kind there, which is a moment after the
+// binding.
 func createServed(t *testing.T, in *rest.Config, o client.Object) {
 	t.Helper()
 	kube.Eventually(t, soon, "creation of "+o.GetName(), func() (bool, string) {
@@ -167,8 +169,8 @@ func await(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want ..
 	}
 }
 
-// awaitMessage waits until a condition is as wanted and its message contains a text. One with the same reason may come first: of a workspace
-// that is still binding, for example.
+// awaitMessage waits until a condition is as wanted and its message contains a text. One with the same reason may come
+// first: of a workspace that is still binding, for example.
 func awaitMessage(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, w wantCondition, text string) {
 	t.Helper()
 	kube.Eventually(t, soon, fmt.Sprintf("%s: %s %s %s %q", o.GetName(), w.Type, w.Status, w.Reason, text), func() (bool, string) {

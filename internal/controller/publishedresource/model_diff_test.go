@@ -86,7 +86,8 @@ func (p *player) diff(t *testing.T) string {
 	return cmp.Diff(want, got) + problems
 }
 
-// outcomes returns the specs of Certs and of their copies, without the notes of operators, and what is wrong with these and with the status.
+// outcomes returns the specs of Certs and of their copies, without the notes of operators, and what is wrong with these
+// and with the status.
 func (p *player) outcomes(above, below []unstructured.Unstructured) (certs, copies map[string]string, problems string) {
 	certs, copies = map[string]string{}, map[string]string{}
 	phases := map[string]string{}
@@ -128,9 +129,9 @@ func setting(t *testing.T, name string, otherwise int) int {
 	return n
 }
 
-// TestSyncModel has five tenants, and the operators of their copies, do random things at a time: create, change, relabel and delete objects and
-// Secrets on both sides. When they have done, both sides are as a model says. SYNC_MODEL_OPS is how many things they do together, and
-// SYNC_MODEL_SEED makes others of them.
+// TestSyncModel has five tenants, and the operators of their copies, do random things at a time: create, change,
+// relabel and delete objects and Secrets on both sides. When they have done, both sides are as a model says.
+// SYNC_MODEL_OPS is how many things they do together, and SYNC_MODEL_SEED makes others of them.
 func TestSyncModel(t *testing.T) {
 	t.Parallel()
 	const tenants = 5
@@ -143,8 +144,8 @@ func TestSyncModel(t *testing.T) {
 	t.Logf("%d operations with seed %d in %s, and settled in %s more", ops, seed, played, time.Since(begin)-played)
 }
 
-// TestSyncOutage restarts kcp while tenants work, and then takes the service cluster away for a minute, and shows that nothing is lost, made
-// twice or left behind.
+// TestSyncOutage restarts kcp while tenants work, and then takes the service cluster away for a minute, and shows that
+// nothing is lost, made twice or left behind.
 func TestSyncOutage(t *testing.T) {
 	const away = time.Minute
 	elsewhere := local.Namespace(t)

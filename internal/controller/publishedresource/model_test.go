@@ -152,7 +152,7 @@ func insist(t *testing.T, do func() error) error {
 	}
 }
 
-// make creates an object, and says whether it is there. It is not if one of the same name is still being deleted.
+// make creates an object, and reports whether it is there. It is not if one of the same name is still being deleted.
 func (p *player) make(t *testing.T, c client.Client, o client.Object) (bool, error) {
 	t.Helper()
 	err := insist(t, func() error {
@@ -241,7 +241,8 @@ func (p *player) playKey(t *testing.T, name, value string) error {
 	return p.modify(t, p, secret, fmt.Sprintf(`{"stringData":{"key":%q}}`, value))
 }
 
-// operate does what operators do on the service cluster: change a copy or its status, or make, change or delete its Secret.
+// operate does what operators do on the service cluster: change a copy or its status, or make, change or delete its
+// Secret.
 func (p *player) operate(t *testing.T, name, value string) error {
 	t.Helper()
 	list := p.list(p.s.group+"/v1", "CertList")

@@ -15,8 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// TestNamesakesAreListed shows that a stream that begins when several workspaces have bindings of one name shows all of them, as it does after a
-// restart of the provider or of kcp.
+// TestNamesakesAreListed shows that a stream that begins when several workspaces have bindings of one name shows all of
+// them, as it does after a restart of the provider or of kcp.
 func TestNamesakesAreListed(t *testing.T) {
 	t.Parallel()
 	const many = 3

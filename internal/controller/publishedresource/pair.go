@@ -11,8 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
-// pairOf returns a published API on both sides: in the version that kcp stores, and in the version of the source that it is made of, which need
-// not be the one that the service cluster stores or even serves.
+// pairOf returns a published API on both sides: in the version that kcp stores, and in the version of the source that
+// it is made of, which need not be the one that the service cluster stores or even serves.
 func pairOf(source *apiextensionsv1.CustomResourceDefinition, p *projection.Projection) objectsync.Pair {
 	i := slices.IndexFunc(p.Versions, func(v projection.Version) bool { return v.Storage })
 	if i < 0 {

@@ -66,7 +66,8 @@ func (p *pass) report(r xpv2.ConditionReason, err error) {
 	p.synced = &c
 }
 
-// amend sets what crossplane-runtime cannot know: whether the API is ready, the reason of a failure, and that nothing is synced.
+// amend sets what crossplane-runtime cannot know: whether the API is ready, the reason of a failure, and that nothing
+// is synced.
 func (p *pass) amend(obj client.Object) {
 	mg, ok := obj.(*v1alpha1.PublishedResource)
 	if !ok {
@@ -105,7 +106,8 @@ var errConsumersLeft = errors.New("waiting for consumers to delete their objects
 // errTaken is the cause of the error if another PublishedResource has the place of this one.
 var errTaken = errors.New("another PublishedResource publishes the resource")
 
-// errRefusedSchema is the cause of the error if kcp refuses a schema, which only a change of the source or of the projection can cure.
+// errRefusedSchema is the cause of the error if kcp refuses a schema, which only a change of the source or of the
+// projection can cure.
 var errRefusedSchema = errors.New("kcp refuses the schema")
 
 // errWorkspaceDeleted is the cause of the error if nothing is made again, as the workspace is being deleted.
@@ -148,7 +150,7 @@ func causedBy(cause error) func(error) bool {
 // errControlPlane is the cause of errors of the control plane, which tell nothing about kcp or a service cluster.
 var errControlPlane = errors.New("control plane cannot do it")
 
-// isWoken says whether the cause of an error is watched, so that nothing has to be tried before it goes.
+// isWoken reports whether the cause of an error is watched, so that nothing has to be tried before it goes.
 func isWoken(err error) bool {
 	if err == nil || apierrors.IsForbidden(err) {
 		return false

@@ -25,7 +25,8 @@ type plan struct {
 	verbs  commonv1.ClaimVerbs
 }
 
-// planOf returns the plan. What the spec says about one APIExport is not mixed with what the ProviderConfig says about another.
+// planOf returns the plan. What the spec says about one APIExport is not mixed with what the ProviderConfig says about
+// another.
 func planOf(spec *v1alpha1.PublishedResourceSpec, config *commonv1.KCPConnection) (plan, error) {
 	if config == nil {
 		config = &commonv1.KCPConnection{}
@@ -61,7 +62,8 @@ var (
 	verbsKeep   = []string{"get", "list", "watch", "create", "patch", "update", "delete"}
 )
 
-// claimsOf returns what the synchronization of a spec needs to do in the workspaces of consumers beside the API itself, without repeats.
+// claimsOf returns what the synchronization of a spec needs to do in the workspaces of consumers beside the API itself,
+// without repeats.
 func claimsOf(spec *v1alpha1.PublishedResourceSpec, verbs commonv1.ClaimVerbs) ([]kcp.Claim, error) {
 	c := claims{verbs: verbs}
 	c.add(schema.GroupResource{Resource: "events"}, "", verbsTell)

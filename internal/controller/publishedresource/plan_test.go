@@ -72,7 +72,8 @@ func TestPlanOf(t *testing.T) {
 	}
 }
 
-// TestRelatedAt shows that a related resource says what it is at its origin, and its projection what it becomes on the other side.
+// TestRelatedAt shows that a related resource says what it is at its origin, and its projection what it becomes on the
+// other side.
 func TestRelatedAt(t *testing.T) {
 	plain := v1alpha1.RelatedResource{Group: "a.b", Version: "v1", Resource: "as"}
 	projected := plain

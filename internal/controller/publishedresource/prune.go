@@ -11,8 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
-// keptSchemas remembers which schemas are not to be deleted, by PublishedResource: those of others, and those of other APIExports. It is
-// asked of kcp once.
+// keptSchemas remembers which schemas are not to be deleted, by PublishedResource: those of others, and those of other
+// APIExports. It is asked of kcp once.
 type keptSchemas struct {
 	mu sync.Mutex
 	of map[string]map[string]bool
@@ -41,7 +41,8 @@ func (k *keptSchemas) forget(name string) {
 	delete(k.of, name)
 }
 
-// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to them.
+// prune deletes the schemas that were made for an earlier state of the API, if that is asked for, and nothing refers to
+// them.
 func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	if o.Spec.SchemasRetained() {
 		return nil

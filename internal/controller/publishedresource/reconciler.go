@@ -69,7 +69,8 @@ func (p *pass) sooner(res reconcile.Result) reconcile.Result {
 	return res
 }
 
-// pollHook returns how long until a PublishedResource is looked at again without a reason. jitter is a fraction of the interval.
+// pollHook returns how long until a PublishedResource is looked at again without a reason. jitter is a fraction of the
+// interval.
 func pollHook(jitter float64) managed.PollIntervalHook {
 	return func(_ resource.Managed, interval time.Duration) time.Duration {
 		return interval + time.Duration((rand.Float64()*2-1)*jitter*float64(interval)) //nolint:gosec // Jitter needs no secrecy.

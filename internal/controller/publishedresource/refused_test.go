@@ -61,7 +61,8 @@ func (s *shop) refuseFeathers(t *testing.T) {
 	})
 }
 
-// refuse has a server refuse what a policy does not allow, which takes it a moment, until the binding that is returned is deleted.
+// refuse has a server refuse what a policy does not allow, which takes it a moment, until the binding that is returned
+// is deleted.
 func refuse(t *testing.T, c client.Client, name string, spec admissionv1.ValidatingAdmissionPolicySpec) *admissionv1.ValidatingAdmissionPolicyBinding {
 	t.Helper()
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -79,7 +80,7 @@ func matching(group, resource string, verbs ...admissionv1.OperationType) *admis
 	}}}}
 }
 
-// isRefused says whether a request was refused by a policy of ours, and how it went.
+// isRefused reports whether a request was refused by a policy of ours, and how it went.
 func isRefused(err error) (refused bool, state string) {
 	return err != nil && strings.Contains(err.Error(), refusal), fmt.Sprint(err)
 }

@@ -53,8 +53,8 @@ func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResourc
 	return out, nil
 }
 
-// relatedAt returns what related objects are on one side. The spec says what they are at their origin, whichever side that is, and its
-// projection what they become on the other.
+// relatedAt returns what related objects are on one side. The spec says what they are at their origin, whichever side
+// that is, and its projection what they become on the other.
 func relatedAt(side v1alpha1.Origin, r *v1alpha1.RelatedResource) schema.GroupVersionResource {
 	gvr := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
 	if r.Kind != "" {
@@ -81,7 +81,8 @@ func definitionOf(gr schema.GroupResource) watch.Interest {
 	return watch.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: gr.String()}, Scope: watch.ScopeName}
 }
 
-// trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has none.
+// trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
+// none.
 func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersionResource) {
 	var interests []watch.Interest
 	for _, r := range all {
@@ -114,8 +115,8 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster, at wantedAP
 	return resourceOf(d, at.Version), nil
 }
 
-// findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a while to serve a new one,
-// or, if another one offers it, as the endpoints say.
+// findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a
+// while to serve a new one, or, if another one offers it, as the endpoints say.
 func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
 	if name == "" {
@@ -179,13 +180,14 @@ func (w wantedAPI) on(c *target.Cluster) apiAt {
 	return apiAt{w, c.Server()}
 }
 
-// find returns an API of a server. What has been found once is not asked for again before the PublishedResource is another.
+// find returns an API of a server. What has been found once is not asked for again before the PublishedResource is
+// another.
 func (a *apis) find(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
 	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(ctx, c, at.GroupVersionResource) })
 }
 
-// findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any, and those that show
-// nothing are asked last. The error is that of the first.
+// findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any,
+// and those that show nothing are asked last. The error is that of the first.
 func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
 	for _, one := range endpoints {
 		if found, ok := a.recall(at.on(one.Cluster)); ok {

@@ -18,7 +18,8 @@ import (
 // restoredTimeout bounds how long a PublishedResource is looked for that an event is about.
 const restoredTimeout = 30 * time.Second
 
-// restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a service cluster.
+// restored records on each PublishedResource of a restored server that it has been: a workspace, an endpoint or a
+// service cluster.
 func (c *connector) restored(r target.Restored) {
 	names := map[string]bool{} // whether the server is of kcp to each of them
 	for _, o := range r.Owners {

@@ -26,7 +26,8 @@ func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) err
 		return nil
 	}
 	if e.seen != nil && !e.seen.early && len(e.seen.endpoints) == 0 {
-		// What the last consumers have left behind is still told of. Without an endpoint nobody says that they are gone.
+		// What the last consumers have left behind is still told of. Without an endpoint nobody says that they are
+		// gone.
 		e.publications.Follow(e.name, publication.Consumers{})
 		e.describeObjects(o)
 		return nil
@@ -64,7 +65,8 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 	return e.serve(ctx, o)
 }
 
-// publication returns what is to be served. Whatever that needs and is missing, what is served goes on, for who its consumers are by now.
+// publication returns what is to be served. Whatever that needs and is missing, what is served goes on, for who its
+// consumers are by now.
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
 	c := publication.Config{Sync: objectsync.Config{
 		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, defaultStateNamespace), Primary: e.wanted.pair,
@@ -118,8 +120,8 @@ func (e *external) schemas(o *v1alpha1.PublishedResource) []string {
 	return names
 }
 
-// describeObjects records in the status what has become of the objects of consumers, and an event for each workspace that has left copies
-// behind. What is not known stays as it was.
+// describeObjects records in the status what has become of the objects of consumers, and an event for each workspace
+// that has left copies behind. What is not known stays as it was.
 func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
 	now, known := e.publications.Status(e.name), map[string]int64{}
 	if now == nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// settleMax is how long kcp may take to cure a problem that each publication has for a moment, before it is told: to serve a kind at an
-// endpoint, and to establish an API in a workspace that binds it.
+// settleMax is how long kcp may take to cure a problem that each publication has for a moment, before it is told: to
+// serve a kind at an endpoint, and to establish an API in a workspace that binds it.
 const settleMax = 30 * time.Second
 
 // settling keeps since when there have been problems that kcp is about to cure.
@@ -18,8 +18,8 @@ type settling struct {
 
 func newSettling() *settling { return &settling{since: map[string]map[string]time.Time{}} }
 
-// lasting makes some problems all that a PublishedResource has, and returns which of them have lasted for settleMax, and how long it takes
-// until another one will have, zero if none is left.
+// lasting makes some problems all that a PublishedResource has, and returns which of them have lasted for settleMax,
+// and how long it takes until another one will have, zero if none is left.
 func (s *settling) lasting(name string, problems []string, now time.Time) (lasting map[string]bool, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

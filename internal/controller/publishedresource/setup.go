@@ -29,11 +29,12 @@ import (
 )
 
 const (
-	// retryFirst and retryMax bound the pause before a failed PublishedResource is tried again, which doubles each time.
+	// retryFirst and retryMax bound the pause before a failed PublishedResource is tried again, which doubles each
+	// time.
 	retryFirst = 250 * time.Millisecond
 	retryMax   = 2 * time.Second
-	// gather is how long events from kcp and service clusters are gathered for one look. An APIExport of many tells each of them of each
-	// change.
+	// gather is how long events from kcp and service clusters are gathered for one look. An APIExport of many tells
+	// each of them of each change.
 	gather = 50 * time.Millisecond
 )
 

@@ -22,8 +22,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSeveral shows that one provider publishes from several service clusters to several APIExports in several workspaces, each with what the
-// cluster it names has, and that the ProviderConfig of a service cluster stays as long as it is used.
+// TestSeveral shows that one provider publishes from several service clusters to several APIExports in several
+// workspaces, each with what the cluster it names has, and that the ProviderConfig of a service cluster stays as long
+// as it is used.
 func TestSeveral(t *testing.T) {
 	t.Parallel()
 	one, two := openShop(t), openShop(t)
@@ -80,7 +81,8 @@ func TestSeveral(t *testing.T) {
 	})
 }
 
-// TestUnreachableServiceCluster shows that a service cluster which does not answer is reported as such, and that nothing is withdrawn.
+// TestUnreachableServiceCluster shows that a service cluster which does not answer is reported as such, and that
+// nothing is withdrawn.
 func TestUnreachableServiceCluster(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -113,7 +115,8 @@ func TestObserveOnly(t *testing.T) {
 	awaitPublished(t, s.c, o)
 }
 
-// TestBuiltIn shows that an API without a CustomResourceDefinition can be published, under another group as kcp wants it.
+// TestBuiltIn shows that an API without a CustomResourceDefinition can be published, under another group as kcp wants
+// it.
 func TestBuiltIn(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -142,7 +145,8 @@ func TestBuiltIn(t *testing.T) {
 	})
 }
 
-// TestNarrowClaims shows that claims can ask for no more than is needed, beside claims that were written in v1alpha2 by others.
+// TestNarrowClaims shows that claims can ask for no more than is needed, beside claims that were written in v1alpha2 by
+// others.
 func TestNarrowClaims(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -188,8 +192,9 @@ func TestNarrowClaims(t *testing.T) {
 	}
 }
 
-// TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one, and that it follows the
-// identity: an APIExport has one claim to a resource, which is the same to clients of both versions.
+// TestIdentity shows that a claim to what another APIExport offers names its identity, that it is refused without one,
+// and that it follows the identity: an APIExport has one claim to a resource, which is the same to clients of both
+// versions.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	s, other := openShop(t), openShop(t)

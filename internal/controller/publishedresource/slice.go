@@ -13,8 +13,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
-// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names. It may be in another workspace
-// of the same kcp, which is reached with the same credentials.
+// followSlice makes the plan and the connection those of the APIExport that the APIExportEndpointSlice names. It may be
+// in another workspace of the same kcp, which is reached with the same credentials.
 func (e *external) followSlice(ctx context.Context) error {
 	name, workspace := exportOf(e.state.slice)
 	if name == "" {
@@ -46,8 +46,8 @@ func inWorkspace(c commonv1.Connection, workspace string) commonv1.Connection {
 	return c
 }
 
-// exportOf returns the name of the APIExport of an APIExportEndpointSlice, empty if there is none, and the path or the logical cluster of its
-// workspace, empty if that is the workspace of the slice.
+// exportOf returns the name of the APIExport of an APIExportEndpointSlice, empty if there is none, and the path or the
+// logical cluster of its workspace, empty if that is the workspace of the slice.
 func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
 	if slice == nil {
 		return "", ""
@@ -57,8 +57,9 @@ func exportOf(slice *unstructured.Unstructured) (name, workspace string) {
 	return name, workspace
 }
 
-// contradicts returns an error if an APIExportEndpointSlice is of an APIExport in another workspace than that of the APIExport that a plan
-// names. server is the URL of the workspace of the slice, and export is nil if it does not exist yet.
+// contradicts returns an error if an APIExportEndpointSlice is of an APIExport in another workspace than that of the
+// APIExport that a plan names. server is the URL of the workspace of the slice, and export is nil if it does not exist
+// yet.
 func contradicts(p plan, server string, slice, export *unstructured.Unstructured) error {
 	name, workspace := exportOf(slice)
 	if workspace == "" || !isAnother(workspace, namesOf(server, slice, export)) {
@@ -68,7 +69,8 @@ func contradicts(p plan, server string, slice, export *unstructured.Unstructured
 		"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
 }
 
-// namesOf returns what is known of the path and the logical cluster of a workspace, by its URL and by the annotations that kcp sets in it.
+// namesOf returns what is known of the path and the logical cluster of a workspace, by its URL and by the annotations
+// that kcp sets in it.
 func namesOf(server string, in ...*unstructured.Unstructured) []string {
 	names := []string{path.Base(server)}
 	for _, u := range in {
@@ -84,8 +86,8 @@ func namesOf(server string, in ...*unstructured.Unstructured) []string {
 	return names
 }
 
-// isAnother reports whether a workspace is known to be another one than that of some names. A path can only be compared with a path, and the
-// name of a logical cluster with such a name.
+// isAnother reports whether a workspace is known to be another one than that of some names. A path can only be compared
+// with a path, and the name of a logical cluster with such a name.
 func isAnother(workspace string, names []string) bool {
 	decisive := false
 	for _, n := range names {

@@ -20,8 +20,8 @@ import (
 // sliceElsewhere is an APIExportEndpointSlice in another workspace than its APIExport.
 const sliceElsewhere = "elsewhere"
 
-// openShopBySlice makes a workspace with an APIExport, and another one with an APIExportEndpointSlice of it, to which the ProviderConfig leads. That
-// workspace has an APIExport of the same name, which it returns.
+// openShopBySlice makes a workspace with an APIExport, and another one with an APIExportEndpointSlice of it, to which
+// the ProviderConfig leads. That workspace has an APIExport of the same name, which it returns.
 func openShopBySlice(t *testing.T, k *commonv1.KCPConnection) (s shop, namesake func() *apisv1alpha2.APIExport) {
 	t.Helper()
 	s = openShop(t)
@@ -41,8 +41,8 @@ func openShopBySlice(t *testing.T, k *commonv1.KCPConnection) (s shop, namesake 
 	}
 }
 
-// TestSliceElsewhere shows that an API is published by the APIExport that an APIExportEndpointSlice names, in the workspace that it names, and
-// withdrawn there, and that consumers' objects are synced.
+// TestSliceElsewhere shows that an API is published by the APIExport that an APIExportEndpointSlice names, in the
+// workspace that it names, and withdrawn there, and that consumers' objects are synced.
 func TestSliceElsewhere(t *testing.T) {
 	t.Parallel()
 	s, namesake := openShopBySlice(t, &commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: sliceElsewhere}})
@@ -67,8 +67,8 @@ func TestSliceElsewhere(t *testing.T) {
 	}
 }
 
-// TestSliceContradicts shows that nothing is published where the spec says both an APIExport of the workspace of the ProviderConfig and an
-// APIExportEndpointSlice of an APIExport in another one.
+// TestSliceContradicts shows that nothing is published where the spec says both an APIExport of the workspace of the
+// ProviderConfig and an APIExportEndpointSlice of an APIExport in another one.
 func TestSliceContradicts(t *testing.T) {
 	t.Parallel()
 	s, namesake := openShopBySlice(t, &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, EndpointSlice: sliceElsewhere}})
@@ -83,8 +83,8 @@ func TestSliceContradicts(t *testing.T) {
 	}
 }
 
-// TestReconcilesOpenNoWatch shows that a PublishedResource that names only the APIExportEndpointSlice keeps its watches from one reconcile to the
-// next.
+// TestReconcilesOpenNoWatch shows that a PublishedResource that names only the APIExportEndpointSlice keeps its watches
+// from one reconcile to the next.
 func TestReconcilesOpenNoWatch(t *testing.T) {
 	t.Parallel()
 	const reconciles, account = 10, "reconciler"

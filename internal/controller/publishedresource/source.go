@@ -69,8 +69,8 @@ func (s *sources) of(c *target.Cluster) *catalogue {
 	return k
 }
 
-// find returns an API of a service cluster. The owner is woken when its CustomResourceDefinition changes, comes or goes. The cause of the
-// error is errSourceMissing if there is no such API.
+// find returns an API of a service cluster. The owner is woken when its CustomResourceDefinition changes, comes or
+// goes. The cause of the error is errSourceMissing if there is no such API.
 func (s *sources) find(ctx context.Context, c *target.Cluster, o watch.Owner, gk schema.GroupKind) (source, error) {
 	known := s.of(c)
 	if name, ok := known.nameOf(gk); ok {
@@ -83,7 +83,8 @@ func (s *sources) find(ctx context.Context, c *target.Cluster, o watch.Owner, gk
 	return s.search(ctx, c, o, gk)
 }
 
-// follow looks at the CustomResourceDefinition of a name. Nothing is returned if it is not there or describes another kind.
+// follow looks at the CustomResourceDefinition of a name. Nothing is returned if it is not there or describes another
+// kind.
 func follow(ctx context.Context, c *target.Cluster, o watch.Owner, name string, gk schema.GroupKind) (source, error) {
 	i := watch.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Scope: watch.ScopeName}
 	c.Watches().Track(o, purposeSource, i)
@@ -138,7 +139,7 @@ func (k *catalogue) forget(name string) {
 	delete(k.kinds, name)
 }
 
-// isDefined says whether a kind has, or once had, a CustomResourceDefinition.
+// isDefined reports whether a kind has, or once had, a CustomResourceDefinition.
 func (k *catalogue) isDefined(gk schema.GroupKind) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -146,7 +147,8 @@ func (k *catalogue) isDefined(gk schema.GroupKind) bool {
 	return ok
 }
 
-// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known, and forgets those that have gone.
+// learn asks for the kinds of the CustomResourceDefinitions of a group that are not known, and forgets those that have
+// gone.
 func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.NamespacedName, group string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

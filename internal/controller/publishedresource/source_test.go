@@ -43,8 +43,8 @@ func TestSchemaIsVerbatim(t *testing.T) {
 	}
 }
 
-// TestUnavailableGroup shows that a group of the service cluster whose server does not answer keeps no other API from being published, be it
-// defined or built in.
+// TestUnavailableGroup shows that a group of the service cluster whose server does not answer keeps no other API from
+// being published, be it defined or built in.
 func TestUnavailableGroup(t *testing.T) {
 	s := openShop(t)
 	dead := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

@@ -98,8 +98,8 @@ func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *view, con
 	o.Status.Claims = claimCounts(consumers)
 }
 
-// describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is wrong, conditions stay
-// as they were.
+// describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
+// wrong, conditions stay as they were.
 func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *view, consumers []kcp.Consumer) {
 	lasting, next := e.settling.lasting(e.name, passing(v, consumers), time.Now())
 	e.pass.lookAgain(next)
@@ -136,8 +136,8 @@ func passing(v *view, consumers []kcp.Consumer) []string {
 // establishing reports whether a consumer cannot use the API yet for no fault of its own.
 func establishing(c kcp.Consumer) bool { return !c.Bound && len(c.Open) == 0 }
 
-// describeNotOffered takes back that consumers can use an API that the APIExport does not offer any more. Before it has offered it, nothing
-// is said of them.
+// describeNotOffered takes back that consumers can use an API that the APIExport does not offer any more. Before it has
+// offered it, nothing is said of them.
 func (e *external) describeNotOffered(o *v1alpha1.PublishedResource) {
 	for _, t := range []xpv2.ConditionType{v1alpha1.TypeEndpointsReady, v1alpha1.TypeClaimsAccepted} {
 		if o.GetCondition(t).Status == corev1.ConditionTrue {
@@ -192,7 +192,8 @@ func (v *view) describe() string {
 	return strings.Join(all, "; ")
 }
 
-// claimsCondition returns condition ClaimsAccepted. Whoever has bound the APIExport and cannot use the API yet is named, too.
+// claimsCondition returns condition ClaimsAccepted. Whoever has bound the APIExport and cannot use the API yet is
+// named, too.
 func claimsCondition(v *view, consumers []kcp.Consumer) xpv2.Condition {
 	const t = v1alpha1.TypeClaimsAccepted
 	var open []string
@@ -218,7 +219,7 @@ func claimsCondition(v *view, consumers []kcp.Consumer) xpv2.Condition {
 	return holds(t, v1alpha1.ReasonAccepted)
 }
 
-// judge says whether the API is ready: whether it can be bound, and is served to those who have.
+// judge reports whether the API is ready: whether it can be bound, and is served to those who have.
 func (e *external) judge(o *v1alpha1.PublishedResource) {
 	for _, t := range []xpv2.ConditionType{v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated, v1alpha1.TypeEndpointsReady} {
 		c := o.GetCondition(t)
@@ -259,7 +260,8 @@ var good = map[xpv2.ConditionType]string{
 	v1alpha1.TypeClaimsAccepted: "All workspaces that have bound the API have accepted its permission claims",
 }
 
-// expected says whether a reason is one of a condition that is about to hold, or that waits for others, of which no event has to tell.
+// expected reports whether a reason is one of a condition that is about to hold, or that waits for others, of which no
+// event has to tell.
 func expected(r xpv2.ConditionReason) bool {
 	return slices.Contains([]xpv2.ConditionReason{
 		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonNotBound, v1alpha1.ReasonUnknown,

@@ -8,7 +8,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// TestSyncAgentStays shows that a new agentName is reported once objects have been synced, and that these and new ones stay those of the former.
+// TestSyncAgentStays shows that a new agentName is reported once objects have been synced, and that these and new ones
+// stay those of the former.
 func TestSyncAgentStays(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

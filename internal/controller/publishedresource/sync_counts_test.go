@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// TestSyncCountsSeldom shows that a burst of 200 creates, 20 a second, makes a write of the status every five seconds at most, and that the
-// last one has the right counts.
+// TestSyncCountsSeldom shows that a burst of 200 creates, 20 a second, makes a write of the status every five seconds
+// at most, and that the last one has the right counts.
 func TestSyncCountsSeldom(t *testing.T) {
 	const burst, perSecond, every = 200, 20, 5 * time.Second
 	s := openShop(t)

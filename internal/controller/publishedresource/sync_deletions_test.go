@@ -12,7 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncDeletionsLookSeldom shows that the deletion of 200 objects of a workspace makes a look at its bindings every half second at most.
+// TestSyncDeletionsLookSeldom shows that the deletion of 200 objects of a workspace makes a look at its bindings every
+// half second at most.
 func TestSyncDeletionsLookSeldom(t *testing.T) {
 	const many, every = 200, time.Second / 2
 	s := openShop(t)

@@ -17,8 +17,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncUnboundByForce shows that a copy which cannot be changed while its workspace unbinds the API, and whose object is then taken by force,
-// is given up once it can be: nothing in kcp tells of it any more. It is deleted or left behind as was asked for, and nothing is tried for ever.
+// TestSyncUnboundByForce shows that a copy which cannot be changed while its workspace unbinds the API, and whose
+// object is then taken by force, is given up once it can be: nothing in kcp tells of it any more. It is deleted or left
+// behind as was asked for, and nothing is tried for ever.
 func TestSyncUnboundByForce(t *testing.T) {
 	t.Parallel()
 	for policy, isGivenUp := range map[xpv2.DeletionPolicy]func(*unstructured.Unstructured, error) bool{

@@ -18,8 +18,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncPrivateMetadata shows that a tenant can give its copy neither another owner nor another tenant's identity, nor tell Crossplane anything
-// about it.
+// TestSyncPrivateMetadata shows that a tenant can give its copy neither another owner nor another tenant's identity,
+// nor tell Crossplane anything about it.
 func TestSyncPrivateMetadata(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -67,8 +67,8 @@ func sharedNamespace(o *v1alpha1.PublishedResource) {
 	o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
 }
 
-// TestSyncForeignSecrets shows that where all tenants' copies share a namespace, none reads or overwrites another's Secret, or the operator's, by
-// naming it.
+// TestSyncForeignSecrets shows that where all tenants' copies share a namespace, none reads or overwrites another's
+// Secret, or the operator's, by naming it.
 func TestSyncForeignSecrets(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -119,8 +119,8 @@ func TestSyncForeignSecrets(t *testing.T) {
 	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
 }
 
-// TestSyncSelectors shows that a templated selector is rendered for each object anew, so that tenants whose copies share a namespace get their
-// own Secrets and no others.
+// TestSyncSelectors shows that a templated selector is rendered for each object anew, so that tenants whose copies
+// share a namespace get their own Secrets and no others.
 func TestSyncSelectors(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

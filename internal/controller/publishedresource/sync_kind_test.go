@@ -15,8 +15,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own PublishedResource syncs nothing, and
-// which is not bound in the workspace of the APIExport, and that their status is synced once it has become a subresource.
+// TestSyncRelatedKind shows that related objects can be of a kind that the same APIExport offers, whose own
+// PublishedResource syncs nothing, and which is not bound in the workspace of the APIExport, and that their status is
+// synced once it has become a subresource.
 func TestSyncRelatedKind(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -69,8 +70,8 @@ func TestSyncRelatedKind(t *testing.T) {
 	awaitDeleted(t, s.c, copied)
 }
 
-// TestSyncRelatedVersionLater shows that objects are synced as soon as they can be, if their synchronization could not begin: for a version of a
-// related resource that comes later.
+// TestSyncRelatedVersionLater shows that objects are synced as soon as they can be, if their synchronization could not
+// begin: for a version of a related resource that comes later.
 func TestSyncRelatedVersionLater(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -18,8 +18,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncShardMissing shows that copies do not go with workspaces whose endpoint is missing for a moment, while another one that serves the API
-// shows all bindings it has. That other one is of a second APIExport that offers the same, as a kcp of one shard has no two.
+// TestSyncShardMissing shows that copies do not go with workspaces whose endpoint is missing for a moment, while
+// another one that serves the API shows all bindings it has. That other one is of a second APIExport that offers the
+// same, as a kcp of one shard has no two.
 func TestSyncShardMissing(t *testing.T) {
 	t.Parallel()
 	const second = "second.example.com"
@@ -70,8 +71,8 @@ func (s *shop) endpointOf(t *testing.T, export string) (url string) {
 	return url
 }
 
-// TestSyncLostMeanwhile shows that the copy of an object that was taken by force while nobody looked is deleted, although the workspace has no
-// other object.
+// TestSyncLostMeanwhile shows that the copy of an object that was taken by force while nobody looked is deleted,
+// although the workspace has no other object.
 func TestSyncLostMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

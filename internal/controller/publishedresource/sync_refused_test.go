@@ -64,9 +64,9 @@ func (s *shop) setQuota(t *testing.T, namespace, secrets string) {
 	})
 }
 
-// TestSyncRefusalsRest shows that objects rest whose related objects a server refuses, by a claim, a quota or a policy: nothing is written, the
-// right people are told, and a cure is found. SYNC_REFUSED_OBJECTS is how many objects there are of each kind. With SYNC_REFUSED_REST, in seconds, the
-// rest begins after one minute and lasts that long.
+// TestSyncRefusalsRest shows that objects rest whose related objects a server refuses, by a claim, a quota or a policy:
+// nothing is written, the right people are told, and a cure is found. SYNC_REFUSED_OBJECTS is how many objects there
+// are of each kind. With SYNC_REFUSED_REST, in seconds, the rest begins after one minute and lasts that long.
 func TestSyncRefusalsRest(t *testing.T) {
 	each, rest := setting(t, "SYNC_REFUSED_OBJECTS", 5), setting(t, "SYNC_REFUSED_REST", 0)
 	s := openShop(t)
@@ -123,7 +123,8 @@ func TestSyncRefusalsRest(t *testing.T) {
 	}
 }
 
-// wantRest checks that nothing is asked for as many seconds after one minute or, for zero, for some while within that minute.
+// wantRest checks that nothing is asked for as many seconds after one minute or, for zero, for some while within that
+// minute.
 func (a *account) wantRest(t *testing.T, begin time.Time, seconds int) {
 	t.Helper()
 	if seconds == 0 {
@@ -138,8 +139,8 @@ func (a *account) wantRest(t *testing.T, begin time.Time, seconds int) {
 	})
 }
 
-// TestSyncClaimWithdrawn shows that what a workspace hides for a while is neither deleted nor made again, and goes on and goes as before when it is
-// shown again.
+// TestSyncClaimWithdrawn shows that what a workspace hides for a while is neither deleted nor made again, and goes on
+// and goes as before when it is shown again.
 func TestSyncClaimWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -25,8 +25,8 @@ func selected(o *v1alpha1.PublishedResource) {
 	})
 }
 
-// TestSyncRelatedRequests shows that related objects of both origins, named and selected, are copied and followed without a read, and that a
-// change of one costs one write of its copy and one for what is remembered.
+// TestSyncRelatedRequests shows that related objects of both origins, named and selected, are copied and followed
+// without a read, and that a change of one costs one write of its copy and one for what is remembered.
 func TestSyncRelatedRequests(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t, selected)

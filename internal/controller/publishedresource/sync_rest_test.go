@@ -33,8 +33,9 @@ func (s *shop) account(t *testing.T) *account {
 
 func (a *account) reset() { a.local, a.here = a.below.Mark(), a.kcp.Mark() }
 
-// requests returns those since the last reset, but events, and what is written of the PublishedResource. In kcp an endpoint asks the workspace
-// in the name of the provider for what the provider asks it. Those requests carry the identity of the API behind a colon.
+// requests returns those since the last reset, but events, and what is written of the PublishedResource. In kcp an
+// endpoint asks the workspace in the name of the provider for what the provider asks it. Those requests carry the
+// identity of the API behind a colon.
 func (a *account) requests() (below, inKCP kube.Requests) {
 	below = slices.DeleteFunc(a.below.Since(a.local).By(user), func(e clusterlocal.AuditEvent) bool {
 		return e.Resource == "events" || strings.HasPrefix(e.Resource, "publishedresources")
@@ -60,8 +61,9 @@ func (a *account) awaitRest(t *testing.T, quiet time.Duration) {
 	})
 }
 
-// TestSyncRequests shows what a new object costs: two writes in kcp and two on the service cluster, and no reads; that its change costs one
-// write and one for what is remembered; and that objects at rest cost nothing, not even a look at them.
+// TestSyncRequests shows what a new object costs: two writes in kcp and two on the service cluster, and no reads; that
+// its change costs one write and one for what is remembered; and that objects at rest cost nothing, not even a look at
+// them.
 func TestSyncRequests(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
@@ -145,7 +147,8 @@ func TestSyncMetrics(t *testing.T) {
 	})
 }
 
-// metricsOf returns the metrics of a PublishedResource by their names and what tells them apart; of histograms, the counts.
+// metricsOf returns the metrics of a PublishedResource by their names and what tells them apart; of histograms, the
+// counts.
 func metricsOf(t *testing.T, name string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -181,8 +184,8 @@ func valueOf(m *dto.Metric) float64 {
 	return float64(m.GetHistogram().GetSampleCount())
 }
 
-// TestSyncStreams shows that further tenants open no further streams in kcp, and on the service cluster none of Secrets but those of namespaces
-// with copies, and none of namespaces.
+// TestSyncStreams shows that further tenants open no further streams in kcp, and on the service cluster none of Secrets
+// but those of namespaces with copies, and none of namespaces.
 func TestSyncStreams(t *testing.T) {
 	s := openShop(t)
 	a := s.account(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncRightsCome shows that objects which the provider has no right to copy are copied soon after it gets the right, although the
-// service cluster tells nobody and they rest by then, and that until then no more than one of them is tried every half minute.
+// TestSyncRightsCome shows that objects which the provider has no right to copy are copied soon after it gets the
+// right, although the service cluster tells nobody and they rest by then, and that until then no more than one of them
+// is tried every half minute.
 func TestSyncRightsCome(t *testing.T) {
 	t.Parallel()
 	const rested, most = 40 * time.Second, 45 * time.Second

@@ -14,7 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSyncSourceChanges shows that a field that the CRD of the service cluster gets while objects are synced goes down and its status up.
+// TestSyncSourceChanges shows that a field that the CRD of the service cluster gets while objects are synced goes down
+// and its status up.
 func TestSyncSourceChanges(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -56,8 +57,9 @@ func (s *shop) awaitExtra(t *testing.T, of string, get func() *unstructured.Unst
 	})
 }
 
-// TestSyncSourceBecomesAnother shows that a change of the CRD by which objects are synced otherwise, as their status becomes a subresource, takes
-// effect on those that are there, and that nothing of how they were synced before goes on, as is seen when the synchronization is turned off.
+// TestSyncSourceBecomesAnother shows that a change of the CRD by which objects are synced otherwise, as their status
+// becomes a subresource, takes effect on those that are there, and that nothing of how they were synced before goes on,
+// as is seen when the synchronization is turned off.
 func TestSyncSourceBecomesAnother(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

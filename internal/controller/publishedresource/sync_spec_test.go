@@ -24,9 +24,9 @@ func template(path v1alpha1.MutationPath, value string) *v1alpha1.ResourceMutati
 	return &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: path, Template: value}}}}
 }
 
-// TestSyncNewSpec shows that a spec that cannot work is reported and changes nothing, that one that can takes effect on objects that are there
-// and on new ones, which have one copy each, and that what is turned off, or may only be looked at, stops at once: a new spec ends what the one
-// before it has started.
+// TestSyncNewSpec shows that a spec that cannot work is reported and changes nothing, that one that can takes effect on
+// objects that are there and on new ones, which have one copy each, and that what is turned off, or may only be looked
+// at, stops at once: a new spec ends what the one before it has started.
 func TestSyncNewSpec(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -105,7 +105,8 @@ func (s *shop) awaitNotes(t *testing.T, in tenant, count int) {
 	})
 }
 
-// TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and let go when it loses them.
+// TestSyncNamespaceLabels shows that an object is synced when its namespace gets the labels of the filter, and let go
+// when it loses them.
 func TestSyncNamespaceLabels(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -129,8 +130,8 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	})
 }
 
-// TestSyncOtherVersion shows that objects of a version that is not the stored one on the service cluster are written in that version, whose
-// schema differs.
+// TestSyncOtherVersion shows that objects of a version that is not the stored one on the service cluster are written in
+// that version, whose schema differs.
 func TestSyncOtherVersion(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -158,8 +159,8 @@ func TestSyncOtherVersion(t *testing.T) {
 	}
 }
 
-// TestSyncEndpointGoes shows that the endpoint goes with the last workspace that has bound the API, that what that has left behind is still
-// told of, and that objects are synced again when an endpoint comes.
+// TestSyncEndpointGoes shows that the endpoint goes with the last workspace that has bound the API, that what that has
+// left behind is still told of, and that objects are synced again when an endpoint comes.
 func TestSyncEndpointGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -180,8 +181,8 @@ func TestSyncEndpointGoes(t *testing.T) {
 	}
 }
 
-// TestSyncRelated follows related objects of both origins as they change, are referred to no more, and go, without anything that says to whom
-// they belong.
+// TestSyncRelated follows related objects of both origins as they change, are referred to no more, and go, without
+// anything that says to whom they belong.
 func TestSyncRelated(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -221,8 +222,8 @@ func TestSyncRelated(t *testing.T) {
 	awaitDeleted(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
 }
 
-// TestSyncForeignFinalizer shows that a consumer's own finalizer keeps the copy, which others may still need, until it is gone.
-// https://github.com/kcp-dev/api-syncagent/issues/115.
+// TestSyncForeignFinalizer shows that a consumer's own finalizer keeps the copy, which others may still need, until it
+// is gone. https://github.com/kcp-dev/api-syncagent/issues/115.
 func TestSyncForeignFinalizer(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

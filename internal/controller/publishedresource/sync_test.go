@@ -74,7 +74,8 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for some seconds to be tried again.
+// TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for some
+// seconds to be tried again.
 func TestSyncPromptly(t *testing.T) {
 	const atOnce = time.Second
 	s := openShop(t)
@@ -109,8 +110,8 @@ func (s *shop) copyNamed(t *testing.T, in tenant, name string) *unstructured.Uns
 	return copied
 }
 
-// TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there, that an object outside the filter is let go,
-// and that synchronization that is turned off stops.
+// TestSyncFollowsSpec shows that a change of the spec takes effect on objects that are there, that an object outside
+// the filter is let go, and that synchronization that is turned off stops.
 func TestSyncFollowsSpec(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -145,8 +146,8 @@ func TestSyncFollowsSpec(t *testing.T) {
 	}
 }
 
-// TestSyncRefusesForeign shows that two tenants whose objects would have one copy do not share it, that the second is told why, and the owner
-// where, and that the second gets it when the first gives it up.
+// TestSyncRefusesForeign shows that two tenants whose objects would have one copy do not share it, that the second is
+// told why, and the owner where, and that the second gets it when the first gives it up.
 func TestSyncRefusesForeign(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

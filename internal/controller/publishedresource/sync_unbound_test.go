@@ -31,8 +31,8 @@ func unbind(t *testing.T, in tenant) {
 	awaitDeleted(t, in, b)
 }
 
-// TestSyncUnbound shows that a workspace that no longer binds the API, or is deleted, leaves its copies behind, which is reported, that it finds
-// them again when it binds the API once more, and that what it deletes by itself is deleted.
+// TestSyncUnbound shows that a workspace that no longer binds the API, or is deleted, leaves its copies behind, which
+// is reported, that it finds them again when it binds the API once more, and that what it deletes by itself is deleted.
 func TestSyncUnbound(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -93,7 +93,8 @@ func (s *shop) wantLeft(t *testing.T, in tenant, copied *unstructured.Unstructur
 	}
 }
 
-// findAgain has a workspace bind the API again: its copy stays although it changes before its object is there, and is taken then.
+// findAgain has a workspace bind the API again: its copy stays although it changes before its object is there, and is
+// taken then.
 func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant, copied *unstructured.Unstructured) {
 	t.Helper()
 	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, exportName, claims()...))
@@ -130,8 +131,9 @@ func (s *shop) awaitReported(t *testing.T, o *v1alpha1.PublishedResource, reason
 	})
 }
 
-// TestSyncUnboundDelete shows that copies, states and the namespaces that were made for them go with their workspaces, if that is asked for,
-// and that a namespace with anything else in it stays until that is gone: what belongs to a copy goes after it.
+// TestSyncUnboundDelete shows that copies, states and the namespaces that were made for them go with their workspaces,
+// if that is asked for, and that a namespace with anything else in it stays until that is gone: what belongs to a copy
+// goes after it.
 func TestSyncUnboundDelete(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -70,8 +70,8 @@ func (s *shop) tenant(t *testing.T) tenant {
 	return tenant{Client: c, cfg: cfg, path: path, cluster: ns.Annotations["kcp.io/cluster"]}
 }
 
-// publishCerts publishes Certs: their field secretName names a Secret of the service cluster, and keyName one of the workspace. What is
-// asked for can be changed.
+// publishCerts publishes Certs: their field secretName names a Secret of the service cluster, and keyName one of the
+// workspace. What is asked for can be changed.
 func (s *shop) publishCerts(t *testing.T, change ...func(*v1alpha1.PublishedResource)) *v1alpha1.PublishedResource {
 	t.Helper()
 	define(t, s.c, definition(s.group, "certs", "secretName", "keyName", "note"))

@@ -98,8 +98,8 @@ func (s *shop) warnings(t *testing.T, o *v1alpha1.PublishedResource) []string {
 	return out
 }
 
-// TestNormalPublication shows that of ten publications, of which the first finds no consumer yet and the others two, each condition turns
-// True once and stays so, and that none has a Warning.
+// TestNormalPublication shows that of ten publications, of which the first finds no consumer yet and the others two,
+// each condition turns True once and stays so, and that none has a Warning.
 func TestNormalPublication(t *testing.T) {
 	t.Parallel()
 	const publications = 10
@@ -140,8 +140,8 @@ func TestNormalPublication(t *testing.T) {
 	})
 }
 
-// TestLastingProblem shows that it is told, once it has lasted for a while, that a workspace which binds an API cannot use it: here as it has a
-// CustomResourceDefinition of that name.
+// TestLastingProblem shows that it is told, once it has lasted for a while, that a workspace which binds an API cannot
+// use it: here as it has a CustomResourceDefinition of that name.
 func TestLastingProblem(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes unholdMax after its deletion at the latest:
-	// an owner who orphans does not want to wait for kcp.
+	// unholdPoll is how often we look whether all finalizers are off. The PublishedResource goes unholdMax after its
+	// deletion at the latest: an owner who orphans does not want to wait for kcp.
 	unholdPoll = time.Second
 	unholdMax  = 2 * time.Minute
 )
@@ -26,16 +26,16 @@ const (
 // errStillHeld means that objects of consumers still have our finalizer.
 var errStillHeld = errors.New("objects of consumers still have the finalizer of the provider")
 
-// isToUnhold reports whether a PublishedResource goes and leaves what it has made: then nobody would take our finalizers off the objects of
-// consumers.
+// isToUnhold reports whether a PublishedResource goes and leaves what it has made: then nobody would take our
+// finalizers off the objects of consumers.
 func isToUnhold(o *v1alpha1.PublishedResource) bool {
 	deletes := o.GetDeletionPolicy() == xpv2.DeletionDelete && policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionDelete)
 	return meta.WasDeleted(o) && !meta.IsPaused(o) && len(o.GetManagementPolicies()) > 0 && !deletes &&
 		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
 }
 
-// unhold takes our finalizers off the objects of consumers before a PublishedResource goes that leaves what it has made. It returns after
-// which time it is to be called again, zero when the PublishedResource can go.
+// unhold takes our finalizers off the objects of consumers before a PublishedResource goes that leaves what it has
+// made. It returns after which time it is to be called again, zero when the PublishedResource can go.
 func (c *connector) unhold(ctx context.Context, n types.NamespacedName) time.Duration {
 	o := &v1alpha1.PublishedResource{}
 	if err := c.local.Get(ctx, n, o); err != nil || !isToUnhold(o) {

@@ -14,9 +14,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestOrphanUnholds shows that a PublishedResource which goes and leaves what it has made takes our finalizers off the objects and Secrets
-// of consumers, whether or not they were synced by then: nobody else would. Finalizers of others, the copies and the states stay, and are
-// found again.
+// TestOrphanUnholds shows that a PublishedResource which goes and leaves what it has made takes our finalizers off the
+// objects and Secrets of consumers, whether or not they were synced by then: nobody else would. Finalizers of others,
+// the copies and the states stay, and are found again.
 func TestOrphanUnholds(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(o *v1alpha1.PublishedResource){

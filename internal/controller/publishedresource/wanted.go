@@ -217,7 +217,7 @@ func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
 	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
 }
 
-// keptBySiblings says whether another PublishedResource needs a claim of the APIExport, or may need it.
+// keptBySiblings reports whether another PublishedResource needs a claim of the APIExport, or may need it.
 func (e *external) keptBySiblings(ctx context.Context, o *v1alpha1.PublishedResource, c kcp.Claim) bool {
 	others, err := e.siblings(ctx, o)
 	return err != nil || slices.ContainsFunc(others, func(other *v1alpha1.PublishedResource) bool {
@@ -228,7 +228,7 @@ func (e *external) keptBySiblings(ctx context.Context, o *v1alpha1.PublishedReso
 	})
 }
 
-// settled says whether the workspace has all that is wanted.
+// settled reports whether the workspace has all that is wanted.
 func (e *external) settled(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
 	if e.state.export == nil {
 		if !e.plan.create {

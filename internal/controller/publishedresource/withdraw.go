@@ -20,8 +20,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// observeDeleted says whether there is something left to withdraw. It goes by what the PublishedResource has last published: what the
-// source is by now does not matter.
+// observeDeleted reports whether there is something left to withdraw. It goes by what the PublishedResource has last
+// published: what the source is by now does not matter.
 func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
 	if err := e.look(ctx); err != nil {
 		if errors.Is(err, kcp.ErrNoExport) {
@@ -45,7 +45,8 @@ func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedReso
 	return d.Changed(), err
 }
 
-// withdrawal returns the Change by which an APIExport loses what the PublishedResource has added to it, and nobody else needs.
+// withdrawal returns the Change by which an APIExport loses what the PublishedResource has added to it, and nobody else
+// needs.
 func (e *external) withdrawal(ctx context.Context, o *v1alpha1.PublishedResource) (kcp.Change, error) {
 	r, ours, err := e.offered(ctx, o)
 	if err != nil {
@@ -68,8 +69,8 @@ func (e *external) withdrawal(ctx context.Context, o *v1alpha1.PublishedResource
 	}, nil
 }
 
-// offered returns the resource that the APIExport offers for the PublishedResource, and whether it does: by the schema that is recorded, or
-// by one of the same owner if the PublishedResource was interrupted before it could record that.
+// offered returns the resource that the APIExport offers for the PublishedResource, and whether it does: by the schema
+// that is recorded, or by one of the same owner if the PublishedResource was interrupted before it could record that.
 func (e *external) offered(ctx context.Context, o *v1alpha1.PublishedResource) (schema.GroupResource, bool, error) {
 	r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName)
 	name := e.state.schemaOf(r)
@@ -127,8 +128,8 @@ func resourceGone(err error) error {
 	return err
 }
 
-// awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The PublishedResource is
-// woken when one goes.
+// awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The
+// PublishedResource is woken when one goes.
 func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) error {
 	if e.state.slice == nil {
 		return errors.Errorf("cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask: APIExportEndpointSlice %q does not exist",

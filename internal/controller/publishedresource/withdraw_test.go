@@ -28,7 +28,8 @@ func awaitGone(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 	})
 }
 
-// TestOrphan shows that a deleted PublishedResource leaves everything in kcp as it is, unless something else is asked for.
+// TestOrphan shows that a deleted PublishedResource leaves everything in kcp as it is, unless something else is asked
+// for.
 func TestOrphan(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -46,8 +47,8 @@ func TestOrphan(t *testing.T) {
 	}
 }
 
-// TestWithdraw shows that a PublishedResource with deletionPolicy Delete waits until consumers have no objects left, says how many there are
-// and where, and then takes from the APIExport what it has added and nobody else needs.
+// TestWithdraw shows that a PublishedResource with deletionPolicy Delete waits until consumers have no objects left,
+// says how many there are and where, and then takes from the APIExport what it has added and nobody else needs.
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -100,7 +101,8 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
-// TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and those of others are not.
+// TestSchemasGo shows that schemas of earlier states are deleted when nothing refers to them, if that is asked for, and
+// those of others are not.
 func TestSchemasGo(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -138,8 +140,8 @@ func TestSchemasGo(t *testing.T) {
 	}
 }
 
-// TestTwoOfOnePlace shows that of two PublishedResources that offer the same resource in one APIExport only the first does, that the other
-// says so, and that it takes over when the first has gone.
+// TestTwoOfOnePlace shows that of two PublishedResources that offer the same resource in one APIExport only the first
+// does, that the other says so, and that it takes over when the first has gone.
 func TestTwoOfOnePlace(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -164,8 +166,8 @@ func TestTwoOfOnePlace(t *testing.T) {
 	awaitPublished(t, s.c, second)
 }
 
-// TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, that it is published once it can be,
-// and that what is selected and still cannot be published is named.
+// TestInvalidSource shows that an API which kcp cannot have is reported, that nothing is published of it, that it is
+// published once it can be, and that what is selected and still cannot be published is named.
 func TestInvalidSource(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 )
 
-// TestWithdrawWithoutEndpoint shows that an API is not withdrawn because kcp names no endpoint, or has no endpoint slice, while consumers
-// have objects: those could not be reached any more. The slice without endpoints is that of a second APIExport, which nobody has bound.
+// TestWithdrawWithoutEndpoint shows that an API is not withdrawn because kcp names no endpoint, or has no endpoint
+// slice, while consumers have objects: those could not be reached any more. The slice without endpoints is that of a
+// second APIExport, which nobody has bound.
 func TestWithdrawWithoutEndpoint(t *testing.T) {
 	t.Parallel()
 	const second, missing = "second.example.com", "missing.example.com"

@@ -76,7 +76,8 @@ func (e *external) look(ctx context.Context) error {
 // allSchemas are the APIResourceSchemas of a workspace.
 var allSchemas = watch.Interest{Resource: kcp.Schemas, Scope: watch.ScopeSelection}
 
-// trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the interest in the APIExport.
+// trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the
+// interest in the APIExport.
 func (e *external) trackExport() watch.Interest {
 	export := watch.Interest{Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Scope: watch.ScopeName}
 	e.cluster.Watches().Track(e.owner, purposeWorkspace, allSchemas, export)

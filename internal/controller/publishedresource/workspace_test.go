@@ -12,8 +12,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestWorkspaceGoes shows that a workspace which is deleted can go, although the policy is to make an APIExport that is missing: kcp deletes
-// what is in it, and waits until all is gone. An object that somebody else holds there keeps it long enough to say so.
+// TestWorkspaceGoes shows that a workspace which is deleted can go, although the policy is to make an APIExport that is
+// missing: kcp deletes what is in it, and waits until all is gone. An object that somebody else holds there keeps it
+// long enough to say so.
 func TestWorkspaceGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

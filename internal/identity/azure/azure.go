@@ -1,7 +1,9 @@
-// Package azure mints tokens for AKS, and whatever else accepts those of Microsoft Entra, for service principals and workload identities.
+// Package azure mints tokens for AKS, and whatever else accepts those of Microsoft Entra, for service principals and
+// workload identities.
 //
-// It does what the credential plugin kubelogin does, whose arguments in the kubeconfig say for which server a token is meant, by the
-// library azidentity alone: kubelogin as a library brings interactive logins, a second generation of Azure's libraries and their memory.
+// It does what the credential plugin kubelogin does, whose arguments in the kubeconfig say for which server a token is
+// meant, by the library azidentity alone: kubelogin as a library brings interactive logins, a second generation of
+// Azure's libraries and their memory.
 package azure
 
 import (
@@ -39,8 +41,8 @@ type principal struct {
 	ServerID                  string `json:"serverId"`
 }
 
-// ServicePrincipal returns a Source of tokens for a service principal that somebody has written, with a secret or a certificate. exec is
-// that of the kubeconfig.
+// ServicePrincipal returns a Source of tokens for a service principal that somebody has written, with a secret or a
+// certificate. exec is that of the kubeconfig.
 func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
 	p, err := parse(credentials, exec)
 	if err != nil {
@@ -58,8 +60,8 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 	return p.source(p.asServicePrincipal), nil
 }
 
-// Workload returns a Source of tokens for a workload identity: the provider's own, whose token is in a file. What the credentials leave
-// out is taken from the environment that Azure's webhook sets.
+// Workload returns a Source of tokens for a workload identity: the provider's own, whose token is in a file. What the
+// credentials leave out is taken from the environment that Azure's webhook sets.
 func Workload(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
 	if by == identity.WriterTenant {
 		return nil, errors.New("Azure workload identities are made from a file of the provider, which a namespaced ProviderConfig may not name")
@@ -143,8 +145,8 @@ func (p *principal) asWorkload(o azcore.ClientOptions) (azcore.TokenCredential, 
 	return c, errors.Wrap(err, "cannot use workload identity")
 }
 
-// namesFile says whether the certificate is the path of a file, as kubelogin wants it, and not the certificate itself. No base64 of a
-// certificate begins with a slash.
+// namesFile reports whether the certificate is the path of a file, as kubelogin wants it, and not the certificate
+// itself. No base64 of a certificate begins with a slash.
 func (p *principal) namesFile() bool { return strings.HasPrefix(p.ClientCertificate, "/") }
 
 // certificate returns the content of the certificate, which is PEM, base64 or in a file.
@@ -175,7 +177,8 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	// The Keeper asks again, with pauses of its own.
 	o := azcore.ClientOptions{Transport: e.Client(), Retry: policy.RetryOptions{MaxRetries: -1}}
 	if s.authority != "" {
-		// Whether an authority is one of Microsoft's is asked at Microsoft, which private clouds cannot reach; who writes one trusts it.
+		// Whether an authority is one of Microsoft's is asked at Microsoft, which private clouds cannot reach; who
+		// writes one trusts it.
 		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: s.authority}
 	}
 	c, err := s.login(o)

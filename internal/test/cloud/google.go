@@ -16,8 +16,8 @@ import (
 // googleScopes are what GKE needs.
 const googleScopes = "https://www.googleapis.com/auth/cloud-platform https://www.googleapis.com/auth/userinfo.email"
 
-// GoogleServiceAccount makes a service account known to Google, whose email is its ID, and returns its credentials. They hold the private
-// key of all service accounts.
+// GoogleServiceAccount makes a service account known to Google, whose email is its ID, and returns its credentials.
+// They hold the private key of all service accounts.
 func (c *Clouds) GoogleServiceAccount(tb testing.TB, email string, p Principal) []byte {
 	tb.Helper()
 	c.Add(email, p)
@@ -42,7 +42,8 @@ func (c *Clouds) GoogleToken(tb testing.TB, email string, p Principal) []byte {
 	return []byte(token)
 }
 
-// googleToken exchanges a signed claim for a token: https://developers.google.com/identity/protocols/oauth2/service-account
+// googleToken exchanges a signed claim for a token:
+// https://developers.google.com/identity/protocols/oauth2/service-account
 func (c *Clouds) googleToken(w http.ResponseWriter, r *http.Request) {
 	part := strings.Split(r.FormValue("assertion"), ".")
 	if r.FormValue("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" || len(part) != 3 || !signed(part) {
@@ -57,7 +58,8 @@ func (c *Clouds) googleToken(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, claim.Iss, "")
 }
 
-// signed says whether a JWT is signed by the key of all principals, in the way that Google's library signs or the one that Azure's does.
+// signed reports whether a JWT is signed by the key of all principals, in the way that Google's library signs or the
+// one that Azure's does.
 func signed(part []string) bool {
 	signature, err := base64.RawURLEncoding.DecodeString(part[2])
 	sum := sha256.Sum256([]byte(part[0] + "." + part[1]))

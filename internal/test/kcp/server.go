@@ -25,8 +25,8 @@ const (
 	pollInterval     = 20 * time.Millisecond
 )
 
-// Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of *Server and
-// *kube.Server at the same time.
+// Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of
+// *Server and *kube.Server at the same time.
 func Run(m *testing.M, servers ...local.Starter) int {
 	return local.Main(m, servers...)
 }
@@ -62,8 +62,8 @@ func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
 	}, nil
 }
 
-// Stop ends kcp: its address refuses connections until Return, or until the test ends. Its data stay. Not for tests that run in parallel
-// with others.
+// Stop ends kcp: its address refuses connections until Return, or until the test ends. Its data stay. Not for tests
+// that run in parallel with others.
 func (s *Server) Stop(tb testing.TB) {
 	tb.Helper()
 	s.interrupt(tb, s.kcp.StopServer, func() error { return s.kcp.StartServer(context.WithoutCancel(tb.Context())) })
@@ -118,7 +118,8 @@ func (s *Server) Config(workspace string) *rest.Config {
 	return s.kcp.Config(workspace)
 }
 
-// Workspace creates a workspace for the test, waits until it is ready, and returns its path and the administrator's configuration for it.
+// Workspace creates a workspace for the test, waits until it is ready, and returns its path and the administrator's
+// configuration for it.
 func (s *Server) Workspace(tb testing.TB) (path string, cfg *rest.Config) {
 	tb.Helper()
 	c, err := client.New(s.Config(root), client.Options{})
@@ -140,7 +141,7 @@ func (s *Server) Workspace(tb testing.TB) (path string, cfg *rest.Config) {
 	return path, s.Config(path)
 }
 
-// DeleteWorkspace deletes the workspace of a path below the top, and returns what says whether it is gone.
+// DeleteWorkspace deletes the workspace of a path below the top, and returns what reports whether it is gone.
 func (s *Server) DeleteWorkspace(tb testing.TB, path string) (gone func() (bool, string)) {
 	tb.Helper()
 	c, ws := Client(tb, s.Config(root)), newWorkspace()

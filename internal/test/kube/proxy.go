@@ -20,7 +20,8 @@ type Proxy struct {
 	ended bool                  // so that none is passed on any more
 }
 
-// NewProxy starts a Proxy in front of the server of a configuration, and returns it and a configuration that goes through it.
+// NewProxy starts a Proxy in front of the server of a configuration, and returns it and a configuration that goes
+// through it.
 func NewProxy(tb testing.TB, cfg *rest.Config) (*Proxy, *rest.Config) {
 	tb.Helper()
 	u, err := url.Parse(cfg.Host)
@@ -84,7 +85,7 @@ func reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// spoils says whether a new connection is to be ended at once.
+// spoils reports whether a new connection is to be ended at once.
 func (p *Proxy) spoils() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package guide_test applies the PublishedResources that guides of api-syncagent have shown, as they are, and shows that they do what is said
-// there, with the Certificates of cert-manager.
+// Package guide_test applies the PublishedResources that guides of api-syncagent have shown, as they are, and shows
+// that they do what is said there, with the Certificates of cert-manager.
 package guide_test
 
 import (
@@ -48,7 +48,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
 
-// A scene is a service cluster with cert-manager's definitions, a workspace with an APIExport, and a consumer's workspace that has bound it.
+// A scene is a service cluster with cert-manager's definitions, a workspace with an APIExport, and a consumer's
+// workspace that has bound it.
 type scene struct {
 	c, in   client.Client
 	cluster string // of the consumer
@@ -127,7 +128,8 @@ type guide struct {
 	labels           map[string]string
 }
 
-// inOwn and inShared are where copies are by the rules of the guides. The first is the default, with hashes that are shown elsewhere.
+// inOwn and inShared are where copies are by the rules of the guides. The first is the default, with hashes that are
+// shown elsewhere.
 func inOwn(cluster, _ string) string { return cluster + "/" }
 
 func inShared(cluster, name string) string {

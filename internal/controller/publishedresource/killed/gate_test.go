@@ -25,8 +25,8 @@ type moment struct {
 	after bool // the write is done, and its answer is lost
 }
 
-// A witness stands between a provider and its servers. It counts the provider's writes and kills it at a moment: nothing it sends after that
-// arrives.
+// A witness stands between a provider and its servers. It counts the provider's writes and kills it at a moment:
+// nothing it sends after that arrives.
 type witness struct {
 	kill   context.CancelFunc
 	moment moment
@@ -36,7 +36,8 @@ type witness struct {
 	dead   bool
 }
 
-// gate returns a configuration that reaches a server past the witness, and so do the addresses of endpoints that the server tells of.
+// gate returns a configuration that reaches a server past the witness, and so do the addresses of endpoints that the
+// server tells of.
 func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 	t.Helper()
 	to, err := url.Parse(cfg.Host)
@@ -122,7 +123,7 @@ func (w *witness) isDead() bool {
 	return w.dead
 }
 
-// stops says whether the provider is dead before, or else after, a request is done.
+// stops reports whether the provider is dead before, or else after, a request is done.
 func (w *witness) stops(r *http.Request, before bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package killed_test shows that a provider which is killed at any moment of a publication, a change or a withdrawal leaves nothing that the
-// next one does not bring to the same end.
+// Package killed_test shows that a provider which is killed at any moment of a publication, a change or a withdrawal
+// leaves nothing that the next one does not bring to the same end.
 package killed_test
 
 import (
@@ -112,7 +112,7 @@ func (s *stage) connect(t *testing.T, cfg *rest.Config) {
 	}
 }
 
-// published says whether the API is published, by another schema than before, and everything says so.
+// published reports whether the API is published, by another schema than before, and everything says so.
 func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
 	if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.o), s.o); err != nil {
 		return false, err.Error()
@@ -140,7 +140,7 @@ func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
 		fmt.Sprintf("%s, schemas %v, status %+v", diff, names, s.o.Status)
 }
 
-// withdrawn says whether the API is withdrawn and the PublishedResource gone.
+// withdrawn reports whether the API is withdrawn and the PublishedResource gone.
 func (s *stage) withdrawn(ctx context.Context) (bool, string) {
 	if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.o), s.o); !apierrors.IsNotFound(err) {
 		return false, "it is there"

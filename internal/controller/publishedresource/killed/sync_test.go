@@ -34,7 +34,7 @@ func (s *stage) bound(t *testing.T) client.Client {
 	return kcp.Client(t, cfg)
 }
 
-// inStep says whether there is one copy of each object of a workspace, as the object is, and nothing else.
+// inStep reports whether there is one copy of each object of a workspace, as the object is, and nothing else.
 func (s *stage) inStep(t *testing.T, in client.Client) (bool, string) {
 	t.Helper()
 	above, below := &unstructured.UnstructuredList{}, &unstructured.UnstructuredList{}
@@ -61,8 +61,8 @@ func (s *stage) inStep(t *testing.T, in client.Client) (bool, string) {
 	return slices.Equal(want, got), fmt.Sprintf("%v is to be %v, status %+v", want, got, s.o.Status)
 }
 
-// TestKilledWhileSyncing kills a provider before and after its writes to kcp and to the service cluster, while objects come, change and go, and
-// lets another go on.
+// TestKilledWhileSyncing kills a provider before and after its writes to kcp and to the service cluster, while objects
+// come, change and go, and lets another go on.
 func TestKilledWhileSyncing(t *testing.T) {
 	const last = 8
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))

@@ -25,7 +25,8 @@ const (
 	stranger   = "v1.boats.other.example.com" // a schema that somebody else has in the APIExport
 )
 
-// A market is a workspace of a kcp with an APIExport, which offers what two service clusters have, and which another workspace has bound.
+// A market is a workspace of a kcp with an APIExport, which offers what two service clusters have, and which another
+// workspace has bound.
 type market struct {
 	c      client.Client // of the control plane
 	kcp    *kcp.Server

@@ -1,5 +1,6 @@
-// Package outage_test shows that one provider serves several kcps from several service clusters, and what happens when one kcp is really
-// gone for a while: its PublishedResources say so and go on when it is back, and those of the other kcp notice nothing.
+// Package outage_test shows that one provider serves several kcps from several service clusters, and what happens when
+// one kcp is really gone for a while: its PublishedResources say so and go on when it is back, and those of the other
+// kcp notice nothing.
 package outage_test
 
 import (
@@ -34,7 +35,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &other, &north, &south)) }
 
-// TestOutage takes one kcp away and brings it back, then the other. One ends and refuses connections, one does not answer any more.
+// TestOutage takes one kcp away and brings it back, then the other. One ends and refuses connections, one does not
+// answer any more.
 func TestOutage(t *testing.T) {
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	provider.Start(t, local.User(t, "provider", admins))

@@ -1,5 +1,5 @@
-// Package restore_test shows that objects of consumers are synced when the etcd of kcp is restored from a backup: history goes back there,
-// and resource versions are given out again.
+// Package restore_test shows that objects of consumers are synced when the etcd of kcp is restored from a backup:
+// history goes back there, and resource versions are given out again.
 package restore_test
 
 import (
@@ -34,7 +34,8 @@ import (
 const (
 	soon       = time.Minute
 	exportName = "shop.example.com"
-	// healing is how long it may take, from when a restored kcp answers, until all is in step. A busy machine is slower than the software.
+	// healing is how long it may take, from when a restored kcp answers, until all is in step. A busy machine is slower
+	// than the software.
 	healing = 30 * time.Second
 	// ahead is how many writes come between the backup and the restore, so that those after it do not catch up.
 	ahead = 800
@@ -47,7 +48,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
 
-// publish publishes Hats in a workspace, and returns their group, the PublishedResource and the path of a workspace that has bound them.
+// publish publishes Hats in a workspace, and returns their group, the PublishedResource and the path of a workspace
+// that has bound them.
 func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.PublishedResource, consumer string) {
 	t.Helper()
 	path, admin := workspaces.Workspace(t)
@@ -130,8 +132,8 @@ func awaitCopy(t *testing.T, c client.Client, within time.Duration, u *unstructu
 	})
 }
 
-// wantLeft waits until the status reports one orphan, the copy whose object the restore has undone, and no failure. It fails unless the
-// copy stays, and is the copy of an object of that name that is made again.
+// wantLeft waits until the status reports one orphan, the copy whose object the restore has undone, and no failure. It
+// fails unless the copy stays, and is the copy of an object of that name that is made again.
 func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, consumer string, undone *unstructured.Unstructured) {
 	t.Helper()
 	kube.Eventually(t, healing, "a copy left behind in the status", func() (bool, string) {
@@ -189,9 +191,9 @@ func goOn(t *testing.T, in *rest.Config) {
 	t.Cleanup(func() { cancel(); writing.Wait() })
 }
 
-// TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, that what consumers change or create after it is
-// synced, although the resource versions of all that are lower than those the provider has seen, and that the PublishedResource says what
-// happened.
+// TestKCPRestored shows that what a restore of kcp has undone is undone in the copies, that what consumers change or
+// create after it is synced, although the resource versions of all that are lower than those the provider has seen, and
+// that the PublishedResource says what happened.
 func TestKCPRestored(t *testing.T) {
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
 	provider.Start(t, local.User(t, "provider", "system:masters"))

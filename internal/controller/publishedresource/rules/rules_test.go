@@ -169,7 +169,8 @@ type rule struct {
 	unnamespaced bool
 	// copied is the namespace and name of the copy, or the beginning of them.
 	copied string
-	// others are PublishedResources that are there before, aside are objects of the consumer that are, and after looks at more than the copy.
+	// others are PublishedResources that are there before, aside are objects of the consumer that are, and after looks
+	// at more than the copy.
 	others []string
 	aside  []*unstructured.Unstructured
 	after  func(t *testing.T)

@@ -75,7 +75,8 @@ type agent struct {
 	admin *rest.Config // of that workspace
 }
 
-// publish publishes Certs, and claims what the PublishedResource needs, in the version of the API that the agent has written.
+// publish publishes Certs, and claims what the PublishedResource needs, in the version of the API that the agent has
+// written.
 func (a *agent) publish(t *testing.T) {
 	t.Helper()
 	d := build.Definition(a.group, "certs", "secretName", "settingsName", "defaulted")
@@ -125,7 +126,8 @@ func (o cert) above(group string) *unstructured.Unstructured {
 	return u
 }
 
-// below returns the copy, with a field that a webhook has set, and with metadata of the consumer that would not be copied by us.
+// below returns the copy, with a field that a webhook has set, and with metadata of the consumer that would not be
+// copied by us.
 func (o cert) below(group string) *unstructured.Unstructured {
 	u := object(group+"/v1", "Cert", o.in.cluster, o.copied)
 	u.Object["spec"] = map[string]any{"size": "L", "secretName": o.name + "-issued", "settingsName": o.settingsName(), "defaulted": "by a webhook"}

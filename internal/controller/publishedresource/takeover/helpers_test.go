@@ -118,7 +118,8 @@ func versions(t *testing.T, c client.Client, apiVersion, kind string, of client.
 	return out
 }
 
-// standing returns the UIDs and resource versions of all that the agent has left for a tenant, on both sides, but for the state.
+// standing returns the UIDs and resource versions of all that the agent has left for a tenant, on both sides, but for
+// the state.
 func (a *agent) standing(t *testing.T, in tenant) map[string]string {
 	t.Helper()
 	out := map[string]string{}

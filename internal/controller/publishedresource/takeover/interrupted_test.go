@@ -6,7 +6,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// interruptions are the moments at which the agent may have been stopped, and what may have happened while nobody was there.
+// interruptions are the moments at which the agent may have been stopped, and what may have happened while nobody was
+// there.
 var interruptions = map[string]struct {
 	reason string
 	leave  func(t *testing.T, s *stage, o cert)

@@ -1,5 +1,5 @@
-// Package takeover_test shows that the provider goes on where api-syncagent was stopped: with its objects, its names, its finalizers and what
-// it remembers.
+// Package takeover_test shows that the provider goes on where api-syncagent was stopped: with its objects, its names,
+// its finalizers and what it remembers.
 package takeover_test
 
 import (
@@ -114,7 +114,8 @@ func (s *stage) tenant(t *testing.T) tenant {
 	return in
 }
 
-// cert returns an object of a tenant. The copies of some are named as the PublishedResource says, and others as it has said before.
+// cert returns an object of a tenant. The copies of some are named as the PublishedResource says, and others as it has
+// said before.
 func (s *stage) cert(in tenant, name string) cert {
 	o := cert{in: in, name: name, namespace: namespaces[len(name)%2]}
 	if o.copied = "cert-" + hash(o.namespace)[:20] + "-" + hash(name)[:20]; strings.HasSuffix(name, "1") {
@@ -157,8 +158,9 @@ func changing(a kube.Audit, since kube.Mark, user string, in tenant) kube.Reques
 	})
 }
 
-// TestTakeover shows that 200 objects with their related objects are taken over as they are, on both sides, that states only get what the
-// agent has not remembered, and that from then on changes pass. What the agent was about to do when it was stopped is done.
+// TestTakeover shows that 200 objects with their related objects are taken over as they are, on both sides, that states
+// only get what the agent has not remembered, and that from then on changes pass. What the agent was about to do when
+// it was stopped is done.
 func TestTakeover(t *testing.T) {
 	s := newStage(t)
 	busy := s.tenants[2]
@@ -215,7 +217,8 @@ func (s *stage) states(t *testing.T) map[string]corev1.Secret {
 	return out
 }
 
-// compareStates fails unless all that the agent has remembered is still there, with a list of related objects, whose it is, and nothing else.
+// compareStates fails unless all that the agent has remembered is still there, with a list of related objects, whose it
+// is, and nothing else.
 func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 	t.Helper()
 	after := s.states(t)
