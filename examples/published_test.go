@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// acceptRules compiles the rules of a PublishedResource, as is done before it is served: the server does not know whether a template or an
-// expression is one.
+// acceptRules compiles the rules of a PublishedResource, as is done before it is served: the server does not know
+// whether a template or an expression is one.
 func acceptRules(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	if u.GetKind() != v1alpha1.PublishedResourceGroupVersionKind.Kind {
@@ -33,8 +33,8 @@ func acceptRules(t *testing.T, u *unstructured.Unstructured) {
 	}
 }
 
-// TestEarlierGuides shows that what guides of api-syncagent have shown through the years can be served. That it is accepted is shown beside
-// the files.
+// TestEarlierGuides shows that what guides of api-syncagent have shown through the years can be served. That it is
+// accepted is shown beside the files.
 func TestEarlierGuides(t *testing.T) {
 	files := find(t, "../apis/cluster/publishedresource/v1alpha1/testdata/guide", ".yaml")
 	if len(files) == 0 {

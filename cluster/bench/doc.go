@@ -2,27 +2,31 @@
 //
 //	bench -provider _output/bin/provider [-n 1000] objects|sync ...
 //
-// Each part starts two servers with audit logs and runs everything one after the other, in one run, so that it meets the same machine. Requests
-// are counted from the audit logs, by the provider's user, without those that a virtual workspace of kcp makes itself in its name. Times are from
-// before the request to the moment a watch shows the result, and therefore also contain the request and the watch. They depend on the machine;
-// the ratio to the floor does much less.
+// Each part starts two servers with audit logs and runs everything one after the other, in one run, so that it meets
+// the same machine. Requests are counted from the audit logs, by the provider's user, without those that a virtual
+// workspace of kcp makes itself in its name. Times are from before the request to the moment a watch shows the result,
+// and therefore also contain the request and the watch. They depend on the machine; the ratio to the floor does much
+// less.
 //
-// The floor is a plain client-go loop, 20 workers, that does what a provider cannot do without. It is what the servers and the machine cost. It
-// runs a second time at the end, when the provider is gone; the ratio is to the mean of both, and is worth as much as they are alike. The ratio
-// of processor times is beside it: it hardly depends on what else the machine does.
+// The floor is a plain client-go loop, 20 workers, that does what a provider cannot do without. It is what the servers
+// and the machine cost. It runs a second time at the end, when the provider is gone; the ratio is to the mean of both,
+// and is worth as much as they are alike. The ratio of processor times is beside it: it hardly depends on what else the
+// machine does.
 //
 // # Objects
 //
-// A control plane, and a target. The floor creates each Object and its ConfigMap and patches the Object's status once. Measured are:
+// A control plane, and a target. The floor creates each Object and its ConfigMap and patches the Object's status once.
+// Measured are:
 //
 //   - the creation of as many Objects with the provider running: requests, time, CPU and memory.
 //   - single changes with all these Objects standing: new ones, drift, rest, and a restart.
 //
 // # Sync
 //
-// A kcp with 20 workspaces that have bound an API, and a service cluster, which is the control plane. The floor creates each object in its
-// workspace, puts a finalizer on it through the endpoint of the APIExport and creates its copy; then it gives each copy a status, as an operator
-// does, and the object the same. What it does not do is to remember what it has copied, and to record events. Measured are:
+// A kcp with 20 workspaces that have bound an API, and a service cluster, which is the control plane. The floor creates
+// each object in its workspace, puts a finalizer on it through the endpoint of the APIExport and creates its copy; then
+// it gives each copy a status, as an operator does, and the object the same. What it does not do is to remember what it
+// has copied, and to record events. Measured are:
 //
 //   - the creation of as many objects with the provider running, until all copies are there, then their statuses until they are in the
 //     workspaces, a change of each, and, in the end, their deletion: requests, time, CPU and memory.

@@ -38,7 +38,8 @@ func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) 
 // durations are measurements, in any order.
 type durations []time.Duration
 
-// quantile returns the smallest duration that a share of all, above 0 and up to 1, does not exceed; 0 if there are none.
+// quantile returns the smallest duration that a share of all, above 0 and up to 1, does not exceed; 0 if there are
+// none.
 func (d durations) quantile(share float64) time.Duration {
 	if len(d) == 0 {
 		return 0

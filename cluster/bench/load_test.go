@@ -22,12 +22,22 @@ func TestQuantile(t *testing.T) {
 		share  float64
 		want   time.Duration
 	}{
-		"None":         {reason: "Nothing measured is nothing.", share: median, want: 0},
-		"One":          {reason: "One value is every quantile.", of: durations{7}, share: p99, want: 7},
-		"Median":       {reason: "Half of the values do not exceed the median.", of: hundred, share: median, want: 50},
-		"P99":          {reason: "99 of 100 values do not exceed the 99th.", of: hundred, share: p99, want: 99},
-		"P99OfFew":     {reason: "With fewer than 100 values the largest is needed.", of: hundred[:50], share: p99, want: 100},
-		"MedianOfFour": {reason: "Two of four values do not exceed the second.", of: durations{4, 3, 2, 1}, share: median, want: 2},
+		"None":   {reason: "Nothing measured is nothing.", share: median, want: 0},
+		"One":    {reason: "One value is every quantile.", of: durations{7}, share: p99, want: 7},
+		"Median": {reason: "Half of the values do not exceed the median.", of: hundred, share: median, want: 50},
+		"P99":    {reason: "99 of 100 values do not exceed the 99th.", of: hundred, share: p99, want: 99},
+		"P99OfFew": {
+			reason: "With fewer than 100 values the largest is needed.",
+			of:     hundred[:50],
+			share:  p99,
+			want:   100,
+		},
+		"MedianOfFour": {
+			reason: "Two of four values do not exceed the second.",
+			of:     durations{4, 3, 2, 1},
+			share:  median,
+			want:   2,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.of.quantile(tc.share)); diff != "" {

@@ -21,7 +21,8 @@ import (
 // warmUp is how many Objects of the floor are made before the clock runs: the first requests to a server are slow.
 const warmUp = 50
 
-// floor measures what Objects and ConfigMaps cost without a provider, and removes them again. No provider may run meanwhile.
+// floor measures what Objects and ConfigMaps cost without a provider, and removes them again. No provider may run
+// meanwhile.
 func (b *objectsBench) floor(ctx context.Context, phase string) (f floored, err error) {
 	if err := b.floorOf(ctx, phase+"-warm", warmUp); err != nil {
 		return f, err

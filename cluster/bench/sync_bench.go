@@ -23,8 +23,8 @@ const syncRestTime = 60 * time.Second
 
 var hats = schema.GroupVersionResource{Group: "bench.example.com", Version: "v1", Resource: "hats"}
 
-// A syncBench measures objects of consumers in workspaces of kcp that are synced with a service cluster, which is the provider's control
-// plane, too.
+// A syncBench measures objects of consumers in workspaces of kcp that are synced with a service cluster, which is the
+// provider's control plane, too.
 type syncBench struct {
 	*bed
 

@@ -32,7 +32,8 @@ func (b *syncBench) secondFloor(ctx context.Context) error {
 	return b.floor(ctx, 1)
 }
 
-// floor measures what objects, their copies and statuses cost without a provider, and removes them again. No provider may run meanwhile.
+// floor measures what objects, their copies and statuses cost without a provider, and removes them again. No provider
+// may run meanwhile.
 func (b *syncBench) floor(ctx context.Context, i int) error {
 	const name = "floor"
 	if _, err := b.floorOf(ctx, warmUp, func(ctx context.Context, i int) error { return b.floorCreate(ctx, i, name+"-warm") }); err != nil {

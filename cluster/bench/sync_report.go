@@ -61,7 +61,8 @@ func (b *syncBench) reportOther(t table, title string, s swept) {
 	b.reportSweep(t, "to the result", s)
 }
 
-// reportWrites prints what an object costs from its creation until its status is up. What makes the namespaces of copies is not of one object.
+// reportWrites prints what an object costs from its creation until its status is up. What makes the namespaces of
+// copies is not of one object.
 func (b *syncBench) reportWrites(t table) {
 	t.head("CREATION AND STATUS TOGETHER")
 	for i, server := range b.servers {

@@ -69,8 +69,8 @@ func (b *syncBench) stateOf(phase string, i int) string {
 // others is how many objects are created beside a backlog, each when the one before has its copy.
 const others = 10
 
-// fairness starts the provider beside a backlog of objects in one workspace, and measures how long it takes to place objects of others when the
-// provider has begun with them.
+// fairness starts the provider beside a backlog of objects in one workspace, and measures how long it takes to place
+// objects of others when the provider has begun with them.
 func (b *syncBench) fairness(ctx context.Context) error {
 	const backlog, other = "backlog", "other"
 	n := 2 * b.got.n

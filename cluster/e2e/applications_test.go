@@ -28,8 +28,8 @@ func bundle(ns, tns string, from, to int) *workloadv1alpha1.KubernetesApplicatio
 	return build.Application(ns, "bundle", ns, templates...)
 }
 
-// killDuring starts the provider and kills it when it has begun a number of writes to the target since, or of those to the control plane
-// if it is busy there.
+// killDuring starts the provider and kills it when it has begun a number of writes to the target since, or of those to
+// the control plane if it is busy there.
 func killDuring(t *testing.T, n int) {
 	t.Helper()
 	p, m := start(t), mark(t)
@@ -59,8 +59,8 @@ func parts(t *testing.T, c client.Client, tns string) map[string]types.UID {
 	return uids
 }
 
-// TestApplicationKilledAtAnyStep shows that an application whose provider is killed while it creates, changes and deletes ends as if it had
-// not been, and that nothing is made twice or left behind.
+// TestApplicationKilledAtAnyStep shows that an application whose provider is killed while it creates, changes and
+// deletes ends as if it had not been, and that nothing is made twice or left behind.
 func TestApplicationKilledAtAnyStep(t *testing.T) {
 	const n = 20
 	c, tc := clients(t)

@@ -13,7 +13,8 @@ func TestAtRestSilent(t *testing.T) {
 	newFleet(t, c, 50).settle(t, c)
 
 	m := mark(t)
-	// Silence gives no sign to wait for: it is what there is when the time is over. Each Object is polled six times meanwhile.
+	// Silence gives no sign to wait for: it is what there is when the time is over. Each Object is polled six times
+	// meanwhile.
 	select {
 	case <-time.After(30 * time.Second):
 	case <-p.Exited():

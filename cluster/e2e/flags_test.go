@@ -22,11 +22,20 @@ func TestProbesAndMetrics(t *testing.T) {
 		url  string
 		want string // in the answer
 	}{
-		"Healthz":                 {url: p.Healthz(), want: "ok"},
-		"Readyz":                  {url: p.Readyz(), want: "ok"},
-		"MetricsOfTheQueue":       {url: p.Metrics(), want: `controller_runtime_reconcile_total{controller="managed/object.kubernetes.crossplane.io"`},
-		"MetricsOfClusterObjects": {url: p.Metrics(), want: `crossplane_managed_resource_ready{gvk="kubernetes.crossplane.io/v1alpha2, Kind=Object"} 1`},
-		"MetricsOfObjects":        {url: p.Metrics(), want: `crossplane_managed_resource_ready{gvk="kubernetes.m.crossplane.io/v1alpha1, Kind=Object"} 1`},
+		"Healthz": {url: p.Healthz(), want: "ok"},
+		"Readyz":  {url: p.Readyz(), want: "ok"},
+		"MetricsOfTheQueue": {
+			url:  p.Metrics(),
+			want: `controller_runtime_reconcile_total{controller="managed/object.kubernetes.crossplane.io"`,
+		},
+		"MetricsOfClusterObjects": {
+			url:  p.Metrics(),
+			want: `crossplane_managed_resource_ready{gvk="kubernetes.crossplane.io/v1alpha2, Kind=Object"} 1`,
+		},
+		"MetricsOfObjects": {
+			url:  p.Metrics(),
+			want: `crossplane_managed_resource_ready{gvk="kubernetes.m.crossplane.io/v1alpha1, Kind=Object"} 1`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kube.Eventually(t, soon, "the answer to hold "+page.want, func() (bool, string) {
@@ -55,7 +64,10 @@ func TestRefusesFlags(t *testing.T) {
 		args []string
 		want string // in the log
 	}{
-		"PollJitterOf100": {args: []string{"--poll-jitter-percentage=100"}, want: "--poll-jitter-percentage must be below 100"},
+		"PollJitterOf100": {
+			args: []string{"--poll-jitter-percentage=100"},
+			want: "--poll-jitter-percentage must be below 100",
+		},
 		"LeaseOfHalfSeconds": {
 			args: []string{"--leader-election", "--leader-election-lease-duration=1500ms"},
 			want: "--leader-election-lease-duration must be in whole seconds",

@@ -21,8 +21,8 @@ type fleet struct {
 	namespace string // on the target
 }
 
-// newFleet makes what Objects need, a ProviderConfig of each scope and a namespace on the target, and returns n of them. They are not
-// created yet.
+// newFleet makes what Objects need, a ProviderConfig of each scope and a namespace on the target, and returns n of
+// them. They are not created yet.
 func newFleet(t *testing.T, c client.Client, n int) fleet {
 	t.Helper()
 	scopes := build.Scopes()
@@ -46,7 +46,8 @@ func newFleet(t *testing.T, c client.Client, n int) fleet {
 	return f
 }
 
-// credentials makes a namespace on the control plane, with a Secret of the same name for the target, and returns the name.
+// credentials makes a namespace on the control plane, with a Secret of the same name for the target, and returns the
+// name.
 func credentials(t *testing.T, c client.Client) string {
 	t.Helper()
 	ns := local.Namespace(t)

@@ -52,7 +52,8 @@ func TestKilledInTheMiddleOf500Creates(t *testing.T) {
 	if diff := cmp.Diff([]string{"patch configmaps"}, slices.Sorted(maps.Keys(asked.Count()))); diff != "" {
 		t.Errorf("what was written to the target: -want, +got:\n%s", diff)
 	}
-	// The server answers 201 to a write that creates; to one whose client was killed meanwhile it has nothing to answer.
+	// The server answers 201 to a write that creates; to one whose client was killed meanwhile it has nothing to
+	// answer.
 	if creations := perName(answered(asked, http.StatusCreated)); slices.Max(values(creations)) > 1 {
 		t.Errorf("creations of each ConfigMap: want at most 1, got %v", creations)
 	}

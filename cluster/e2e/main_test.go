@@ -34,8 +34,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
-// clients installs our kinds and returns clients of the control plane and of the target. At the end of the test it removes all that is
-// of our kinds; it must come before the start of a provider, which then ends first.
+// clients installs our kinds and returns clients of the control plane and of the target. At the end of the test it
+// removes all that is of our kinds; it must come before the start of a provider, which then ends first.
 func clients(t *testing.T) (c, tc client.Client) {
 	t.Helper()
 	local.InstallCRDs(t, filepath.Join("..", "..", "package", "crds"))

@@ -27,8 +27,9 @@ func TestMemoryIsForWhatIsManaged(t *testing.T) {
 	}
 }
 
-// peakWith100Objects returns the most memory, in bytes, that a provider holds while it creates 100 Objects and until it has settled.
-// The peak is stricter than what it holds afterwards, and does not depend on when the garbage collector last ran.
+// peakWith100Objects returns the most memory, in bytes, that a provider holds while it creates 100 Objects and until it
+// has settled. The peak is stricter than what it holds afterwards, and does not depend on when the garbage collector
+// last ran.
 func peakWith100Objects(t *testing.T, c client.Client) int64 {
 	t.Helper()
 	p := start(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAtRestSilentWhateverTheShape shows that a thousand settled Objects that refer to each other, publish connection details, ask queries,
-// observe, preview and adopt cost as little as plain ones.
+// TestAtRestSilentWhateverTheShape shows that a thousand settled Objects that refer to each other, publish connection
+// details, ask queries, observe, preview and adopt cost as little as plain ones.
 func TestAtRestSilentWhateverTheShape(t *testing.T) {
 	const (
 		total = 1000

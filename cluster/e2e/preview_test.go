@@ -13,8 +13,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestRestartedPreviewsAskNothing shows that a provider which starts again knows what previews have found: it tries no apply, and writes
-// no status. Objects that observe and Objects on a dry run come in turn, of both scopes, with a resource and without.
+// TestRestartedPreviewsAskNothing shows that a provider which starts again knows what previews have found: it tries no
+// apply, and writes no status. Objects that observe and Objects on a dry run come in turn, of both scopes, with a
+// resource and without.
 func TestRestartedPreviewsAskNothing(t *testing.T) {
 	c, tc := clients(t)
 	p := start(t)

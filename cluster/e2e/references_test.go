@@ -17,8 +17,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestKilledInTheMiddleOfAChain shows that a provider which is killed while it installs Objects that depend on each other, and again while
-// it uninstalls them, goes on in the right order, and leaves no finalizer behind.
+// TestKilledInTheMiddleOfAChain shows that a provider which is killed while it installs Objects that depend on each
+// other, and again while it uninstalls them, goes on in the right order, and leaves no finalizer behind.
 func TestKilledInTheMiddleOfAChain(t *testing.T) {
 	const length = 20
 	c, _ := clients(t)
@@ -69,7 +69,8 @@ func TestKilledInTheMiddleOfAChain(t *testing.T) {
 	}
 }
 
-// newChain returns Objects of which each depends on the one before it, and the first on a ConfigMap of the control plane.
+// newChain returns Objects of which each depends on the one before it, and the first on a ConfigMap of the control
+// plane.
 func newChain(s build.Scope, ns, tns string, n int) fleet {
 	f := fleet{namespace: tns}
 	for i := range n {
@@ -102,8 +103,8 @@ func awaitWrites(t *testing.T, m marks, verb string, n int) {
 	})
 }
 
-// inOrder returns the numbers by which ConfigMaps of a namespace of the target are named, in the order in which the provider has first used
-// a verb on them.
+// inOrder returns the numbers by which ConfigMaps of a namespace of the target are named, in the order in which the
+// provider has first used a verb on them.
 func inOrder(t *testing.T, m marks, namespace, verb string) []int {
 	t.Helper()
 	var order []int

@@ -20,8 +20,9 @@ import (
 // site is a ConfigMap of the control plane that Objects take a value from.
 const site = "site"
 
-// newBed makes what Objects of all shapes need: ProviderConfigs, namespaces, and what they refer to beside each other. At the end of the
-// test it removes what they have left on the target, which the watches of the next provider would carry.
+// newBed makes what Objects of all shapes need: ProviderConfigs, namespaces, and what they refer to beside each other.
+// At the end of the test it removes what they have left on the target, which the watches of the next provider would
+// carry.
 func newBed(t *testing.T, c client.Client) bed {
 	t.Helper()
 	at := bed{config: credentials(t, c), namespace: target.Namespace(t)}
@@ -146,7 +147,9 @@ func newShapes() map[string]shape {
 				Name: neighbour(o, "waits"), FieldPath: "status.atProvider.manifest.metadata.name",
 			}}}
 		}},
-		"cel-strings": {with: queried("object.data.shape.split('o').size() == 2 && [object.data.color].distinct() == ['blue']")},
+		"cel-strings": {
+			with: queried("object.data.shape.split('o').size() == 2 && [object.data.color].distinct() == ['blue']"),
+		},
 		"dry-run": {before: foreign, with: func(o build.Object, _ bed) {
 			o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"})
 		}},

@@ -9,7 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// quiet is for how long the provider must ask nothing to count as settled. It is longer than anything it gathers or delays.
+// quiet is for how long the provider must ask nothing to count as settled. It is longer than anything it gathers or
+// delays.
 const quiet = 3 * time.Second
 
 // marks are points in the order of the requests to both servers.

@@ -48,9 +48,15 @@ func TestRestartWith1000(t *testing.T) {
 		requests kube.Requests
 		most     int
 	}{
-		"control plane": {append(that(m.onLocal(t), "list"), local.Audit(t).Watches(m.local).By(user)...), 1},
+		"control plane": {
+			requests: append(that(m.onLocal(t), "list"), local.Audit(t).Watches(m.local).By(user)...),
+			most:     1,
+		},
 		// Tenants and operators share no connection, whatever credentials they have.
-		"target": {append(m.onTarget(t), target.Audit(t).Watches(m.target).By(user)...), len(build.Scopes())},
+		"target": {
+			requests: append(m.onTarget(t), target.Audit(t).Watches(m.target).By(user)...),
+			most:     len(build.Scopes()),
+		},
 	} {
 		got := asked.requests.Count()
 		maps.DeleteFunc(got, func(what string, n int) bool { return n <= asked.most || what == "patch configmaps" })

@@ -23,9 +23,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
-// TestDocumentedRights shows that the provider needs no more rights than the guide says, on the control plane and on a target: it keeps
-// collections, and Objects with dependencies and connection secrets, in both scopes, lets go of them, and is never denied anything.
-// A defect of provider-kubernetes: its documents ask for all rights.
+// TestDocumentedRights shows that the provider needs no more rights than the guide says, on the control plane and on a
+// target: it keeps collections, and Objects with dependencies and connection secrets, in both scopes, lets go of them,
+// and is never denied anything. A defect of provider-kubernetes: its documents ask for all rights.
 func TestDocumentedRights(t *testing.T) {
 	const modest = "modest"
 	c, tc := clients(t)
@@ -76,8 +76,8 @@ func TestDocumentedRights(t *testing.T) {
 	checkSecrets(t, local.Audit(t), m.local, modest)
 }
 
-// checkSecrets checks that each stream of Secrets that a user has opened since a mark is of one that it names, although more is allowed: one of
-// all takes the memory of all.
+// checkSecrets checks that each stream of Secrets that a user has opened since a mark is of one that it names, although
+// more is allowed: one of all takes the memory of all.
 func checkSecrets(t *testing.T, a kube.Audit, since kube.Mark, who string) {
 	t.Helper()
 	streams := 0

@@ -247,7 +247,21 @@ func (s *subject) resource(ctx context.Context, tc client.Client) (*unstructured
 func subjects(at bed) []*subject {
 	var all []*subject
 	for round, how := range []subject{
-		{byServer: true}, {byServer: true}, {byClient: true}, {byClient: true}, {byServer: true, byClient: true}, {byServer: true, byClient: true},
+		{
+			byServer: true,
+		}, {
+			byServer: true,
+		}, {
+			byClient: true,
+		}, {
+			byClient: true,
+		}, {
+			byServer: true,
+			byClient: true,
+		}, {
+			byServer: true,
+			byClient: true,
+		},
 	} {
 		for _, o := range oneOfEach(shapes(), at, round) {
 			o.byServer, o.byClient = how.byServer, how.byClient

@@ -20,7 +20,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTakeover shows that this provider, started where provider-kubernetes has been stopped, takes over its Objects and harms nothing.
+// TestTakeover shows that this provider, started where provider-kubernetes has been stopped, takes over its Objects and
+// harms nothing.
 func TestTakeover(t *testing.T) {
 	p := newPeer(t)
 	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
@@ -57,7 +58,8 @@ func TestTakeover(t *testing.T) {
 	leave(t, c, tc, all)
 }
 
-// awaitSchema waits until the control plane knows fields which provider-kubernetes does not have: until then it would drop them.
+// awaitSchema waits until the control plane knows fields which provider-kubernetes does not have: until then it would
+// drop them.
 func awaitSchema(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	for _, s := range build.Scopes() {
@@ -72,8 +74,8 @@ func awaitSchema(t *testing.T, c client.Client, namespace string) {
 
 var ourCRDs = filepath.Join("..", "..", "package", "crds")
 
-// legacy lets provider-kubernetes make all Objects: some by server-side apply, some client-side, and some first in one way, then in the
-// other.
+// legacy lets provider-kubernetes make all Objects: some by server-side apply, some client-side, and some first in one
+// way, then in the other.
 func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace string) {
 	t.Helper()
 	byServer := func(s *subject) bool { return s.byServer }
@@ -111,8 +113,8 @@ func pause(t *testing.T, c client.Client, some []*subject, paused string) {
 	}
 }
 
-// awaitMade waits until provider-kubernetes has nothing more to do for Objects. Those which refer to others it sometimes leaves not ready
-// for good, although it has made their resources.
+// awaitMade waits until provider-kubernetes has nothing more to do for Objects. Those which refer to others it
+// sometimes leaves not ready for good, although it has made their resources.
 func awaitMade(t *testing.T, c client.Client, some []*subject) {
 	t.Helper()
 	refers := func(s *subject) bool { return len(s.Desired().References) > 0 }

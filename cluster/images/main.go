@@ -1,10 +1,11 @@
 // Command images makes the image of the provider from its program, as a tarball, without a container runtime.
 //
-// The image holds one file, /provider, and no system: the program is static and brings the certificates of the public authorities along.
-// The same program makes the same image, to the byte: nothing in it tells when, where or by whom it was made.
+// The image holds one file, /provider, and no system: the program is static and brings the certificates of the public
+// authorities along. The same program makes the same image, to the byte: nothing in it tells when, where or by whom it
+// was made.
 //
-// A Dockerfile was rejected because it needs a daemon and a base image, ko because it would decide how the program is built, which
-// the Makefile does.
+// A Dockerfile was rejected because it needs a daemon and a base image, ko because it would decide how the program is
+// built, which the Makefile does.
 package main
 
 import (

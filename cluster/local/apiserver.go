@@ -110,7 +110,8 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	return errors.Wrap(poll(ctx, apiServerTimeout, check), "kube-apiserver is not ready")
 }
 
-// StopAPIServer ends the API server only and returns when it is gone. Its port refuses connections until StartAPIServer.
+// StopAPIServer ends the API server only and returns when it is gone. Its port refuses connections until
+// StartAPIServer.
 func (c *Cluster) StopAPIServer() error {
 	return c.apiServer.stop(c.plane.APIServer.Stop)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// auditPolicy makes exactly one line of each request. A watch is logged when it starts: when it ends is too late to know that it
-// runs. All else is logged when it is answered, before the client has the end of the answer.
+// auditPolicy makes exactly one line of each request. A watch is logged when it starts: when it ends is too late to
+// know that it runs. All else is logged when it is answered, before the client has the end of the answer.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 rules:
@@ -39,8 +39,8 @@ type AuditEvent struct {
 	Code        int    // HTTP status
 	Time        time.Time
 	URI         string
-	// Forwarded says that a virtual workspace of kcp has made the request, in the name of who has asked it for something: for a patch, it reads
-	// and updates.
+	// Forwarded says that a virtual workspace of kcp has made the request, in the name of who has asked it for
+	// something: for a patch, it reads and updates.
 	Forwarded bool
 }
 
@@ -60,13 +60,15 @@ func (e AuditEvent) Subject() string {
 	return s
 }
 
-// ReadAudit returns the requests in an audit log, in the order of the log. A last line that is not complete yet is left out.
+// ReadAudit returns the requests in an audit log, in the order of the log. A last line that is not complete yet is left
+// out.
 func ReadAudit(path string) ([]AuditEvent, error) {
 	events, _, err := ReadAuditFrom(path, 0)
 	return events, err
 }
 
-// ReadAuditFrom is ReadAudit from a byte offset. It also returns the offset behind the last complete line, to go on from.
+// ReadAuditFrom is ReadAudit from a byte offset. It also returns the offset behind the last complete line, to go on
+// from.
 func ReadAuditFrom(path string, offset int64) ([]AuditEvent, int64, error) {
 	f, err := os.Open(path) //nolint:gosec // Callers choose the file.
 	if err != nil {
@@ -121,7 +123,8 @@ func AuditEnd(path string) (int64, error) {
 	return 0, nil
 }
 
-// auditLine has the few fields of https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/ that AuditEvent has.
+// auditLine has the few fields of https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/ that AuditEvent
+// has.
 type auditLine struct {
 	User struct {
 		Username string `json:"username"`

@@ -26,14 +26,49 @@ func TestReadAuditFrom(t *testing.T) {
 		from   int
 		want   want
 	}{
-		"Empty":         {"A server that was asked nothing has an empty log.", "", 0, want{nil, 0, false}},
-		"Whole":         {"Each line is a request.", one + two, 0, want{[]string{"one", "two"}, len(one + two), false}},
-		"HalfLine":      {"A line that is being written is left for the next time.", one + partial, 0, want{[]string{"one"}, len(one), false}},
-		"OnlyHalfLine":  {"Also if it is the only one.", partial, 0, want{nil, 0, false}},
-		"FromLine":      {"Reading goes on where it ended.", one + two, len(one), want{[]string{"two"}, len(one + two), false}},
-		"FromEnd":       {"At the end there is nothing more.", one, len(one), want{nil, len(one), false}},
-		"BrokenLine":    {"A whole line that cannot be read is an error: counts would be wrong.", one + partial + "\n", 0, want{nil, 0, true}},
-		"HalfLongEvent": {"A half line may be longer than a block.", one + strings.Repeat("x", 100<<10), 0, want{[]string{"one"}, len(one), false}},
+		"Empty": {
+			reason: "A server that was asked nothing has an empty log.",
+			log:    "",
+			from:   0,
+			want:   want{nil, 0, false},
+		},
+		"Whole": {
+			reason: "Each line is a request.",
+			log:    one + two,
+			from:   0,
+			want:   want{[]string{"one", "two"}, len(one + two), false},
+		},
+		"HalfLine": {
+			reason: "A line that is being written is left for the next time.",
+			log:    one + partial,
+			from:   0,
+			want:   want{[]string{"one"}, len(one), false},
+		},
+		"OnlyHalfLine": {reason: "Also if it is the only one.", log: partial, from: 0, want: want{nil, 0, false}},
+		"FromLine": {
+			reason: "Reading goes on where it ended.",
+			log:    one + two,
+			from:   len(one),
+			want:   want{[]string{"two"}, len(one + two), false},
+		},
+		"FromEnd": {
+			reason: "At the end there is nothing more.",
+			log:    one,
+			from:   len(one),
+			want:   want{nil, len(one), false},
+		},
+		"BrokenLine": {
+			reason: "A whole line that cannot be read is an error: counts would be wrong.",
+			log:    one + partial + "\n",
+			from:   0,
+			want:   want{nil, 0, true},
+		},
+		"HalfLongEvent": {
+			reason: "A half line may be longer than a block.",
+			log:    one + strings.Repeat("x", 100<<10),
+			from:   0,
+			want:   want{[]string{"one"}, len(one), false},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,9 @@ func (c *Cluster) Backup() error {
 	return backup(pid, filepath.Join(c.o.Dir, etcdDir))
 }
 
-// Restore kills the API server and etcd, as a crash that needs a restore does, puts the data of the last Backup in place of the present ones,
-// and starts both again, with the same addresses and users. Its resource versions are those of the backup.
+// Restore kills the API server and etcd, as a crash that needs a restore does, puts the data of the last Backup in
+// place of the present ones, and starts both again, with the same addresses and users. Its resource versions are those
+// of the backup.
 func (c *Cluster) Restore(ctx context.Context) error {
 	c.apiServer.kill()
 	c.etcd.kill()
@@ -49,7 +50,8 @@ func (k *KCP) Backup() error {
 	return backup(k.process.cmd.Process.Pid, filepath.Join(k.o.Dir, kcpEtcdDir))
 }
 
-// Restore kills kcp, puts the data of the last Backup in place of the present ones, and starts it again, with the same addresses and users.
+// Restore kills kcp, puts the data of the last Backup in place of the present ones, and starts it again, with the same
+// addresses and users.
 func (k *KCP) Restore(ctx context.Context) error {
 	if err := k.process.cmd.Process.Kill(); err != nil {
 		return errors.Wrap(err, "cannot kill kcp")
@@ -63,7 +65,8 @@ func (k *KCP) Restore(ctx context.Context) error {
 	return k.StartServer(ctx)
 }
 
-// backup copies the data of a process, which stands still meanwhile. To etcd the copy looks like its data after a crash.
+// backup copies the data of a process, which stands still meanwhile. To etcd the copy looks like its data after a
+// crash.
 func backup(pid int, dir string) error {
 	if err := os.RemoveAll(dir + backupSuffix); err != nil {
 		return errors.Wrap(err, "cannot remove old backup")

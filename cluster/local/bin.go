@@ -12,7 +12,8 @@ import (
 // module is the first line of the go.mod beside which .tools/bin is found.
 const module = "module github.com/crossplane-contrib/provider-kcp"
 
-// BinDir returns the folder of the server binaries, <module root>/.tools/bin. The working directory must be inside the module.
+// BinDir returns the folder of the server binaries, <module root>/.tools/bin. The working directory must be inside the
+// module.
 func BinDir() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -40,8 +41,8 @@ func Binary(name string) (string, error) {
 	return path, nil
 }
 
-// Data returns the path of a folder of files that belong to a program, such as its CustomResourceDefinitions. It is an error if there
-// is none.
+// Data returns the path of a folder of files that belong to a program, such as its CustomResourceDefinitions. It is an
+// error if there is none.
 func Data(program, name string) (string, error) {
 	path, err := Binary(program)
 	if err != nil {
@@ -59,8 +60,8 @@ func Data(program, name string) (string, error) {
 	return path, nil
 }
 
-// moduleRoot looks for our go.mod from the working directory upwards: go test runs in the folder of the package, people run
-// the command anywhere in the module.
+// moduleRoot looks for our go.mod from the working directory upwards: go test runs in the folder of the package, people
+// run the command anywhere in the module.
 func moduleRoot() (string, error) {
 	wd, err := os.Getwd()
 	if err != nil {

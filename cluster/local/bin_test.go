@@ -17,11 +17,41 @@ func TestBinary(t *testing.T) {
 		mode   os.FileMode
 		want   string // in the error; empty for none
 	}{
-		"Found":         {"The folder is found from a folder below the module's.", module, "server", 0o700, ""},
-		"NoFile":        {"The error says how to get the binary.", module, "other", 0o700, "cannot find server, run make tools"},
-		"NoFolder":      {"So it does before anything was built.", module, "", 0, "cannot find the server binaries, run make tools"},
-		"NotExecutable": {"A half-written file is not run.", module, "server", 0o600, "run make tools"},
-		"OtherModule":   {"The binaries of another module are not ours.", module + "-fork", "server", 0o700, "cannot find the folder with"},
+		"Found": {
+			reason: "The folder is found from a folder below the module's.",
+			goMod:  module,
+			file:   "server",
+			mode:   0o700,
+			want:   "",
+		},
+		"NoFile": {
+			reason: "The error says how to get the binary.",
+			goMod:  module,
+			file:   "other",
+			mode:   0o700,
+			want:   "cannot find server, run make tools",
+		},
+		"NoFolder": {
+			reason: "So it does before anything was built.",
+			goMod:  module,
+			file:   "",
+			mode:   0,
+			want:   "cannot find the server binaries, run make tools",
+		},
+		"NotExecutable": {
+			reason: "A half-written file is not run.",
+			goMod:  module,
+			file:   "server",
+			mode:   0o600,
+			want:   "run make tools",
+		},
+		"OtherModule": {
+			reason: "The binaries of another module are not ours.",
+			goMod:  module + "-fork",
+			file:   "server",
+			mode:   0o700,
+			want:   "cannot find the folder with",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

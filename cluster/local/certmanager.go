@@ -9,13 +9,13 @@ import (
 type CertManagerOptions struct {
 	// Dir holds all files, and is made if it is not there. Required.
 	Dir string
-	// Config is that of an administrator of the cluster, which must serve cert-manager's CustomResourceDefinitions, those of
-	// CertManagerDefinitions. Required.
+	// Config is that of an administrator of the cluster, which must serve cert-manager's CustomResourceDefinitions,
+	// those of CertManagerDefinitions. Required.
 	Config *rest.Config
 }
 
-// CertManager is what cert-manager issues certificates with, see hack/tools/cert-manager. Its webhook is left out, which would only complete
-// and check what is applied.
+// CertManager is what cert-manager issues certificates with, see hack/tools/cert-manager. Its webhook is left out,
+// which would only complete and check what is applied.
 type CertManager struct {
 	daemon
 }

@@ -17,13 +17,15 @@ import (
 
 // ClusterOptions say how to start a Cluster.
 type ClusterOptions struct {
-	// Dir holds all files of the cluster, and is made if it is not there. Its last element is the cluster's name in Log. Required.
+	// Dir holds all files of the cluster, and is made if it is not there. Its last element is the cluster's name in
+	// Log. Required.
 	Dir string
 	// ControllerManager runs kube-controller-manager, and with it admits pods only with a ServiceAccount, as usual.
 	ControllerManager bool
 	// Audit logs every request. See Cluster.AuditLog.
 	Audit bool
-	// TokenWebhook is the URL of a webhook that tells who has a bearer token, as clouds' clusters have one. None if empty.
+	// TokenWebhook is the URL of a webhook that tells who has a bearer token, as clouds' clusters have one. None if
+	// empty.
 	TokenWebhook string
 	// Log gets a line for each server that is ready, as one call of Write; nothing if nil.
 	Log io.Writer
@@ -128,7 +130,8 @@ func (c *Cluster) Config() *rest.Config {
 	return rest.CopyConfig(c.admin)
 }
 
-// User returns a configuration with a client certificate for a user. It has no rights but those of the groups, and no limit of requests.
+// User returns a configuration with a client certificate for a user. It has no rights but those of the groups, and no
+// limit of requests.
 func (c *Cluster) User(name string, groups ...string) (*rest.Config, error) {
 	c.users.Lock()
 	defer c.users.Unlock()
@@ -142,8 +145,8 @@ func (c *Cluster) User(name string, groups ...string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// AuditLog returns the path of the audit log, which ReadAudit reads; empty without Audit. Each request makes one line, on disk when the
-// client has the end of the answer. Only a watch makes its line when it starts.
+// AuditLog returns the path of the audit log, which ReadAudit reads; empty without Audit. Each request makes one line,
+// on disk when the client has the end of the answer. Only a watch makes its line when it starts.
 func (c *Cluster) AuditLog() string {
 	if !c.o.Audit {
 		return ""

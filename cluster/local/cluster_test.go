@@ -265,8 +265,8 @@ func assertConfigMap(t *testing.T, cs kubernetes.Interface, name string) {
 	}
 }
 
-// processes returns those that have dir among their arguments, as all servers have, and those of ours that have ended without being
-// waited for.
+// processes returns those that have dir among their arguments, as all servers have, and those of ours that have ended
+// without being waited for.
 func processes(t *testing.T, dir string) []string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-ww", "-o", "ppid=,stat=,args=").Output()

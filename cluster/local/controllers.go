@@ -12,7 +12,8 @@ import (
 
 const controllersTimeout = 60 * time.Second
 
-// startControllers runs kube-controller-manager, with all controllers but those that need nodes on a network or a cloud.
+// startControllers runs kube-controller-manager, with all controllers but those that need nodes on a network or a
+// cloud.
 func (c *Cluster) startControllers(ctx context.Context) error {
 	kubeconfig, rootCA, err := c.writeControllerFiles()
 	if err != nil {

@@ -34,15 +34,17 @@ type CrossplaneOptions struct {
 	Config *rest.Config
 }
 
-// A Crossplane is Crossplane 2 with its package manager and its manager of rights. What it installs it runs as Deployments: without Nodes
-// none gets ready. It has no webhooks, which protect what is in use from deletion. Packages activate no kind by themselves.
+// A Crossplane is Crossplane 2 with its package manager and its manager of rights. What it installs it runs as
+// Deployments: without Nodes none gets ready. It has no webhooks, which protect what is in use from deletion. Packages
+// activate no kind by themselves.
 type Crossplane struct {
 	daemon
 
 	runtime string // of packages
 }
 
-// functionsElsewhere lets Crossplane run providers as Deployments, but not functions: whoever runs one writes where into its revision.
+// functionsElsewhere lets Crossplane run providers as Deployments, but not functions: whoever runs one writes where
+// into its revision.
 const functionsElsewhere = "Provider=Deployment;Function=External"
 
 // StartCrossplane returns when Crossplane is ready. Context ctx ends the start, not Crossplane; callers stop it.
@@ -117,7 +119,8 @@ func (x *Crossplane) env() []string {
 	}
 }
 
-// initialise makes what Crossplane needs of a cluster, and lets it make the rest: its CustomResourceDefinitions and certificates.
+// initialise makes what Crossplane needs of a cluster, and lets it make the rest: its CustomResourceDefinitions and
+// certificates.
 func (x *Crossplane) initialise(ctx context.Context, c client.Client) error {
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CrossplaneNamespace}},

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// StartCrossplane1 is StartCrossplane for the last Crossplane 1, which composes resources itself. It has no manager of rights and, as nobody
-// initialises it, nothing that signs certificates of functions: it installs no packages.
+// StartCrossplane1 is StartCrossplane for the last Crossplane 1, which composes resources itself. It has no manager of
+// rights and, as nobody initialises it, nothing that signs certificates of functions: it installs no packages.
 func StartCrossplane1(ctx context.Context, o CrossplaneOptions) (*Crossplane, error) {
 	x := &Crossplane{runtime: "Deployment"}
 	return x.begin(ctx, o, x.start1)

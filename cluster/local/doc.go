@@ -1,19 +1,21 @@
-// Package local runs real control planes as child processes on 127.0.0.1: for people through cmd/local, for tests by import.
+// Package local runs real control planes as child processes on 127.0.0.1: for people through cmd/local, for tests by
+// import.
 //
-// A Cluster is etcd, kube-apiserver and on request kube-controller-manager. A KCP is one kcp with its embedded etcd. Nodes are KWOK, which
-// plays the nodes of a cluster, OLM installs operators in one, Crossplane packages, and CertManager issues certificates: they work for a
-// cluster that is there. The binaries come from .tools/bin of this module (make tools, make tools.e2e) and from nowhere else: not from PATH,
-// not from envtest's variables.
+// A Cluster is etcd, kube-apiserver and on request kube-controller-manager. A KCP is one kcp with its embedded etcd.
+// Nodes are KWOK, which plays the nodes of a cluster, OLM installs operators in one, Crossplane packages, and
+// CertManager issues certificates: they work for a cluster that is there. The binaries come from .tools/bin of this
+// module (make tools, make tools.e2e) and from nowhere else: not from PATH, not from envtest's variables.
 //
-// Everything a server writes is below the Dir of its options, its log as <program>.log. Data in Dir is used again by the next
-// start in the same Dir; ports and certificates are new each time, so configurations of an earlier start do not work any more.
+// Everything a server writes is below the Dir of its options, its log as <program>.log. Data in Dir is used again by
+// the next start in the same Dir; ports and certificates are new each time, so configurations of an earlier start do
+// not work any more.
 //
 // # Processes
 //
-// Nothing outlives the program that started it. Stop asks first, kills after a deadline, and returns when the processes are gone. A
-// failed start does the same before it returns. Each child is in a process group of its own, so Ctrl-C in a terminal reaches only
-// the parent, which then stops its children in order. A parent that is killed cannot do so; there the kernel helps: on Linux
-// each child is killed when its parent ends. Two things to know about that:
+// Nothing outlives the program that started it. Stop asks first, kills after a deadline, and returns when the processes
+// are gone. A failed start does the same before it returns. Each child is in a process group of its own, so Ctrl-C in a
+// terminal reaches only the parent, which then stops its children in order. A parent that is killed cannot do so; there
+// the kernel helps: on Linux each child is killed when its parent ends. Two things to know about that:
 //
 //   - Linux sends the signal when the thread ends that started the child, not the process. Package local therefore starts children
 //     from threads of their own, which end after the children do.

@@ -37,7 +37,8 @@ type KCP struct {
 	stopped bool
 }
 
-// StartKCP returns when workspaces can be created in the root workspace. Context ctx ends the start, not kcp; callers stop it.
+// StartKCP returns when workspaces can be created in the root workspace. Context ctx ends the start, not kcp; callers
+// stop it.
 func StartKCP(ctx context.Context, o KCPOptions) (*KCP, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil || o.Dir == "" {
@@ -171,8 +172,8 @@ func (k *KCP) Stop() error {
 	return errors.Wrapf(err, "cannot stop kcp %q", k.name())
 }
 
-// Config returns the administrator's configuration for a workspace, such as root or root:org:team, or for a logical cluster by its
-// name. It has no limit of requests.
+// Config returns the administrator's configuration for a workspace, such as root or root:org:team, or for a logical
+// cluster by its name. It has no limit of requests.
 func (k *KCP) Config(workspacePath string) *rest.Config {
 	cfg := rest.CopyConfig(k.admin)
 	cfg.Host += "/clusters/" + workspacePath

@@ -10,8 +10,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig returns a kubeconfig with the server, path included, and the credentials of cfg. It refers to no file: certificates and the
-// token that cfg names by file are read. Credentials that a plugin provides cannot be written down and are an error.
+// Kubeconfig returns a kubeconfig with the server, path included, and the credentials of cfg. It refers to no file:
+// certificates and the token that cfg names by file are read. Credentials that a plugin provides cannot be written down
+// and are an error.
 func Kubeconfig(cfg *rest.Config) ([]byte, error) {
 	if cfg.ExecProvider != nil || cfg.AuthProvider != nil {
 		return nil, errors.New("cannot write credentials of a plugin to a kubeconfig")

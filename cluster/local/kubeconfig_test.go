@@ -32,14 +32,18 @@ func TestKubeconfig(t *testing.T) {
 		reason    string
 		cfg, want *rest.Config
 	}{
-		"Inlined": {"The path of the server, which names a workspace, and all credentials are kept.", inlined, inlined},
+		"Inlined": {
+			reason: "The path of the server, which names a workspace, and all credentials are kept.",
+			cfg:    inlined,
+			want:   inlined,
+		},
 		"Files": {
-			"Whoever gets the kubeconfig need not have our files.",
-			&rest.Config{Host: host + "/", TLSClientConfig: files}, &rest.Config{Host: host, TLSClientConfig: data},
+			reason: "Whoever gets the kubeconfig need not have our files.",
+			cfg:    &rest.Config{Host: host + "/", TLSClientConfig: files}, want: &rest.Config{Host: host, TLSClientConfig: data},
 		},
 		"TokenFile": {
-			"A token is one more thing that may be in a file.",
-			&rest.Config{Host: host, BearerTokenFile: file("token")}, &rest.Config{Host: host, BearerToken: "token"},
+			reason: "A token is one more thing that may be in a file.",
+			cfg:    &rest.Config{Host: host, BearerTokenFile: file("token")}, want: &rest.Config{Host: host, BearerToken: "token"},
 		},
 	}
 	for name, tc := range cases {
@@ -66,9 +70,15 @@ func TestKubeconfigFails(t *testing.T) {
 		reason string
 		cfg    *rest.Config
 	}{
-		"NoCertificate": {"A certificate cannot be left out.", &rest.Config{Host: host, TLSClientConfig: rest.TLSClientConfig{CAFile: none}}},
-		"NoToken":       {"Nor can a token.", &rest.Config{Host: host, BearerTokenFile: none}},
-		"Plugin":        {"What a program makes is not self-contained.", &rest.Config{Host: host, ExecProvider: plugin}},
+		"NoCertificate": {
+			reason: "A certificate cannot be left out.",
+			cfg:    &rest.Config{Host: host, TLSClientConfig: rest.TLSClientConfig{CAFile: none}},
+		},
+		"NoToken": {reason: "Nor can a token.", cfg: &rest.Config{Host: host, BearerTokenFile: none}},
+		"Plugin": {
+			reason: "What a program makes is not self-contained.",
+			cfg:    &rest.Config{Host: host, ExecProvider: plugin},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

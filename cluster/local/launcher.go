@@ -12,8 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A launcher is what envtest runs in place of a server: a script that notes its process id, which envtest keeps to itself, asks to die
-// with its parent, which envtest does not, and becomes the server.
+// A launcher is what envtest runs in place of a server: a script that notes its process id, which envtest keeps to
+// itself, asks to die with its parent, which envtest does not, and becomes the server.
 type launcher struct {
 	name    string // of the server
 	path    string // of the script
@@ -63,7 +63,8 @@ func (l *launcher) start(ctx context.Context, t thread, start func() error) erro
 	return withTail(errors.Wrapf(err, "cannot start %s", l.name), l.log.Name())
 }
 
-// stop calls envtest's stop, and returns when the process is gone. envtest kills after a deadline but does not wait after that.
+// stop calls envtest's stop, and returns when the process is gone. envtest kills after a deadline but does not wait
+// after that.
 func (l *launcher) stop(stop func() error) error {
 	err := stop()
 	if err != nil {

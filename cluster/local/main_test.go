@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// asTests in the environment is the folder of a cluster, and makes the test binary a run of tests against it that never ends.
+// asTests in the environment is the folder of a cluster, and makes the test binary a run of tests against it that never
+// ends.
 const asTests = "LOCAL_TEST_AS_TESTS"
 
 func TestMain(m *testing.M) {
@@ -40,10 +41,18 @@ func TestMainInterrupted(t *testing.T) {
 		signal syscall.Signal
 		code   int // -1 is killed by a signal
 	}{
-		"Interrupt": {"Ctrl-C stops the servers, whatever the tests do.", syscall.SIGINT, interrupted},
-		"Terminate": {"So does SIGTERM.", syscall.SIGTERM, interrupted},
-		"Quit":      {"go test sends SIGQUIT when a package takes too long; on Linux the servers die with the run.", syscall.SIGQUIT, 2},
-		"Kill":      {"If that does not help it kills.", syscall.SIGKILL, -1},
+		"Interrupt": {
+			reason: "Ctrl-C stops the servers, whatever the tests do.",
+			signal: syscall.SIGINT,
+			code:   interrupted,
+		},
+		"Terminate": {reason: "So does SIGTERM.", signal: syscall.SIGTERM, code: interrupted},
+		"Quit": {
+			reason: "go test sends SIGQUIT when a package takes too long; on Linux the servers die with the run.",
+			signal: syscall.SIGQUIT,
+			code:   2,
+		},
+		"Kill": {reason: "If that does not help it kills.", signal: syscall.SIGKILL, code: -1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 
 const nodesTimeout = 60 * time.Second
 
-// stages are what KWOK makes of nodes and pods, below its data: they are Ready at once, and gone as soon as they are deleted.
+// stages are what KWOK makes of nodes and pods, below its data: they are Ready at once, and gone as soon as they are
+// deleted.
 var stages = []string{
 	"node/fast/node-initialize.yaml",
 	"node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
@@ -28,7 +29,8 @@ type NodesOptions struct {
 	Config *rest.Config
 }
 
-// Nodes is a KWOK: it lets all nodes of a cluster, and the pods on them, look as if they ran. There is no scheduler: pods name their node.
+// Nodes is a KWOK: it lets all nodes of a cluster, and the pods on them, look as if they ran. There is no scheduler:
+// pods name their node.
 type Nodes struct {
 	daemon
 }

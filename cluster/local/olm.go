@@ -19,14 +19,16 @@ const OLMNamespace = "olm"
 type OLMOptions struct {
 	// Dir holds all files, and is made if it is not there. Required.
 	Dir string
-	// Config is that of an administrator of the cluster, which must serve OLM's CustomResourceDefinitions, those of OLMDefinitions. Required.
+	// Config is that of an administrator of the cluster, which must serve OLM's CustomResourceDefinitions, those of
+	// OLMDefinitions. Required.
 	Config *rest.Config
-	// Catalog is the folder of a file-based catalog. Its bundles must be inlined, as there is nothing that pulls images. Required.
+	// Catalog is the folder of a file-based catalog. Its bundles must be inlined, as there is nothing that pulls
+	// images. Required.
 	Catalog string
 }
 
-// OLM is the Operator Lifecycle Manager, its two operators, and the server of one catalog. It runs Deployments as anybody does: without
-// Nodes none gets ready.
+// OLM is the Operator Lifecycle Manager, its two operators, and the server of one catalog. It runs Deployments as
+// anybody does: without Nodes none gets ready.
 type OLM struct {
 	daemon
 
@@ -36,8 +38,8 @@ type OLM struct {
 // OLMDefinitions returns the path of the folder with OLM's CustomResourceDefinitions.
 func OLMDefinitions() (string, error) { return Data("olm", "olm-crds") }
 
-// StartOLM returns when the catalog is served; the operators begin with what they find a moment later. Context ctx ends the start, not OLM;
-// callers stop it.
+// StartOLM returns when the catalog is served; the operators begin with what they find a moment later. Context ctx ends
+// the start, not OLM; callers stop it.
 func StartOLM(ctx context.Context, o OLMOptions) (*OLM, error) {
 	m := &OLM{}
 	if err := m.open(o.Dir, o.Config); err != nil {
@@ -55,7 +57,8 @@ func (m *OLM) start(ctx context.Context, catalog string) error {
 	if err := m.serve(ctx, catalog); err != nil {
 		return err
 	}
-	// Both would listen on port 8080 of all addresses for metrics, which cannot be changed. The second fails to and goes on.
+	// Both would listen on port 8080 of all addresses for metrics, which cannot be changed. The second fails to and
+	// goes on.
 	env := []string{"KUBECONFIG=" + m.kubeconfig}
 	for _, operator := range [][]string{{"olm"}, {"catalog", "--namespace=" + OLMNamespace}} {
 		p, err := m.thread.spawnWith(env, m.dir, operator[0], operator[1:]...)

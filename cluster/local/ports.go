@@ -21,8 +21,8 @@ const (
 // A port is a TCP port on loopback that no other process of this package is given until it is released.
 type port struct {
 	number int
-	// reserved is UDP: it keeps the number from others without being in the way of the server that will listen on TCP, and goes
-	// away with the process, however that ends.
+	// reserved is UDP: it keeps the number from others without being in the way of the server that will listen on TCP,
+	// and goes away with the process, however that ends.
 	reserved net.PacketConn
 }
 

@@ -30,8 +30,8 @@ type process struct {
 	exited chan struct{} // closed when the process is gone
 }
 
-// spareProcessor has servers collect garbage a third as often as by default. They take up to twice the memory for it, and a tenth to a fifth
-// less of the processor, which tests wait for. GOGC of our own environment prevails.
+// spareProcessor has servers collect garbage a third as often as by default. They take up to twice the memory for it,
+// and a tenth to a fifth less of the processor, which tests wait for. GOGC of our own environment prevails.
 const spareProcessor = "GOGC=300"
 
 // spawn starts a binary on thread t. Its output is appended to <dir>/<name>.log.
@@ -65,8 +65,8 @@ func (t thread) spawnWith(env []string, dir, name string, args ...string) (*proc
 	return p, nil
 }
 
-// await polls check until it returns nil. It fails when the process ends, at the deadline, or when ctx is done; the error then has
-// the tail of the log.
+// await polls check until it returns nil. It fails when the process ends, at the deadline, or when ctx is done; the
+// error then has the tail of the log.
 func (p *process) await(ctx context.Context, deadline time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

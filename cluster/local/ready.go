@@ -51,7 +51,8 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// poll repeats check until it returns nil. If that takes too long or ctx ends, the error says so and what check said last.
+// poll repeats check until it returns nil. If that takes too long or ctx ends, the error says so and what check said
+// last.
 func poll(ctx context.Context, deadline time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

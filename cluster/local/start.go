@@ -28,8 +28,8 @@ func (f StartFunc) Start(ctx context.Context) (stop func() error, err error) {
 	return f(ctx)
 }
 
-// StartAll starts all servers at the same time and returns how to stop them, also at the same time. When one fails the others
-// are stopped, and the error is that of the first.
+// StartAll starts all servers at the same time and returns how to stop them, also at the same time. When one fails the
+// others are stopped, and the error is that of the first.
 func StartAll(ctx context.Context, servers ...Starter) (stop func() error, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -67,8 +67,8 @@ func stopAll(stops []func() error) error {
 	return kerrors.NewAggregate(errs)
 }
 
-// Main starts servers, runs m, usually a *testing.M, and stops the servers again, also on SIGINT and SIGTERM. It returns the code to
-// exit with: that of m, or 1 if a server does not start or stop.
+// Main starts servers, runs m, usually a *testing.M, and stops the servers again, also on SIGINT and SIGTERM. It
+// returns the code to exit with: that of m, or 1 if a server does not start or stop.
 func Main(m interface{ Run() int }, servers ...Starter) int {
 	ctx, ignore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer ignore()

@@ -81,9 +81,19 @@ func TestMainRunsBetweenStartAndStop(t *testing.T) {
 		runs   int
 		want   int
 	}{
-		"Code":      {"The code is that of the tests.", &fakeServer{}, 1, code},
-		"FailStart": {"Without servers the tests do not run.", &fakeServer{startErr: errBoom}, 0, 1},
-		"FailStop":  {"A server that stays is a failure.", &fakeServer{stopErr: errBoom}, 1, 1},
+		"Code": {reason: "The code is that of the tests.", server: &fakeServer{}, runs: 1, want: code},
+		"FailStart": {
+			reason: "Without servers the tests do not run.",
+			server: &fakeServer{startErr: errBoom},
+			runs:   0,
+			want:   1,
+		},
+		"FailStop": {
+			reason: "A server that stays is a failure.",
+			server: &fakeServer{stopErr: errBoom},
+			runs:   1,
+			want:   1,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

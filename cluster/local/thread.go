@@ -4,9 +4,10 @@ import (
 	"runtime"
 )
 
-// A thread starts child processes, all from one operating system thread that lives until it is closed. A child that is to die with
-// its parent dies with the thread that started it: https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html. Left to
-// itself, Go would end threads at times that have nothing to do with the child.
+// A thread starts child processes, all from one operating system thread that lives until it is closed. A child that is
+// to die with its parent dies with the thread that started it:
+// https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html. Left to itself, Go would end threads at times
+// that have nothing to do with the child.
 type thread chan func()
 
 func newThread() thread {

@@ -9,11 +9,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
 )
 
-// envPrefix is the prefix of the environment variable of each flag that has no name of its own. It is that of provider-kubernetes,
-// whose DeploymentRuntimeConfigs keep working.
+// envPrefix is the prefix of the environment variable of each flag that has no name of its own. It is that of
+// provider-kubernetes, whose DeploymentRuntimeConfigs keep working.
 const envPrefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
 
-// flags are the settings of the provider. Names, short names and environment variables are those of provider-kubernetes.
+// flags are the settings of the provider. Names, short names and environment variables are those of
+// provider-kubernetes.
 type flags struct {
 	kubeconfig           string
 	debug                bool
@@ -60,8 +61,8 @@ func newFlags(app *kingpin.Application) *flags {
 	return f
 }
 
-// addIgnored adds flags of provider-kubernetes that mean nothing here. Each is accepted, as a DeploymentRuntimeConfig that sets it must not keep
-// the provider from starting, and is warned about.
+// addIgnored adds flags of provider-kubernetes that mean nothing here. Each is accepted, as a DeploymentRuntimeConfig
+// that sets it must not keep the provider from starting, and is warned about.
 func (f *flags) addIgnored(app *kingpin.Application) {
 	ignore := func(name, why string) *kingpin.FlagClause {
 		set := new(bool)

@@ -35,7 +35,8 @@ func parse(t *testing.T, args ...string) flags {
 	return *f
 }
 
-// TestFlags shows that each flag and each variable of provider-kubernetes, and each of our own, is known and means what it should.
+// TestFlags shows that each flag and each variable of provider-kubernetes, and each of our own, is known and means what
+// it should.
 func TestFlags(t *testing.T) {
 	const prefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
 	for name, tc := range map[string]struct {
@@ -44,48 +45,168 @@ func TestFlags(t *testing.T) {
 		value string // of the variable
 		want  func(*flags)
 	}{
-		"Defaults":        {args: []string{}, want: func(*flags) {}},
-		"Kubeconfig":      {[]string{"--kubeconfig=k"}, prefix + "KUBECONFIG", "k", func(f *flags) { f.kubeconfig = "k" }},
-		"LogFormat":       {[]string{"--log-format=console"}, prefix + "LOG_FORMAT", "console", func(f *flags) { f.logFormat = "console" }},
-		"Debug":           {[]string{"--debug", "-d"}, prefix + "DEBUG", "true", func(f *flags) { f.debug = true }},
-		"Sync":            {[]string{"--sync=2h", "-s2h"}, prefix + "SYNC", "2h", func(f *flags) { f.sync = 2 * time.Hour }},
-		"Poll":            {[]string{"--poll=1m"}, prefix + "POLL", "1m", func(f *flags) { f.poll = time.Minute }},
-		"PollStateMetric": {[]string{"--poll-state-metric=1m"}, prefix + "POLL_STATE_METRIC", "1m", func(f *flags) { f.pollStateMetric = time.Minute }},
-		"PollJitter":      {[]string{"--poll-jitter-percentage=0"}, prefix + "POLL_JITTER_PERCENTAGE", "0", func(f *flags) { f.pollJitterPercentage = 0 }},
-		"LeaderElection":  {[]string{"--leader-election", "-l"}, "LEADER_ELECTION", "true", func(f *flags) { f.election.enabled = true }},
+		"Defaults": {args: []string{}, want: func(*flags) {}},
+		"Kubeconfig": {
+			args:  []string{"--kubeconfig=k"},
+			env:   prefix + "KUBECONFIG",
+			value: "k",
+			want:  func(f *flags) { f.kubeconfig = "k" },
+		},
+		"LogFormat": {
+			args:  []string{"--log-format=console"},
+			env:   prefix + "LOG_FORMAT",
+			value: "console",
+			want:  func(f *flags) { f.logFormat = "console" },
+		},
+		"Debug": {
+			args:  []string{"--debug", "-d"},
+			env:   prefix + "DEBUG",
+			value: "true",
+			want:  func(f *flags) { f.debug = true },
+		},
+		"Sync": {
+			args:  []string{"--sync=2h", "-s2h"},
+			env:   prefix + "SYNC",
+			value: "2h",
+			want:  func(f *flags) { f.sync = 2 * time.Hour },
+		},
+		"Poll": {
+			args:  []string{"--poll=1m"},
+			env:   prefix + "POLL",
+			value: "1m",
+			want:  func(f *flags) { f.poll = time.Minute },
+		},
+		"PollStateMetric": {
+			args:  []string{"--poll-state-metric=1m"},
+			env:   prefix + "POLL_STATE_METRIC",
+			value: "1m",
+			want:  func(f *flags) { f.pollStateMetric = time.Minute },
+		},
+		"PollJitter": {
+			args:  []string{"--poll-jitter-percentage=0"},
+			env:   prefix + "POLL_JITTER_PERCENTAGE",
+			value: "0",
+			want:  func(f *flags) { f.pollJitterPercentage = 0 },
+		},
+		"LeaderElection": {
+			args:  []string{"--leader-election", "-l"},
+			env:   "LEADER_ELECTION",
+			value: "true",
+			want:  func(f *flags) { f.election.enabled = true },
+		},
 		"LeaseDuration": {
-			[]string{"--leader-election-lease-duration=9s"},
-			prefix + "LEADER_ELECTION_LEASE_DURATION", "9s",
-			func(f *flags) { f.election.leaseDuration = 9 * time.Second },
+			args: []string{"--leader-election-lease-duration=9s"},
+			env:  prefix + "LEADER_ELECTION_LEASE_DURATION", value: "9s",
+			want: func(f *flags) { f.election.leaseDuration = 9 * time.Second },
 		},
 		"RenewDeadline": {
-			[]string{"--leader-election-renew-deadline=9s"},
-			prefix + "LEADER_ELECTION_RENEW_DEADLINE", "9s",
-			func(f *flags) { f.election.renewDeadline = 9 * time.Second },
+			args: []string{"--leader-election-renew-deadline=9s"},
+			env:  prefix + "LEADER_ELECTION_RENEW_DEADLINE", value: "9s",
+			want: func(f *flags) { f.election.renewDeadline = 9 * time.Second },
 		},
 		"RetryPeriod": {
-			[]string{"--leader-election-retry-period=9s"},
-			prefix + "LEADER_ELECTION_RETRY_PERIOD", "9s",
-			func(f *flags) { f.election.retryPeriod = 9 * time.Second },
+			args: []string{"--leader-election-retry-period=9s"},
+			env:  prefix + "LEADER_ELECTION_RETRY_PERIOD", value: "9s",
+			want: func(f *flags) { f.election.retryPeriod = 9 * time.Second },
 		},
-		"MaxReconcileRate": {[]string{"--max-reconcile-rate=7"}, prefix + "MAX_RECONCILE_RATE", "7", func(f *flags) { f.maxReconcileRate = 7 }},
-		"SanitizeSecrets":  {[]string{"--sanitize-secrets"}, "SANITIZE_SECRETS", "true", func(f *flags) { f.sanitizeSecrets = true }},
-		"MetricsAddress":   {[]string{"--metrics-bind-address=:1"}, "METRICS_BIND_ADDRESS", ":1", func(f *flags) { f.metricsAddress = ":1" }},
-		"HealthAddress":    {[]string{"--health-probe-bind-addr=:1"}, "HEALTH_PROBE_BIND_ADDRESS", ":1", func(f *flags) { f.healthAddress = ":1" }},
-		"ChangeLogsSocket": {[]string{"--changelogs-socket-path=/s"}, "CHANGELOGS_SOCKET_PATH", "/s", func(f *flags) { f.changeLogsSocket = "/s" }},
-		"ChangeLogs":       {[]string{"--enable-changelogs"}, "ENABLE_CHANGE_LOGS", "true", func(f *flags) { f.changeLogs = true }},
-		"Policies":         {[]string{"--no-enable-management-policies"}, "ENABLE_MANAGEMENT_POLICIES", "false", func(f *flags) { f.managementPolicies = false }},
-		"PoliciesOn":       {[]string{"--enable-management-policies"}, "ENABLE_MANAGEMENT_POLICIES", "true", func(*flags) {}},
-		"ManagedFields":    {[]string{"--remove-managed-fields"}, "REMOVE_MANAGED_FIELDS", "true", func(f *flags) { f.removeManagedFields = true }},
-		"AllowExec":        {[]string{"--allow-kubeconfig-exec"}, "ALLOW_KUBECONFIG_EXEC", "true", func(f *flags) { f.allowExec = true }},
-		"CrossNamespace":   {[]string{"--allow-cross-namespace-references"}, "ALLOW_CROSS_NAMESPACE_REFERENCES", "true", func(f *flags) { f.tenancy.crossNamespace = true }},
-		"ProviderIdentity": {[]string{"--allow-namespaced-provider-credentials"}, "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS", "true", func(f *flags) { f.tenancy.providerCredentials = true }},
-		"AllowedTargets":   {[]string{"--allowed-target-cidrs=10.0.0.0/8"}, "ALLOWED_TARGET_CIDRS", "10.0.0.0/8", func(f *flags) { f.tenancy.allowed = []string{"10.0.0.0/8"} }},
-		"DeniedTargets":    {[]string{"--denied-target-cidrs=10.0.0.0/8"}, "DENIED_TARGET_CIDRS", "10.0.0.0/8", func(f *flags) { f.tenancy.denied = []string{"10.0.0.0/8"} }},
-		"LegacyManager":    {[]string{"--legacy-csa-field-managers=a"}, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a", func(f *flags) { f.legacyFieldManagers = []string{"a"} }},
-		"LegacyManagers":   {nil, prefix + "LEGACY_CSA_FIELD_MANAGERS", "a\nb", func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} }},
-		"OldCertificates":  {nil, "WEBHOOK_TLS_CERT_DIR", "/tls", func(*flags) {}},
-		"Certificates":     {nil, "TLS_SERVER_CERTS_DIR", "/tls", func(*flags) {}},
+		"MaxReconcileRate": {
+			args:  []string{"--max-reconcile-rate=7"},
+			env:   prefix + "MAX_RECONCILE_RATE",
+			value: "7",
+			want:  func(f *flags) { f.maxReconcileRate = 7 },
+		},
+		"SanitizeSecrets": {
+			args:  []string{"--sanitize-secrets"},
+			env:   "SANITIZE_SECRETS",
+			value: "true",
+			want:  func(f *flags) { f.sanitizeSecrets = true },
+		},
+		"MetricsAddress": {
+			args:  []string{"--metrics-bind-address=:1"},
+			env:   "METRICS_BIND_ADDRESS",
+			value: ":1",
+			want:  func(f *flags) { f.metricsAddress = ":1" },
+		},
+		"HealthAddress": {
+			args:  []string{"--health-probe-bind-addr=:1"},
+			env:   "HEALTH_PROBE_BIND_ADDRESS",
+			value: ":1",
+			want:  func(f *flags) { f.healthAddress = ":1" },
+		},
+		"ChangeLogsSocket": {
+			args:  []string{"--changelogs-socket-path=/s"},
+			env:   "CHANGELOGS_SOCKET_PATH",
+			value: "/s",
+			want:  func(f *flags) { f.changeLogsSocket = "/s" },
+		},
+		"ChangeLogs": {
+			args:  []string{"--enable-changelogs"},
+			env:   "ENABLE_CHANGE_LOGS",
+			value: "true",
+			want:  func(f *flags) { f.changeLogs = true },
+		},
+		"Policies": {
+			args:  []string{"--no-enable-management-policies"},
+			env:   "ENABLE_MANAGEMENT_POLICIES",
+			value: "false",
+			want:  func(f *flags) { f.managementPolicies = false },
+		},
+		"PoliciesOn": {
+			args:  []string{"--enable-management-policies"},
+			env:   "ENABLE_MANAGEMENT_POLICIES",
+			value: "true",
+			want:  func(*flags) {},
+		},
+		"ManagedFields": {
+			args:  []string{"--remove-managed-fields"},
+			env:   "REMOVE_MANAGED_FIELDS",
+			value: "true",
+			want:  func(f *flags) { f.removeManagedFields = true },
+		},
+		"AllowExec": {
+			args:  []string{"--allow-kubeconfig-exec"},
+			env:   "ALLOW_KUBECONFIG_EXEC",
+			value: "true",
+			want:  func(f *flags) { f.allowExec = true },
+		},
+		"CrossNamespace": {
+			args:  []string{"--allow-cross-namespace-references"},
+			env:   "ALLOW_CROSS_NAMESPACE_REFERENCES",
+			value: "true",
+			want:  func(f *flags) { f.tenancy.crossNamespace = true },
+		},
+		"ProviderIdentity": {
+			args:  []string{"--allow-namespaced-provider-credentials"},
+			env:   "ALLOW_NAMESPACED_PROVIDER_CREDENTIALS",
+			value: "true",
+			want:  func(f *flags) { f.tenancy.providerCredentials = true },
+		},
+		"AllowedTargets": {
+			args:  []string{"--allowed-target-cidrs=10.0.0.0/8"},
+			env:   "ALLOWED_TARGET_CIDRS",
+			value: "10.0.0.0/8",
+			want:  func(f *flags) { f.tenancy.allowed = []string{"10.0.0.0/8"} },
+		},
+		"DeniedTargets": {
+			args:  []string{"--denied-target-cidrs=10.0.0.0/8"},
+			env:   "DENIED_TARGET_CIDRS",
+			value: "10.0.0.0/8",
+			want:  func(f *flags) { f.tenancy.denied = []string{"10.0.0.0/8"} },
+		},
+		"LegacyManager": {
+			args:  []string{"--legacy-csa-field-managers=a"},
+			env:   prefix + "LEGACY_CSA_FIELD_MANAGERS",
+			value: "a",
+			want:  func(f *flags) { f.legacyFieldManagers = []string{"a"} },
+		},
+		"LegacyManagers": {
+			args:  nil,
+			env:   prefix + "LEGACY_CSA_FIELD_MANAGERS",
+			value: "a\nb",
+			want:  func(f *flags) { f.legacyFieldManagers = []string{"a", "b"} },
+		},
+		"OldCertificates": {args: nil, env: "WEBHOOK_TLS_CERT_DIR", value: "/tls", want: func(*flags) {}},
+		"Certificates":    {args: nil, env: "TLS_SERVER_CERTS_DIR", value: "/tls", want: func(*flags) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := defaults()
@@ -126,21 +247,24 @@ func TestBadNetworks(t *testing.T) {
 // compareFlags compares settings, without how they are logged.
 var compareFlags = cmp.Options{cmp.AllowUnexported(flags{}, tenancy{}, election{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed")}
 
-// TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that each that is set is warned
-// about in one line.
+// TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that
+// each that is set is warned about in one line.
 func TestWarn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
 		env  string
 		want []string // flags
 	}{
-		"NoFlags":           {},
-		"NotIgnored":        {args: []string{"--debug"}},
-		"WebhookPort":       {args: []string{"--webhook-port=1"}, want: []string{"webhook-port"}},
-		"Watches":           {args: []string{"--enable-watches"}, want: []string{"enable-watches"}},
-		"NoServerSideApply": {args: []string{"--no-enable-server-side-apply"}, want: []string{"enable-server-side-apply"}},
-		"SecretCache":       {args: []string{"--enable-secret-cache"}, want: []string{"enable-secret-cache"}},
-		"NoSecretCache":     {args: []string{"--no-enable-secret-cache"}, want: []string{"enable-secret-cache"}},
+		"NoFlags":     {},
+		"NotIgnored":  {args: []string{"--debug"}},
+		"WebhookPort": {args: []string{"--webhook-port=1"}, want: []string{"webhook-port"}},
+		"Watches":     {args: []string{"--enable-watches"}, want: []string{"enable-watches"}},
+		"NoServerSideApply": {
+			args: []string{"--no-enable-server-side-apply"},
+			want: []string{"enable-server-side-apply"},
+		},
+		"SecretCache":   {args: []string{"--enable-secret-cache"}, want: []string{"enable-secret-cache"}},
+		"NoSecretCache": {args: []string{"--no-enable-secret-cache"}, want: []string{"enable-secret-cache"}},
 		"Several": {
 			args: []string{"--webhook-port=1", "--no-enable-secret-cache"},
 			want: []string{"enable-secret-cache", "webhook-port"},

@@ -38,7 +38,8 @@ func quietUnless(debug bool, l logr.Logger) logr.Logger {
 	return zap.New(zap.Level(zapcore.ErrorLevel), zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return lazyCore{c} })))
 }
 
-// A lazyCore encodes the values of a logger when something is logged. controller-runtime makes a logger for each reconcile.
+// A lazyCore encodes the values of a logger when something is logged. controller-runtime makes a logger for each
+// reconcile.
 type lazyCore struct{ zapcore.Core }
 
 // With returns a core with more values.
@@ -46,8 +47,8 @@ func (c lazyCore) With(values []zapcore.Field) zapcore.Core {
 	return lazyCore{zapcore.NewLazyWith(c.Core, values)}
 }
 
-// withoutCanceled drops the errors of client-go about requests that the provider itself has ended, unless debug is set: they are no faults, and
-// come with a stack each.
+// withoutCanceled drops the errors of client-go about requests that the provider itself has ended, unless debug is set:
+// they are no faults, and come with a stack each.
 func withoutCanceled(debug bool, l logr.Logger) logr.Logger {
 	if debug {
 		return l

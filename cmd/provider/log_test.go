@@ -45,7 +45,8 @@ func TestLazyCore(t *testing.T) {
 	}
 }
 
-// TestWithoutCanceled shows that a request which the provider has ended is no error in the log, also in that of a part, and all others are.
+// TestWithoutCanceled shows that a request which the provider has ended is no error in the log, also in that of a part,
+// and all others are.
 func TestWithoutCanceled(t *testing.T) {
 	canceled := errors.Wrap(context.Canceled, "cannot list hats")
 	for name, tc := range map[string]struct {
@@ -55,11 +56,41 @@ func TestWithoutCanceled(t *testing.T) {
 		message string
 		want    int
 	}{
-		"Canceled": {"What was canceled is no fault.", false, canceled, "Failed to watch", 0},
-		"Told":     {"Nor is it where the text says so.", false, nil, "Failed to watch: Get hats: context canceled", 0},
-		"Refused":  {"What is refused is.", false, errors.New("forbidden"), "Failed to watch", 2},
-		"Deadline": {"What takes too long is.", false, context.DeadlineExceeded, "Failed to watch", 2},
-		"Debug":    {"With debug all is logged.", true, canceled, "Failed to watch", 2},
+		"Canceled": {
+			reason:  "What was canceled is no fault.",
+			debug:   false,
+			err:     canceled,
+			message: "Failed to watch",
+			want:    0,
+		},
+		"Told": {
+			reason:  "Nor is it where the text says so.",
+			debug:   false,
+			err:     nil,
+			message: "Failed to watch: Get hats: context canceled",
+			want:    0,
+		},
+		"Refused": {
+			reason:  "What is refused is.",
+			debug:   false,
+			err:     errors.New("forbidden"),
+			message: "Failed to watch",
+			want:    2,
+		},
+		"Deadline": {
+			reason:  "What takes too long is.",
+			debug:   false,
+			err:     context.DeadlineExceeded,
+			message: "Failed to watch",
+			want:    2,
+		},
+		"Debug": {
+			reason:  "With debug all is logged.",
+			debug:   true,
+			err:     canceled,
+			message: "Failed to watch",
+			want:    2,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := 0

@@ -14,8 +14,8 @@ import (
 // readyPatience is how long the readiness probe waits for caches.
 const readyPatience = 100 * time.Millisecond
 
-// A readiness is whether the caches of the control plane have been filled. It does not go back when a controller starts later, as all do
-// in a replica that becomes the leader, and with it a cache of its own.
+// A readiness is whether the caches of the control plane have been filled. It does not go back when a controller starts
+// later, as all do in a replica that becomes the leader, and with it a cache of its own.
 type readiness struct {
 	filled func(context.Context) bool
 	ready  atomic.Bool

@@ -37,7 +37,8 @@ import (
 )
 
 const (
-	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind beside it.
+	// gcPercent trades a little CPU for memory: what lives long is the caches, and a provider has many of its kind
+	// beside it.
 	gcPercent = 25
 )
 
@@ -104,8 +105,8 @@ func (f *flags) warn(log logging.Logger) {
 	}
 }
 
-// restConfig returns how to reach the control plane, and the namespace the provider runs in: those of the kubeconfig at a path or in the
-// environment, else those of the pod.
+// restConfig returns how to reach the control plane, and the namespace the provider runs in: those of the kubeconfig at
+// a path or in the environment, else those of the pod.
 func restConfig(path string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path

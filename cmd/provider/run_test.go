@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestCacheLeavesOut shows what is not kept of resources in memory: the schemas of CustomResourceDefinitions, which are nearly all of them.
+// TestCacheLeavesOut shows what is not kept of resources in memory: the schemas of CustomResourceDefinitions, which are
+// nearly all of them.
 func TestCacheLeavesOut(t *testing.T) {
 	schema := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}}
 	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "hats.example.com"}}

@@ -24,14 +24,15 @@ var (
 		`( in the namespace "[^"]*"| at the cluster scope)?$`)
 	// missing is what a server says of a resource, a namespace or a kind that does not exist.
 	missing = regexp.MustCompile(`^[a-z0-9.-]+ "[a-z0-9.:-]*" not found$|^the server could not find the requested resource$`)
-	// untyped is what a server says of a manifest that does not fit the schema of its kind, up to where it repeats a value.
+	// untyped is what a server says of a manifest that does not fit the schema of its kind, up to where it repeats a
+	// value.
 	untyped = regexp.MustCompile(`^(failed to create typed patch object \([^)]*\)): ([.\w]*)`)
 )
 
 // Private is what of a manifest no error may repeat. Its zero value is nothing.
 type Private struct {
-	// Secret says that content of a Secret is in the manifest. Of an answer only the reason and the names of fields are left then, as
-	// nobody knows what a server makes of a value before it repeats it.
+	// Secret says that content of a Secret is in the manifest. Of an answer only the reason and the names of fields are
+	// left then, as nobody knows what a server makes of a value before it repeats it.
 	Secret bool
 	// Fields of the manifest, as data.key, that hold such content. What is in them is not named either.
 	Fields []string
@@ -82,8 +83,8 @@ func privateOf(manifest *unstructured.Unstructured) Private {
 	return Private{Secret: true, Values: []any{manifest.Object["data"], manifest.Object["stringData"]}}
 }
 
-// clean returns an answer of a server without what is of no use to a reader, and without what is private: servers quote the value they
-// find wrong, and webhooks say what they like.
+// clean returns an answer of a server without what is of no use to a reader, and without what is private: servers quote
+// the value they find wrong, and webhooks say what they like.
 func (p Private) clean(err error) error {
 	var answer apierrors.APIStatus
 	if runtime.IsMissingKind(err) || runtime.IsMissingVersion(err) {

@@ -175,39 +175,44 @@ func TestPrivate(t *testing.T) {
 		err     error
 		want    string
 	}{
-		"Nothing": {"Without such values all is said.", Private{}, apierrors.NewBadRequest("x"), "x"},
+		"Nothing": {
+			reason:  "Without such values all is said.",
+			private: Private{},
+			err:     apierrors.NewBadRequest("x"),
+			want:    "x",
+		},
 		"Secret": {
-			"Of a value of a Secret only reason and fields are.",
-			Private{Secret: true},
-			apierrors.NewBadRequest("drowssap"),
-			leftOut("BadRequest"),
+			reason:  "Of a value of a Secret only reason and fields are.",
+			private: Private{Secret: true},
+			err:     apierrors.NewBadRequest("drowssap"),
+			want:    leftOut("BadRequest"),
 		},
 		"Keys": {
-			"Keys in such a field are not named.", Private{Secret: true, Fields: []string{"data"}}, invalid, leftOut("Invalid") + ": data, metadata.labels",
+			reason: "Keys in such a field are not named.", private: Private{Secret: true, Fields: []string{"data"}}, err: invalid, want: leftOut("Invalid") + ": data, metadata.labels",
 		},
 		"Short": {
-			"A short value cannot be masked.",
-			Private{Values: []any{int64(80)}},
-			apierrors.NewBadRequest("port 8080"),
-			leftOut("BadRequest"),
+			reason:  "A short value cannot be masked.",
+			private: Private{Values: []any{int64(80)}},
+			err:     apierrors.NewBadRequest("port 8080"),
+			want:    leftOut("BadRequest"),
 		},
 		"ShortElsewhere": {
-			"One that is not repeated changes nothing.", Private{Values: []any{int64(80)}}, apierrors.NewBadRequest("name is wrong"), "name is wrong",
+			reason: "One that is not repeated changes nothing.", private: Private{Values: []any{int64(80)}}, err: apierrors.NewBadRequest("name is wrong"), want: "name is wrong",
 		},
 		"Many": {
-			"Too many cannot be looked for.",
-			Private{Values: many},
-			apierrors.NewBadRequest("name is wrong"),
-			leftOut("BadRequest"),
+			reason:  "Too many cannot be looked for.",
+			private: Private{Values: many},
+			err:     apierrors.NewBadRequest("name is wrong"),
+			want:    leftOut("BadRequest"),
 		},
 		"Other": {
-			"Of other values the rest is said.", Private{Values: []any{"blue"}}, apierrors.NewBadRequest(`color "blue" is wrong`), `color "***" is wrong`,
+			reason: "Of other values the rest is said.", private: Private{Values: []any{"blue"}}, err: apierrors.NewBadRequest(`color "blue" is wrong`), want: `color "***" is wrong`,
 		},
 		"Field": {
-			"A field that a server invents is masked.",
-			Private{Secret: true, Values: []any{"hunter2"}},
-			invalid,
-			leftOut("Invalid") + ": data[***], metadata.labels",
+			reason:  "A field that a server invents is masked.",
+			private: Private{Secret: true, Values: []any{"hunter2"}},
+			err:     invalid,
+			want:    leftOut("Invalid") + ": data[***], metadata.labels",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

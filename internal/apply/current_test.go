@@ -22,13 +22,48 @@ func TestCurrent(t *testing.T) {
 		change func(live, manifest map[string]any)
 		want   bool
 	}{
-		"Same":         {"What has all fields and no others is current.", all, func(_, _ map[string]any) {}, true},
-		"OthersFields": {"Fields that others have added make no difference.", all, func(live, _ map[string]any) { live["data"].(map[string]any)["c"] = "Mw==" }, true},
-		"OtherValue":   {"Another value does.", all, func(live, _ map[string]any) { live["data"].(map[string]any)["a"] = "Mw==" }, false},
-		"Missing":      {"A field that is gone does.", all, func(live, _ map[string]any) { delete(live["data"].(map[string]any), "a") }, false},
-		"Dropped":      {"A field of ours that is no longer wanted does.", all, func(_, m map[string]any) { delete(m["data"].(map[string]any), "b") }, false},
-		"NotOurs":      {"A field that somebody else has taken over does.", `{"f:type":{},"f:metadata":{"f:labels":{"f:ours":{}}},"f:data":{"f:a":{}}}`, func(_, _ map[string]any) {}, false},
-		"Label":        {"A label that is gone does.", all, func(live, _ map[string]any) { delete(live["metadata"].(map[string]any), "labels") }, false},
+		"Same": {
+			reason: "What has all fields and no others is current.",
+			owned:  all,
+			change: func(_, _ map[string]any) {},
+			want:   true,
+		},
+		"OthersFields": {
+			reason: "Fields that others have added make no difference.",
+			owned:  all,
+			change: func(live, _ map[string]any) { live["data"].(map[string]any)["c"] = "Mw==" },
+			want:   true,
+		},
+		"OtherValue": {
+			reason: "Another value does.",
+			owned:  all,
+			change: func(live, _ map[string]any) { live["data"].(map[string]any)["a"] = "Mw==" },
+			want:   false,
+		},
+		"Missing": {
+			reason: "A field that is gone does.",
+			owned:  all,
+			change: func(live, _ map[string]any) { delete(live["data"].(map[string]any), "a") },
+			want:   false,
+		},
+		"Dropped": {
+			reason: "A field of ours that is no longer wanted does.",
+			owned:  all,
+			change: func(_, m map[string]any) { delete(m["data"].(map[string]any), "b") },
+			want:   false,
+		},
+		"NotOurs": {
+			reason: "A field that somebody else has taken over does.",
+			owned:  `{"f:type":{},"f:metadata":{"f:labels":{"f:ours":{}}},"f:data":{"f:a":{}}}`,
+			change: func(_, _ map[string]any) {},
+			want:   false,
+		},
+		"Label": {
+			reason: "A label that is gone does.",
+			owned:  all,
+			change: func(live, _ map[string]any) { delete(live["metadata"].(map[string]any), "labels") },
+			want:   false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, m := manifest(), manifest()

@@ -1,30 +1,36 @@
-// Package apply keeps one manifest on a cluster by server-side apply, and tells without a request whether it still is as applied.
+// Package apply keeps one manifest on a cluster by server-side apply, and tells without a request whether it still is
+// as applied.
 //
-// It knows no kind of ours, reads no cache and keeps no state: it works on the resource client and the objects it is given.
+// It knows no kind of ours, reads no cache and keeps no state: it works on the resource client and the objects it is
+// given.
 //
 // # Decisions
 //
-// What was applied is remembered as two hashes: of the manifest, and of the fields our field manager owns in the server's answer, with
-// their values. The first changes when the user wants something else; the second when somebody takes over, changes or removes a field
-// of ours, while the server's defaults and other managers' fields never enter it. provider-kubernetes compares by a dry-run apply,
-// which costs a write request for each look and goes wrong when its cache of the result is stale.
+// What was applied is remembered as two hashes: of the manifest, and of the fields our field manager owns in the
+// server's answer, with their values. The first changes when the user wants something else; the second when somebody
+// takes over, changes or removes a field of ours, while the server's defaults and other managers' fields never enter
+// it. provider-kubernetes compares by a dry-run apply, which costs a write request for each look and goes wrong when
+// its cache of the result is stale.
 //
-// What an apply would change is asked by a dry-run apply, which knows the defaults, webhooks and checks of the target, but only of those
-// that must not apply, and only once for each state. Where a target does not let us try, Overlay does what can be done with the manifest
-// and the live resource alone. It takes from the managed fields which lists have keys; a guess by customary names such as name was
-// rejected, as it is wrong for ports and conditions.
+// What an apply would change is asked by a dry-run apply, which knows the defaults, webhooks and checks of the target,
+// but only of those that must not apply, and only once for each state. Where a target does not let us try, Overlay does
+// what can be done with the manifest and the live resource alone. It takes from the managed fields which lists have
+// keys; a guess by customary names such as name was rejected, as it is wrong for ports and conditions.
 //
-// Errors about a manifest with content of a Secret, be it one or not, are reduced to their reason and the fields: servers quote values they
-// find wrong, in ways that are not worth telling apart. Errors about values that came from elsewhere keep their words with these values masked
-// in all known encodings, and are reduced, too, where a value is too short to be masked. To search for values of Secrets only was rejected, as
-// a server may repeat what it has made of one.
+// Errors about a manifest with content of a Secret, be it one or not, are reduced to their reason and the fields:
+// servers quote values they find wrong, in ways that are not worth telling apart. Errors about values that came from
+// elsewhere keep their words with these values masked in all known encodings, and are reduced, too, where a value is
+// too short to be masked. To search for values of Secrets only was rejected, as a server may repeat what it has made of
+// one.
 //
-// Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI schema; the
-// untyped one does not, because a path element carries the keys of its list item.
+// Owned fields are read by walking the managed fields over the object. A typed walk would need the target's OpenAPI
+// schema; the untyped one does not, because a path element carries the keys of its list item.
 //
-// Lists are indexed by the names of their items when they are first looked into, so that each look takes time in proportion to the resource.
-// A search of each list for each item was rejected: a target could keep a worker busy for a minute with 8,000 items.
+// Lists are indexed by the names of their items when they are first looked into, so that each look takes time in
+// proportion to the resource. A search of each list for each item was rejected: a target could keep a worker busy for a
+// minute with 8,000 items.
 //
-// Migrate moves the ownership of fields before an apply and not after it: the apply then removes, in the same write, what the manifest no
-// longer gives. It leaves finalizers, owners and annotations of Crossplane, which the same program may keep on resources of its own.
+// Migrate moves the ownership of fields before an apply and not after it: the apply then removes, in the same write,
+// what the manifest no longer gives. It leaves finalizers, owners and annotations of Crossplane, which the same program
+// may keep on resources of its own.
 package apply

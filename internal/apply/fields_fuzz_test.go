@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// FuzzManagedFields shows that no managed fields and no resource of a target make what reads them panic, and that a finder finds what a
-// search of each list from its beginning finds.
+// FuzzManagedFields shows that no managed fields and no resource of a target make what reads them panic, and that a
+// finder finds what a search of each list from its beginning finds.
 func FuzzManagedFields(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"a":{"b":1}}`, `{"f:a":{".":{},"f:b":{}}}`},

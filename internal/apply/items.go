@@ -7,12 +7,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// keySetsMost limits how many sets of key names one list is indexed by. A list has one, and another in each API version that changes its
-// keys. Only a target that invents managed fields has more.
+// keySetsMost limits how many sets of key names one list is indexed by. A list has one, and another in each API version
+// that changes its keys. Only a target that invents managed fields has more.
 const keySetsMost = 8
 
-// A finder finds values by their field paths in documents that do not change meanwhile. It indexes each list when it first looks into it,
-// so that looking for all n items of a list takes n steps and not n².
+// A finder finds values by their field paths in documents that do not change meanwhile. It indexes each list when it
+// first looks into it, so that looking for all n items of a list takes n steps and not n².
 type finder struct {
 	lists map[*any]*listIndex // by the first item, as lists cannot be keys
 }
@@ -100,7 +100,8 @@ func (l *listIndex) by(e fieldpath.PathElement) map[string]int {
 	return positions
 }
 
-// keyNames returns the names of the keys of a path element as one text. It is empty for an item of a set, which has no keys.
+// keyNames returns the names of the keys of a path element as one text. It is empty for an item of a set, which has no
+// keys.
 func keyNames(e fieldpath.PathElement) string {
 	if e.Key == nil {
 		return ""
@@ -128,7 +129,8 @@ func elementName(e fieldpath.PathElement) (string, bool) {
 	return "", false
 }
 
-// itemName returns the name of an item as elementName returns it for a path element that selects it, and whether the item has such a name.
+// itemName returns the name of an item as elementName returns it for a path element that selects it, and whether the
+// item has such a name.
 func itemName(e fieldpath.PathElement, item any) (string, bool) {
 	if e.Value != nil {
 		return canonical(item)

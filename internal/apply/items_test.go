@@ -70,8 +70,9 @@ func holdsLegacy(u *unstructured.Unstructured) error {
 	return err
 }
 
-// TestListsAreReadOnce shows that work grows with the items of a list, and not with their square: four times as many would take sixteen
-// times the work. Each comparison of two values allocates, so that allocations tell the work whatever else the machine does.
+// TestListsAreReadOnce shows that work grows with the items of a list, and not with their square: four times as many
+// would take sixteen times the work. Each comparison of two values allocates, so that allocations tell the work
+// whatever else the machine does.
 func TestListsAreReadOnce(t *testing.T) {
 	const few, factor, most = 500, 4, 5
 	for name, tc := range map[string]struct {

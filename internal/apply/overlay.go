@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// Overlay returns the live resource with the fields of a manifest laid over it: what Apply would make of it, as far as that can be told
-// without asking. It knows neither defaults of the server nor fields that an apply would remove, and it takes each list of which no
-// item has a manager of its own for one that is replaced as a whole. live is nil if there is no resource. The result shares nothing with
-// the arguments.
+// Overlay returns the live resource with the fields of a manifest laid over it: what Apply would make of it, as far as
+// that can be told without asking. It knows neither defaults of the server nor fields that an apply would remove, and
+// it takes each list of which no item has a manager of its own for one that is replaced as a whole. live is nil if
+// there is no resource. The result shares nothing with the arguments.
 func Overlay(live, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted := manifest.DeepCopy()
 	encodeStringData(wanted)
@@ -37,7 +37,8 @@ func Overlay(live, manifest *unstructured.Unstructured) (*unstructured.Unstructu
 	return out, nil
 }
 
-// encodeStringData does to a Secret what a server does: stringData becomes data. What is no text is left for the server to refuse.
+// encodeStringData does to a Secret what a server does: stringData becomes data. What is no text is left for the server
+// to refuse.
 func encodeStringData(u *unstructured.Unstructured) {
 	if u.GetAPIVersion() != "v1" || u.GetKind() != "Secret" {
 		return
@@ -120,7 +121,8 @@ func itemNames(fields *fieldpath.Set) []fieldpath.PathElement {
 	return names
 }
 
-// overlayKeyed lays the items of a list over those with the same keys. Keys that a wanted item leaves to the server match any.
+// overlayKeyed lays the items of a list over those with the same keys. Keys that a wanted item leaves to the server
+// match any.
 func (f finder) overlayKeyed(live, wanted []any, fields *fieldpath.Set) []any {
 	out := slices.Clone(live)
 	named := f.named(live, itemNames(fields))
@@ -136,7 +138,8 @@ func (f finder) overlayKeyed(live, wanted []any, fields *fieldpath.Set) []any {
 	return out
 }
 
-// namedItems are the items of a keyed list that managed fields name: the name of each, its keys as a map, and its position in the list.
+// namedItems are the items of a keyed list that managed fields name: the name of each, its keys as a map, and its
+// position in the list.
 type namedItems struct {
 	names     []fieldpath.PathElement
 	keys      []any
@@ -159,7 +162,8 @@ func (f finder) named(list []any, names []fieldpath.PathElement) namedItems {
 	return n
 }
 
-// partial returns a path element that selects the items whose keys an item does not contradict. It selects none for what is no map.
+// partial returns a path element that selects the items whose keys an item does not contradict. It selects none for
+// what is no map.
 func (n namedItems) partial(item any) fieldpath.PathElement {
 	m, ok := item.(map[string]any)
 	if !ok || len(n.names) == 0 {

@@ -22,8 +22,9 @@ func HashManifest(manifest *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// HashOwned returns the hexadecimal SHA-256 of the fields of a resource that a manager has applied, with their values. It is empty if
-// the manager has applied none. Of a map or list that the manifest gives as empty only the presence counts, as others may fill it.
+// HashOwned returns the hexadecimal SHA-256 of the fields of a resource that a manager has applied, with their values.
+// It is empty if the manager has applied none. Of a map or list that the manifest gives as empty only the presence
+// counts, as others may fill it.
 func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, error) {
 	set, err := owned(u.GetManagedFields(), manager)
 	if err != nil || set.Empty() {
@@ -50,7 +51,8 @@ type ownedFields struct {
 	set            *fieldpath.Set
 }
 
-// at returns what counts of the field at a path: its value, or true if only its presence does, or nil if it is not there.
+// at returns what counts of the field at a path: its value, or true if only its presence does, or nil if it is not
+// there.
 func (f ownedFields) at(p fieldpath.Path) any {
 	v, ok := f.find(f.live, p)
 	if !ok {

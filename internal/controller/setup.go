@@ -21,8 +21,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not serve yet are added
-// when it does.
+// Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not
+// serve yet are added when it does.
 func Setup(mgr ctrl.Manager, o object.Options) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)

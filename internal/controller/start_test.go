@@ -48,8 +48,8 @@ func newServer(t *testing.T) *kube.Server {
 	return s
 }
 
-// TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is served: by whoever
-// may watch CustomResourceDefinitions, and by whoever may not.
+// TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is
+// served: by whoever may watch CustomResourceDefinitions, and by whoever may not.
 func TestKindsThatComeLater(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -115,7 +115,8 @@ func grant(t *testing.T, c client.Client, user string, rules []rbacv1.PolicyRule
 	})
 }
 
-// definitions returns the files of CustomResourceDefinitions whose names begin with a group, but not those with a word in them.
+// definitions returns the files of CustomResourceDefinitions whose names begin with a group, but not those with a word
+// in them.
 func definitions(t *testing.T, group, but string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "package", "crds", group+"*.yaml"))

@@ -14,8 +14,9 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// Of returns the operations that make wanted of live, two states of a resource as Essence returns them, with values of Secrets masked. It
-// is nil if there is no difference. If live is nil it is one operation, which adds the whole resource.
+// Of returns the operations that make wanted of live, two states of a resource as Essence returns them, with values of
+// Secrets masked. It is nil if there is no difference. If live is nil it is one operation, which adds the whole
+// resource.
 func Of(live, wanted map[string]any) ([]commonv1.DiffOperation, error) {
 	if live == nil {
 		v, err := encode(masker{changed: MaskedAfter}.mask(wanted, nil))
@@ -60,8 +61,9 @@ func operations(patch []jsonpatch.Operation, doc map[string]any) ([]commonv1.Dif
 // listMost is more than the items any list has.
 const listMost = 99_999_999
 
-// rank returns the place of an operation among those on the same document: by the path, of which the indices of lists count as numbers.
-// Items that are removed from a list go from the last to the first, so that none changes the index of another.
+// rank returns the place of an operation among those on the same document: by the path, of which the indices of lists
+// count as numbers. Items that are removed from a list go from the last to the first, so that none changes the index of
+// another.
 func rank(op jsonpatch.Operation, doc any) []string {
 	place := tokens(op.Path)
 	for i, t := range place {

@@ -183,8 +183,19 @@ func TestLimit(t *testing.T) {
 		cut    int
 	}{
 		"Small": {reason: "What fits stays as it is.", n: 10, size: 100, whole: 10},
-		"Long":  {reason: "A value that does not fit gives way to its length, and others stay.", n: 1, size: patchBytes, cut: 1},
-		"Many":  {reason: "Later values are cut, and what does not fit even so is left out.", n: 1000, size: 1000, whole: 32, cut: 4},
+		"Long": {
+			reason: "A value that does not fit gives way to its length, and others stay.",
+			n:      1,
+			size:   patchBytes,
+			cut:    1,
+		},
+		"Many": {
+			reason: "Later values are cut, and what does not fit even so is left out.",
+			n:      1000,
+			size:   1000,
+			whole:  32,
+			cut:    4,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ops := many(t, tc.n, tc.size)

@@ -11,8 +11,9 @@ var serverFields = []string{
 	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid",
 }
 
-// Essence returns what an apply of a manifest can change of a resource: all but its status, if the manifest has none, the metadata that
-// the server alone decides and our label. It shares nothing with the resource. It is nil if the resource is.
+// Essence returns what an apply of a manifest can change of a resource: all but its status, if the manifest has none,
+// the metadata that the server alone decides and our label. It shares nothing with the resource. It is nil if the
+// resource is.
 func Essence(u, manifest *unstructured.Unstructured) map[string]any {
 	if u == nil {
 		return nil

@@ -32,7 +32,8 @@ var seeds = [][2]string{
 	{`{"status":{"a":1},"metadata":"odd"}`, `{"status":{"a":2}}`},
 }
 
-// parse returns the essence of a resource in the form in which each number has one type, nil if the text is no JSON object.
+// parse returns the essence of a resource in the form in which each number has one type, nil if the text is no JSON
+// object.
 func parse(text []byte) map[string]any {
 	var m map[string]any
 	if utiljson.Unmarshal(text, &m) != nil || m == nil {
@@ -50,8 +51,8 @@ func parse(text []byte) map[string]any {
 	return Essence(u, u)
 }
 
-// FuzzPatch shows that the operations, applied in turn, make the wanted state of the live one, and that there are none if the states are
-// equal.
+// FuzzPatch shows that the operations, applied in turn, make the wanted state of the live one, and that there are none
+// if the states are equal.
 func FuzzPatch(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s[0]), []byte(s[1]))
@@ -187,7 +188,8 @@ func texts(v any) []string {
 	return out
 }
 
-// FuzzFieldPath shows that each pointer has a field path, and that fieldpath.Parse understands it wherever its parts can be written.
+// FuzzFieldPath shows that each pointer has a field path, and that fieldpath.Parse understands it wherever its parts
+// can be written.
 func FuzzFieldPath(f *testing.F) {
 	for _, s := range []string{"", "/", "/data/a", "/metadata/annotations/example.org~1x", "/spec/containers/0/image", "/a/007", "/a/~01", "/*", "/a b/'c'", "/]"} {
 		f.Add(s)

@@ -18,8 +18,8 @@ const (
 	patchBytes = 32 << 10
 )
 
-// Summary returns the paths of the fields that operations concern, sorted and separated by commas. Of those that would make it longer than
-// a kibibyte it only says how many they are.
+// Summary returns the paths of the fields that operations concern, sorted and separated by commas. Of those that would
+// make it longer than a kibibyte it only says how many they are.
 func Summary(ops []commonv1.DiffOperation) string {
 	fields := make([]string, 0, len(ops))
 	for _, op := range ops {
@@ -40,8 +40,8 @@ func Summary(ops []commonv1.DiffOperation) string {
 	return b.String()
 }
 
-// FieldPath returns the field path of a JSON pointer, as fieldpath.Parse takes it: metadata.annotations[example.org/x] for
-// /metadata/annotations/example.org~1x. A part that looks like an index is shown as one.
+// FieldPath returns the field path of a JSON pointer, as fieldpath.Parse takes it: metadata.annotations[example.org/x]
+// for /metadata/annotations/example.org~1x. A part that looks like an index is shown as one.
 func FieldPath(pointer string) string {
 	var path fieldpath.Segments
 	for _, t := range tokens(pointer) {
@@ -54,8 +54,9 @@ func FieldPath(pointer string) string {
 	return path.String()
 }
 
-// Limit returns operations that fit into a status. Where the values are too long together, the later ones give way to a text that tells
-// their length; operations that do not fit even so are left out at the end. A patch that was cut cannot be applied any more.
+// Limit returns operations that fit into a status. Where the values are too long together, the later ones give way to a
+// text that tells their length; operations that do not fit even so are left out at the end. A patch that was cut cannot
+// be applied any more.
 func Limit(ops []commonv1.DiffOperation) []commonv1.DiffOperation {
 	var out []commonv1.DiffOperation
 	left := patchBytes

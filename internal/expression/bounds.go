@@ -17,13 +17,13 @@ import (
 const (
 	// callMax is how much one call may make or compare, in bytes and elements.
 	callMax = 1 << 20
-	// matchedMax is the length of the longest text in which all matches of a pattern are looked for, in bytes: for some patterns that takes
-	// time as the square of the text.
+	// matchedMax is the length of the longest text in which all matches of a pattern are looked for, in bytes: for some
+	// patterns that takes time as the square of the text.
 	matchedMax = 16 << 10
 )
 
-// bounds return upper bounds of what a call makes or compares, for the functions of which that is not about as much as they are given.
-// They are given any arguments, and return 0 for those that the function refuses.
+// bounds return upper bounds of what a call makes or compares, for the functions of which that is not about as much as
+// they are given. They are given any arguments, and return 0 for those that the function refuses.
 var bounds = map[string]func(args []ref.Val) int{
 	"replace":               boundReplace,
 	"join":                  boundJoin,
@@ -110,7 +110,8 @@ func product(a, b int) int {
 	return min(a, most) * min(b, most)
 }
 
-// weigh returns how many bytes of text and how many values there are in values, as often as they occur, or a bit more than most.
+// weigh returns how many bytes of text and how many values there are in values, as often as they occur, or a bit more
+// than most.
 func weigh(values []ref.Val, most int) int {
 	n := 0
 	for _, v := range values {
@@ -134,8 +135,8 @@ func weigh(values []ref.Val, most int) int {
 	return n
 }
 
-// bounded returns the option by which calls beyond their bounds are not made. They end the evaluation as cel-go does at its limit of cost,
-// so that no || hides it.
+// bounded returns the option by which calls beyond their bounds are not made. They end the evaluation as cel-go does at
+// its limit of cost, so that no || hides it.
 func bounded(env *cel.Env) (cel.ProgramOption, error) {
 	bindings := map[string]*functions.Overload{}
 	for name := range bounds {

@@ -10,8 +10,8 @@ import (
 // bytesPerUnit is how many bytes of texts a call reads and makes for one unit of cost.
 const bytesPerUnit = 16
 
-// measured are the overloads that cel-go charges by what they are given. It does so only where it knows the types of all arguments before
-// the evaluation, which it does not of what it finds in resources.
+// measured are the overloads that cel-go charges by what they are given. It does so only where it knows the types of
+// all arguments before the evaluation, which it does not of what it finds in resources.
 var measured = map[string]bool{
 	overloads.StartsWithString: true, overloads.EndsWithString: true, overloads.ContainsString: true,
 	overloads.StringToBytes: true, overloads.BytesToString: true, overloads.ExtQuoteString: true,

@@ -4,22 +4,25 @@
 //
 // # Decisions
 //
-// An expression reads resources where they lie. Values are wrapped as the expression reaches them; nothing is copied, encoded or decoded.
-// It may use the extensions of cel-go for strings, lists, sets, mathematics, encodings and regular expressions, and optional values. The
-// library of k8s.io/apiserver was rejected: it needs most of the API server's code for a few functions more.
+// An expression reads resources where they lie. Values are wrapped as the expression reaches them; nothing is copied,
+// encoded or decoded. It may use the extensions of cel-go for strings, lists, sets, mathematics, encodings and regular
+// expressions, and optional values. The library of k8s.io/apiserver was rejected: it needs most of the API server's
+// code for a few functions more.
 //
-// Each evaluation has a limit of cost, and expressions have limits of length and nesting. A tenant decides how large the values are, and
-// cel-go charges a call after it was made, and next to nothing if the types of its arguments are not known before. So calls are charged
-// here by the texts that they read and make, and those that can make much of little, or compare all with all, are estimated and not made
-// if that is too much. A limit for the texts that expressions see was rejected: two texts of moderate length are enough for one replace
-// to take all memory, and a resource may hold a long text that an expression passes on. Functions of our own in the place of those
-// of cel-go were rejected too: a decorator checks the arguments and leaves the functions what they are.
+// Each evaluation has a limit of cost, and expressions have limits of length and nesting. A tenant decides how large
+// the values are, and cel-go charges a call after it was made, and next to nothing if the types of its arguments are
+// not known before. So calls are charged here by the texts that they read and make, and those that can make much of
+// little, or compare all with all, are estimated and not made if that is too much. A limit for the texts that
+// expressions see was rejected: two texts of moderate length are enough for one replace to take all memory, and a
+// resource may hold a long text that an expression passes on. Functions of our own in the place of those of cel-go were
+// rejected too: a decorator checks the arguments and leaves the functions what they are.
 //
-// All matches of a regular expression are looked for in texts of 16 KiB at most, as that can take time as the square of the text.
+// All matches of a regular expression are looked for in texts of 16 KiB at most, as that can take time as the square of
+// the text.
 //
-// What a resource holds may be secret, and cel-go quotes it in errors: the text that is no number, the key that is not there. So a
-// message is made of phrases of our own, and quotes nothing but what the expression says itself.
+// What a resource holds may be secret, and cel-go quotes it in errors: the text that is no number, the key that is not
+// there. So a message is made of phrases of our own, and quotes nothing but what the expression says itself.
 //
-// Values are given back as JSON has them: whole numbers stay whole, and what JSON cannot hold is an error. An expression refers to values
-// as often as it likes, and each time counts.
+// Values are given back as JSON has them: whole numbers stay whole, and what JSON cannot hold is an error. An
+// expression refers to values as often as it likes, and each time counts.
 package expression

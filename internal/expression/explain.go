@@ -30,7 +30,8 @@ var phrases = []string{
 // unexplained stands for all other errors.
 const unexplained = "a value is not what the expression takes it for"
 
-// explain says where and why an expression fails, without a value of the resource that the expression does not name itself.
+// explain says where and why an expression fails, without a value of the resource that the expression does not name
+// itself.
 func (p *Program) explain(err error) string {
 	what := unexplained
 	for _, phrase := range phrases {

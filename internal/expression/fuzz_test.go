@@ -14,8 +14,8 @@ import (
 // evaluationMax is how long an expression that a tenant writes may take. A busy machine is slower than the software.
 const evaluationMax = 10 * time.Second
 
-// FuzzExpression looks for expressions that break out of their bounds: by a panic, by their time, by a changed resource, by what is no JSON,
-// or by an error that is none of ours or quotes a value of the resource.
+// FuzzExpression looks for expressions that break out of their bounds: by a panic, by their time, by a changed
+// resource, by what is no JSON, or by an error that is none of ours or quotes a value of the resource.
 func FuzzExpression(f *testing.F) {
 	const resource = `{"a":{"b":["x",2,true,null,1.5]},"secret":"hunter2hunter2","text":"aaaaaaaaaaaaaaaaaaaa"}`
 	for _, text := range []string{

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// depthMax is how deep a value may be nested, elementsMax how many values may be in it, and bytesMax how long its texts and keys may be
-	// together, in bytes. A text that occurs twice counts twice.
+	// depthMax is how deep a value may be nested, elementsMax how many values may be in it, and bytesMax how long its
+	// texts and keys may be together, in bytes. A text that occurs twice counts twice.
 	depthMax    = 100
 	elementsMax = 100_000
 	bytesMax    = 4 << 20
 )
 
-// JSON returns what the expression has given as JSON has it: nil, bool, int64, float64, string, []any or map[string]any. Bytes become base64, times and durations
-// their texts. The cause of an error is ErrNoJSON.
+// JSON returns what the expression has given as JSON has it: nil, bool, int64, float64, string, []any or
+// map[string]any. Bytes become base64, times and durations their texts. The cause of an error is ErrNoJSON.
 func (p *Program) JSON(v ref.Val) (any, error) {
 	c := converter{what: p.what, left: elementsMax, bytes: bytesMax}
 	return c.convert(v, 0)

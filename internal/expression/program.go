@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// costLimit is the highest cost of one evaluation, in the units of cel-go, of which a step is about one. To look at each of 10,000 items
-	// of a list costs half of it; an expression that runs away ends within some hundredths of a second.
+	// costLimit is the highest cost of one evaluation, in the units of cel-go, of which a step is about one. To look at
+	// each of 10,000 items of a list costs half of it; an expression that runs away ends within some hundredths of a
+	// second.
 	costLimit = 100_000
 	// textMax is the length of the longest expression, in bytes.
 	textMax = 10_000
@@ -40,8 +41,8 @@ type compiler struct {
 	options []cel.ProgramOption
 }
 
-// NewEnvironment returns the environment of expressions over variables of any type, which errors call what. It is made when it is used
-// first.
+// NewEnvironment returns the environment of expressions over variables of any type, which errors call what. It is made
+// when it is used first.
 func NewEnvironment(what string, variables ...string) Environment {
 	return Environment{what: what, env: sync.OnceValues(func() (compiler, error) {
 		options := []cel.EnvOption{
@@ -75,7 +76,8 @@ type Program struct {
 	text    string
 }
 
-// Compile returns the program of an expression that gives a value of a type, cel.DynType for any. The cause of an error is ErrInvalid.
+// Compile returns the program of an expression that gives a value of a type, cel.DynType for any. The cause of an error
+// is ErrInvalid.
 func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	if text == "" {
 		return nil, Error{e.what, ErrInvalid, "it is empty"}
@@ -102,8 +104,8 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 	return &Program{program: p, source: checked.NativeRep().SourceInfo(), what: e.what, text: text}, nil
 }
 
-// Eval returns what the expression gives for variables, which are neither copied nor changed. The cause of an error is ErrFailed or
-// ErrTooCostly; its text quotes nothing of the variables.
+// Eval returns what the expression gives for variables, which are neither copied nor changed. The cause of an error is
+// ErrFailed or ErrTooCostly; its text quotes nothing of the variables.
 func (p *Program) Eval(variables map[string]any) (ref.Val, error) {
 	out, _, err := p.program.Eval(variables)
 	var cancelled interpreter.EvalCancelledError

@@ -14,7 +14,8 @@ var dialer = net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 // A DialFunc opens a connection, as the field Dial of a rest.Config does.
 type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Protect returns a copy of a REST configuration with Wrap and Dial. What wraps transports later is in front of the Fence.
+// Protect returns a copy of a REST configuration with Wrap and Dial. What wraps transports later is in front of the
+// Fence.
 func (f *Fence) Protect(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	if f != nil {
@@ -24,9 +25,9 @@ func (f *Fence) Protect(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// Dial returns a DialFunc for connections that send nothing, reads included, once this replica has lost the Lease. They are closed then.
-// Before this replica first holds the Lease they send what Wrap lets pass. next is nil for
-// the default of client-go.
+// Dial returns a DialFunc for connections that send nothing, reads included, once this replica has lost the Lease. They
+// are closed then. Before this replica first holds the Lease they send what Wrap lets pass. next is nil for the default
+// of client-go.
 func (f *Fence) Dial(next DialFunc) DialFunc {
 	if next == nil {
 		next = dialer.DialContext

@@ -25,8 +25,8 @@ const (
 	ended = -1 // It will not hold the Lease again.
 )
 
-// A Fence lets writes pass while this replica holds a Lease. Its methods may be called concurrently. A nil Fence lets all pass: without a leader
-// election there is no Lease.
+// A Fence lets writes pass while this replica holds a Lease. Its methods may be called concurrently. A nil Fence lets
+// all pass: without a leader election there is no Lease.
 type Fence struct {
 	now    func() time.Duration
 	lost   func(reason string)
@@ -37,8 +37,8 @@ type Fence struct {
 	conns  map[*conn]struct{}
 }
 
-// New returns a Fence that is closed until its Lock is acquired. It calls lost, once it is closed for good, if the Lease has run out or another
-// replica has held it. lost must end the process.
+// New returns a Fence that is closed until its Lock is acquired. It calls lost, once it is closed for good, if the
+// Lease has run out or another replica has held it. lost must end the process.
 func New(lost func(reason string)) *Fence {
 	return newFence(uptime, lost)
 }
@@ -49,8 +49,8 @@ func newFence(now func() time.Duration, lost func(reason string)) *Fence {
 	return f
 }
 
-// Wrap returns a transport that fails with ErrClosed, without sending it, a request that could change something while this replica does not
-// hold the Lease.
+// Wrap returns a transport that fails with ErrClosed, without sending it, a request that could change something while
+// this replica does not hold the Lease.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	if f == nil {
 		return next
@@ -99,7 +99,8 @@ func (f *Fence) expired() bool {
 // leads reports whether this replica has held the Lease and has not given it up.
 func (f *Fence) leads() bool { return f.expiry.Load() > 0 }
 
-// renewed records a successful renewal for a duration, whose request was sent at a time, unless the Lease has run out meanwhile.
+// renewed records a successful renewal for a duration, whose request was sent at a time, unless the Lease has run out
+// meanwhile.
 func (f *Fence) renewed(sent, lease time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -203,14 +203,22 @@ func TestWrites(t *testing.T) {
 				method, path string
 				want         bool
 			}{
-				{http.MethodGet, "/api/v1/configmaps", tc.reads},
-				{http.MethodHead, "/", tc.reads},
-				{http.MethodPost, "/api/v1/namespaces/a/configmaps", tc.writes},
-				{http.MethodPut, "/api/v1/namespaces/a/configmaps/a", tc.writes},
-				{http.MethodPatch, "/api/v1/namespaces/a/configmaps/a", tc.writes},
-				{http.MethodDelete, "/api/v1/namespaces/a/configmaps/a", tc.writes},
-				{http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", tc.reads},
-				{http.MethodPost, "/clusters/a/apis/authentication.k8s.io/v1/tokenreviews", tc.reads},
+				{method: http.MethodGet, path: "/api/v1/configmaps", want: tc.reads},
+				{method: http.MethodHead, path: "/", want: tc.reads},
+				{method: http.MethodPost, path: "/api/v1/namespaces/a/configmaps", want: tc.writes},
+				{method: http.MethodPut, path: "/api/v1/namespaces/a/configmaps/a", want: tc.writes},
+				{method: http.MethodPatch, path: "/api/v1/namespaces/a/configmaps/a", want: tc.writes},
+				{method: http.MethodDelete, path: "/api/v1/namespaces/a/configmaps/a", want: tc.writes},
+				{
+					method: http.MethodPost,
+					path:   "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+					want:   tc.reads,
+				},
+				{
+					method: http.MethodPost,
+					path:   "/clusters/a/apis/authentication.k8s.io/v1/tokenreviews",
+					want:   tc.reads,
+				},
 			} {
 				before := got.Load()
 				err := send(t, c, r.method, server.URL+r.path)

@@ -7,7 +7,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Lock returns a lock that records in the Fence what the leader election learns. The client of the inner lock must not be behind the Fence.
+// Lock returns a lock that records in the Fence what the leader election learns. The client of the inner lock must not
+// be behind the Fence.
 func (f *Fence) Lock(inner resourcelock.Interface) resourcelock.Interface {
 	return &lock{Interface: inner, fence: f}
 }
@@ -45,8 +46,8 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 // A writer creates or updates the Lease.
 type writer = func(context.Context, resourcelock.LeaderElectionRecord) error
 
-// write makes this replica the holder, unless the Lease has run out: then it releases the Lease, so that the next replica need not wait, and
-// the process ends.
+// write makes this replica the holder, unless the Lease has run out: then it releases the Lease, so that the next
+// replica need not wait, and the process ends.
 func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write writer) error {
 	if l.fence.expired() {
 		l.fence.end()

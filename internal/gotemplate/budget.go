@@ -23,7 +23,8 @@ func (b *budget) charge(cost int) error {
 	return nil
 }
 
-// functions returns functions by their names, at the expense of the budget. Those that are built in and make nothing are left alone.
+// functions returns functions by their names, at the expense of the budget. Those that are built in and make nothing
+// are left alone.
 func (b *budget) functions(names []string) template.FuncMap {
 	m := template.FuncMap{}
 	all := known()
@@ -42,7 +43,8 @@ var (
 	errorType = reflect.TypeFor[error]()
 )
 
-// wrap returns a function that charges what it costs and then calls f. Where f takes a text, it takes anything that is one.
+// wrap returns a function that charges what it costs and then calls f. Where f takes a text, it takes anything that is
+// one.
 func (b *budget) wrap(name string, f reflect.Value) any {
 	t := f.Type()
 	in := make([]reflect.Type, t.NumIn())
@@ -177,8 +179,8 @@ func (b *budget) measure(name string) func(reflect.Value) int {
 	return b.size
 }
 
-// estimate returns the cost of a call before it is made. What a function makes is charged after it, so that only those that make much of
-// little, or compare all with all, need one of their own.
+// estimate returns the cost of a call before it is made. What a function makes is charged after it, so that only those
+// that make much of little, or compare all with all, need one of their own.
 func (b *budget) estimate(name string, args []reflect.Value) int {
 	base, measure := stepCost, b.measure(name)
 	for _, a := range args {

@@ -4,19 +4,22 @@
 //
 // # Decisions
 //
-// A template knows the functions of sprig that are repeatable, and a few for hashes. What reads the environment, the clock, the network
-// or chance is missing, and so is what makes keys and certificates: a name that comes out differently each time is none. The lists that
-// sprig makes of a map are sorted here.
+// A template knows the functions of sprig that are repeatable, and a few for hashes. What reads the environment, the
+// clock, the network or chance is missing, and so is what makes keys and certificates: a name that comes out
+// differently each time is none. The lists that sprig makes of a map are sorted here.
 //
 // Data are shared with caches. A template that uses a function which changes a map gets a copy of them.
 //
-// A tenant decides how large the data are, and so how long a template runs. Each turn of a loop, each call of a template and each
-// function has a cost, which grows with what a function is about to make, and a template that has used up its budget stops with
-// ErrTooCostly. A deadline was rejected: it depends on the machine, and cannot stop a function that is making a large text. A template
-// that calls itself is refused: to stop one that is deep down takes longer than to run it. A regular expression costs what its program and
-// the text may take; keys of maps are texts, as nothing tells how large other values become as such.
+// A tenant decides how large the data are, and so how long a template runs. Each turn of a loop, each call of a
+// template and each function has a cost, which grows with what a function is about to make, and a template that has
+// used up its budget stops with ErrTooCostly. A deadline was rejected: it depends on the machine, and cannot stop a
+// function that is making a large text. A template that calls itself is refused: to stop one that is deep down takes
+// longer than to run it. A regular expression costs what its program and the text may take; keys of maps are texts, as
+// nothing tells how large other values become as such.
 //
-// A function that takes a text takes a missing value for an empty one, and whatever writes itself as text for that text.
+// A function that takes a text takes a missing value for an empty one, and whatever writes itself as text for that
+// text.
 //
-// Data may be secret, and functions quote them in their errors, so errors are made of phrases of our own and quote the template only.
+// Data may be secret, and functions quote them in their errors, so errors are made of phrases of our own and quote the
+// template only.
 package gotemplate

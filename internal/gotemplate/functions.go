@@ -91,8 +91,8 @@ func sha3short(s string, length ...int) (string, error) {
 	return sum[:n], nil
 }
 
-// dict returns a map of keys and values in turn. Its keys are texts: sprig writes whatever it is given as one, however large that is, or
-// without an end.
+// dict returns a map of keys and values in turn. Its keys are texts: sprig writes whatever it is given as one, however
+// large that is, or without an end.
 func dict(pairs ...any) (map[string]any, error) {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

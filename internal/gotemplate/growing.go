@@ -51,8 +51,8 @@ func span(c cost, last int) int {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// format returns the cost of printf: widths and precisions, given in the format or by an argument, and each argument as often as there
-// are verbs.
+// format returns the cost of printf: widths and precisions, given in the format or by an argument, and each argument as
+// often as there are verbs.
 func format(c cost) int {
 	f := c.text(0)
 	verbs := strings.Count(f, "%")

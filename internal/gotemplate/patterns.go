@@ -51,8 +51,8 @@ func replaceAll(c cost) int {
 	return n + len(expression.FindAllStringIndex(s, -1))*len(by) + strings.Count(by, "$")*len(s)
 }
 
-// states returns the cost of compiling a pattern: the size of its program, or what its repetitions may make of it. It is not compiled if that is
-// too much. What is no pattern costs nothing more.
+// states returns the cost of compiling a pattern: the size of its program, or what its repetitions may make of it. It
+// is not compiled if that is too much. What is no pattern costs nothing more.
 func states(pattern string) (int, bool) {
 	repeated := repetitionCost * strings.Count(pattern, "{")
 	if len(pattern) > patternMax || repeated > costMax {

@@ -19,7 +19,8 @@ const (
 	outputMax = 512 << 10
 	// costMax is the budget of one rendering. A byte that is made costs one.
 	costMax = 4 << 20
-	// stepCost is the cost of one turn of a loop or one call of a template or function. It limits them to some hundred thousand.
+	// stepCost is the cost of one turn of a loop or one call of a template or function. It limits them to some hundred
+	// thousand.
 	stepCost = 16
 )
 
@@ -71,8 +72,8 @@ func Parse(text string) (*Template, error) {
 	return out, nil
 }
 
-// Render returns what the template yields for data, without white space around it. The data are not changed. The cause of an error is
-// ErrFailed or ErrTooCostly.
+// Render returns what the template yields for data, without white space around it. The data are not changed. The cause
+// of an error is ErrFailed or ErrTooCostly.
 func (t *Template) Render(data map[string]any) (string, error) {
 	i, err := t.instance()
 	if err != nil {
@@ -132,7 +133,8 @@ func clone(v any) any {
 	return v
 }
 
-// A walker puts a step at the beginning of each body, and gathers the names of functions and of the templates that each template calls.
+// A walker puts a step at the beginning of each body, and gathers the names of functions and of the templates that each
+// template calls.
 type walker struct {
 	names map[string]bool
 	calls map[string][]string

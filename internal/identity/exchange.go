@@ -21,8 +21,8 @@ const (
 	maxCode = 40
 )
 
-// An Exchange is one attempt to get a token over HTTP, by whatever library. It remembers how its last request failed, as libraries say so
-// in words that hold whole answers.
+// An Exchange is one attempt to get a token over HTTP, by whatever library. It remembers how its last request failed,
+// as libraries say so in words that hold whole answers.
 type Exchange struct {
 	transport http.RoundTripper
 
@@ -48,7 +48,8 @@ func NewExchange(ctx context.Context) *Exchange {
 	return &Exchange{transport: http.DefaultTransport}
 }
 
-// Client returns a client whose requests belong to the exchange. It follows no redirect, which could lead to an address of nobody's choice.
+// Client returns a client whose requests belong to the exchange. It follows no redirect, which could lead to an address
+// of nobody's choice.
 func (e *Exchange) Client() *http.Client {
 	return &http.Client{Transport: e, Timeout: Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
@@ -74,7 +75,8 @@ func (e *Exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Reason returns why the last request failed, without what differs from one attempt to the next. It is unknown if none did.
+// Reason returns why the last request failed, without what differs from one attempt to the next. It is unknown if none
+// did.
 func (e *Exchange) Reason(unknown string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,8 +114,8 @@ func Unreachable(err error, unknown string) string {
 	return unknown
 }
 
-// oauthCode returns the error code in a refusal, empty if there is none. Only what is made like one counts: words of letters, joined by
-// underscores.
+// oauthCode returns the error code in a refusal, empty if there is none. Only what is made like one counts: words of
+// letters, joined by underscores.
 func oauthCode(content []byte) string {
 	var refusal struct {
 		Error string `json:"error"`

@@ -16,11 +16,31 @@ func TestExchange(t *testing.T) {
 		answer string
 		want   string
 	}{
-		"Code":    {reason: "A refusal has a code of OAuth.", status: 401, answer: `{"error":"invalid_client","error_description":"hunter2"}`, want: "the token endpoint answers 401 Unauthorized, invalid_client"},
-		"NoCode":  {reason: "What is no such code is not repeated.", status: 400, answer: `{"error":"hunter2 is wrong"}`, want: "the token endpoint answers 400 Bad Request"},
-		"LongOne": {reason: "Nor is what is too long for one.", status: 400, answer: `{"error":"` + strings.Repeat("a", 100) + `"}`, want: "the token endpoint answers 400 Bad Request"},
-		"NoJSON":  {reason: "An answer need not be JSON.", status: 503, answer: `hunter2`, want: "the token endpoint answers 503 Service Unavailable"},
-		"Fine":    {reason: "If all went well the library knows better.", status: 200, answer: `{}`, want: "unknown"},
+		"Code": {
+			reason: "A refusal has a code of OAuth.",
+			status: 401,
+			answer: `{"error":"invalid_client","error_description":"hunter2"}`,
+			want:   "the token endpoint answers 401 Unauthorized, invalid_client",
+		},
+		"NoCode": {
+			reason: "What is no such code is not repeated.",
+			status: 400,
+			answer: `{"error":"hunter2 is wrong"}`,
+			want:   "the token endpoint answers 400 Bad Request",
+		},
+		"LongOne": {
+			reason: "Nor is what is too long for one.",
+			status: 400,
+			answer: `{"error":"` + strings.Repeat("a", 100) + `"}`,
+			want:   "the token endpoint answers 400 Bad Request",
+		},
+		"NoJSON": {
+			reason: "An answer need not be JSON.",
+			status: 503,
+			answer: `hunter2`,
+			want:   "the token endpoint answers 503 Service Unavailable",
+		},
+		"Fine": {reason: "If all went well the library knows better.", status: 200, answer: `{}`, want: "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -113,7 +113,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperTellsWhenThereIsAToken shows that those who were told of a failure are told of its end, and nobody is told of anything else.
+// TestKeeperTellsWhenThereIsAToken shows that those who were told of a failure are told of its end, and nobody is told
+// of anything else.
 func TestKeeperTellsWhenThereIsAToken(t *testing.T) {
 	told := make(chan struct{}, 10)
 	s := &counted{source: func(_ context.Context, attempt int) (Token, error) {
@@ -139,7 +140,8 @@ func TestKeeperTellsWhenThereIsAToken(t *testing.T) {
 	}
 }
 
-// TestKeeperDoesNotWait shows that a Source which does not answer holds nobody, and that what they are told is not for users.
+// TestKeeperDoesNotWait shows that a Source which does not answer holds nobody, and that what they are told is not for
+// users.
 func TestKeeperDoesNotWait(t *testing.T) {
 	s := &counted{source: func(ctx context.Context, _ int) (Token, error) {
 		<-ctx.Done()
@@ -155,8 +157,8 @@ func TestKeeperDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestKeeperRenewsInUse shows that a token is replaced before it ends, while it is still used, and that a failure to do so harms nobody
-// before it has ended.
+// TestKeeperRenewsInUse shows that a token is replaced before it ends, while it is still used, and that a failure to do
+// so harms nobody before it has ended.
 func TestKeeperRenewsInUse(t *testing.T) {
 	const life = 10 * time.Second // The failure, two seconds before its end, is followed by a success one second later.
 	s := &counted{source: func(_ context.Context, attempt int) (Token, error) {

@@ -8,7 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// evaluationMax is how long a path or a pattern that a tenant writes may take. A busy machine is slower than the software.
+// evaluationMax is how long a path or a pattern that a tenant writes may take. A busy machine is slower than the
+// software.
 const evaluationMax = 10 * time.Second
 
 // FuzzSet looks for paths that break a document, make more of it than is allowed, or set another value than they say.

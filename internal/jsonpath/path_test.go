@@ -16,21 +16,29 @@ func TestParseTarget(t *testing.T) {
 		reason, path string
 		refused      bool
 	}{
-		"Plain":       {"A path.", "spec.list.0.name", false},
-		"Each":        {"All of a list.", "spec.items.#.name", false},
-		"Query":       {"One of a list.", `spec.items.#(name=="a|#b").name`, false},
-		"QueryInside": {"A query may look into lists.", `spec.items.#(tags.#(=="p")).name`, false},
-		"Escaped":     {"What is escaped is a part of a key.", `metadata.labels.a\|b\#c\#d`, false},
-		"Key":         {"A number can be a key.", "data.20240101", false},
-		"LongKey":     {"However long it is.", "data.99999999999999999999999", false},
-		"Pipe":        {"Behind | places are wrong.", "spec.items|#.name", true},
-		"PipeBehind":  {"Also behind a query.", `spec.items.#(name=="a")|name`, true},
-		"Nested":      {"And behind a second #.", "spec.items.#.list.#.name", true},
-		"All":         {"As #()# is one.", `spec.items.#(size>1)#.list.#.name`, true},
-		"Modifier":    {"Modifiers are refused.", "spec.@reverse", true},
-		"Empty":       {"Nothing is no path.", "", true},
-		"Dot":         {"Nor is what begins with a dot.", ".spec", true},
-		"Long":        {"A path has a limit.", strings.Repeat("a", pathMax+1), true},
+		"Plain": {reason: "A path.", path: "spec.list.0.name", refused: false},
+		"Each":  {reason: "All of a list.", path: "spec.items.#.name", refused: false},
+		"Query": {reason: "One of a list.", path: `spec.items.#(name=="a|#b").name`, refused: false},
+		"QueryInside": {
+			reason:  "A query may look into lists.",
+			path:    `spec.items.#(tags.#(=="p")).name`,
+			refused: false,
+		},
+		"Escaped": {
+			reason:  "What is escaped is a part of a key.",
+			path:    `metadata.labels.a\|b\#c\#d`,
+			refused: false,
+		},
+		"Key":        {reason: "A number can be a key.", path: "data.20240101", refused: false},
+		"LongKey":    {reason: "However long it is.", path: "data.99999999999999999999999", refused: false},
+		"Pipe":       {reason: "Behind | places are wrong.", path: "spec.items|#.name", refused: true},
+		"PipeBehind": {reason: "Also behind a query.", path: `spec.items.#(name=="a")|name`, refused: true},
+		"Nested":     {reason: "And behind a second #.", path: "spec.items.#.list.#.name", refused: true},
+		"All":        {reason: "As #()# is one.", path: `spec.items.#(size>1)#.list.#.name`, refused: true},
+		"Modifier":   {reason: "Modifiers are refused.", path: "spec.@reverse", refused: true},
+		"Empty":      {reason: "Nothing is no path.", path: "", refused: true},
+		"Dot":        {reason: "Nor is what begins with a dot.", path: ".spec", refused: true},
+		"Long":       {reason: "A path has a limit.", path: strings.Repeat("a", pathMax+1), refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := ParseTarget(tc.path); (err != nil) != tc.refused {
@@ -51,20 +59,70 @@ func TestSet(t *testing.T) {
 		reason, path, raw string
 		want              want
 	}{
-		"Key":         {"A number can be a key.", "data.20240101", `"b"`, changed(`:"a"`, `:"b"`)},
-		"NewKey":      {"Also one that is not there.", "data.20240102", `"b"`, changed(`:"a"`, `:"a","20240102":"b"`)},
-		"NewMap":      {"Nothing makes a long list.", "new.20240102", `"b"`, changed(`two","tags":["r"]}]`, `two","tags":["r"]}],"new":{"20240102":"b"}`)},
-		"EscapedKey":  {"A part of a key is none.", `data.a\.20240102`, `"b"`, changed(`:"a"`, `:"a","a.20240102":"b"`)},
-		"LongIndex":   {"A list is not made longer.", "list.20240101", `"b"`, want{refused: true}},
-		"Index":       {"Indexes work.", "list.1", `"z"`, changed(`"y"`, `"z"`)},
-		"Each":        {"Each value is set, where there is one.", "items.#.name", `"long name"`, want{document: strings.NewReplacer(`"one"`, `"long name"`, `"two"`, `"long name"`).Replace(document)}},
-		"Query":       {"One that is searched for.", `items.#(name=="two").tags.0`, `"s"`, changed(`"r"`, `"s"`)},
-		"QueryMiss":   {"None is found.", `items.#(name=="three").tags.0`, `"s"`, want{document: document}},
-		"None":        {"Of none, none is set.", "none.#.name", `"s"`, want{document: document}},
-		"Wildcard":    {"The first that matches.", "li*.0", `"s"`, changed(`"x"`, `"s"`)},
-		"Number":      {"The number of values has no place.", "items.#", `7`, want{refused: true}},
-		"TooLarge":    {"An object does not get too large.", "list.0", `"` + strings.Repeat("x", most) + `"`, want{refused: true}},
-		"TooLargeAll": {"Nor by many values.", "items.#.name", `"` + strings.Repeat("x", most/2) + `"`, want{refused: true}},
+		"Key": {reason: "A number can be a key.", path: "data.20240101", raw: `"b"`, want: changed(`:"a"`, `:"b"`)},
+		"NewKey": {
+			reason: "Also one that is not there.",
+			path:   "data.20240102",
+			raw:    `"b"`,
+			want:   changed(`:"a"`, `:"a","20240102":"b"`),
+		},
+		"NewMap": {
+			reason: "Nothing makes a long list.",
+			path:   "new.20240102",
+			raw:    `"b"`,
+			want:   changed(`two","tags":["r"]}]`, `two","tags":["r"]}],"new":{"20240102":"b"}`),
+		},
+		"EscapedKey": {
+			reason: "A part of a key is none.",
+			path:   `data.a\.20240102`,
+			raw:    `"b"`,
+			want:   changed(`:"a"`, `:"a","a.20240102":"b"`),
+		},
+		"LongIndex": {
+			reason: "A list is not made longer.",
+			path:   "list.20240101",
+			raw:    `"b"`,
+			want:   want{refused: true},
+		},
+		"Index": {reason: "Indexes work.", path: "list.1", raw: `"z"`, want: changed(`"y"`, `"z"`)},
+		"Each": {
+			reason: "Each value is set, where there is one.",
+			path:   "items.#.name",
+			raw:    `"long name"`,
+			want:   want{document: strings.NewReplacer(`"one"`, `"long name"`, `"two"`, `"long name"`).Replace(document)},
+		},
+		"Query": {
+			reason: "One that is searched for.",
+			path:   `items.#(name=="two").tags.0`,
+			raw:    `"s"`,
+			want:   changed(`"r"`, `"s"`),
+		},
+		"QueryMiss": {
+			reason: "None is found.",
+			path:   `items.#(name=="three").tags.0`,
+			raw:    `"s"`,
+			want:   want{document: document},
+		},
+		"None":     {reason: "Of none, none is set.", path: "none.#.name", raw: `"s"`, want: want{document: document}},
+		"Wildcard": {reason: "The first that matches.", path: "li*.0", raw: `"s"`, want: changed(`"x"`, `"s"`)},
+		"Number": {
+			reason: "The number of values has no place.",
+			path:   "items.#",
+			raw:    `7`,
+			want:   want{refused: true},
+		},
+		"TooLarge": {
+			reason: "An object does not get too large.",
+			path:   "list.0",
+			raw:    `"` + strings.Repeat("x", most) + `"`,
+			want:   want{refused: true},
+		},
+		"TooLargeAll": {
+			reason: "Nor by many values.",
+			path:   "items.#.name",
+			raw:    `"` + strings.Repeat("x", most/2) + `"`,
+			want:   want{refused: true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := ParseTarget(tc.path)
@@ -130,12 +188,48 @@ func TestApply(t *testing.T) {
 		reason, pattern, by, text string
 		want                      want
 	}{
-		"Group":       {"Groups as Go has them.", "my-(.*)", "${1}_x", "my-name", want{text: "name_x"}},
-		"GroupAndAll": {"Without braces what follows belongs to the name.", "my-(.*)", "$1_x", "my-name", want{}},
-		"OlderGroup":  {"Groups as older documents have them.", "my-(.*)", `\1_x`, "my-name", want{text: "name_x"}},
-		"All":         {"Without a pattern all is replaced, however long it is.", "", "x", long, want{text: "x"}},
-		"Long":        {"A long text is not searched.", `https?://([^@]*@)?`, "", long, want{err: ErrTooLong}},
-		"Longer":      {"Nor does a text get too long.", "h", strings.Repeat("x", patternMax), long[:inputMax], want{err: ErrTooLong}},
+		"Group": {
+			reason:  "Groups as Go has them.",
+			pattern: "my-(.*)",
+			by:      "${1}_x",
+			text:    "my-name",
+			want:    want{text: "name_x"},
+		},
+		"GroupAndAll": {
+			reason:  "Without braces what follows belongs to the name.",
+			pattern: "my-(.*)",
+			by:      "$1_x",
+			text:    "my-name",
+			want:    want{},
+		},
+		"OlderGroup": {
+			reason:  "Groups as older documents have them.",
+			pattern: "my-(.*)",
+			by:      `\1_x`,
+			text:    "my-name",
+			want:    want{text: "name_x"},
+		},
+		"All": {
+			reason:  "Without a pattern all is replaced, however long it is.",
+			pattern: "",
+			by:      "x",
+			text:    long,
+			want:    want{text: "x"},
+		},
+		"Long": {
+			reason:  "A long text is not searched.",
+			pattern: `https?://([^@]*@)?`,
+			by:      "",
+			text:    long,
+			want:    want{err: ErrTooLong},
+		},
+		"Longer": {
+			reason:  "Nor does a text get too long.",
+			pattern: "h",
+			by:      strings.Repeat("x", patternMax),
+			text:    long[:inputMax],
+			want:    want{err: ErrTooLong},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := NewReplacement(tc.pattern, tc.by)

@@ -9,8 +9,8 @@ import (
 const (
 	// patternMax is the length of the longest pattern and the longest replacement, in bytes.
 	patternMax = 1024
-	// inputMax is the length of the longest text that a pattern is looked for in, in bytes. For some patterns that takes time as the square
-	// of the text.
+	// inputMax is the length of the longest text that a pattern is looked for in, in bytes. For some patterns that
+	// takes time as the square of the text.
 	inputMax = 16 << 10
 	// textMax is the length of the longest text that a replacement makes, in bytes.
 	textMax = 1 << 20
@@ -43,7 +43,8 @@ func NewReplacement(pattern, by string) (Replacement, error) {
 	return Replacement{pattern: expression, by: older.ReplaceAllString(by, "$${$1}")}, nil
 }
 
-// Cost returns what to count a text by before the replacement is applied: the square of its length, or 0 without a pattern.
+// Cost returns what to count a text by before the replacement is applied: the square of its length, or 0 without a
+// pattern.
 func (r Replacement) Cost(text string) int {
 	if r.pattern == nil {
 		return 0

@@ -11,7 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
-// bindingOf returns an APIBinding in a logical cluster, which has bound the resources and accepted the claims that are given.
+// bindingOf returns an APIBinding in a logical cluster, which has bound the resources and accepted the claims that are
+// given.
 func bindingOf(cluster, path string, bound, claims []any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"permissionClaims": claims}, "status": map[string]any{"boundResources": bound},

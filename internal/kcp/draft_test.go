@@ -116,7 +116,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestClaimsAreSorted shows that claims are sorted by group and resource whenever one is added, for clients of both versions.
+// TestClaimsAreSorted shows that claims are sorted by group and resource whenever one is added, for clients of both
+// versions.
 func TestClaimsAreSorted(t *testing.T) {
 	resources := []schema.GroupResource{{Resource: "secrets"}, {Group: "core.kcp.io", Resource: "logicalclusters"}, {Resource: "events"}, {Resource: "configmaps"}}
 	want := []string{"configmaps", "events", "secrets", "logicalclusters.core.kcp.io"}
@@ -145,10 +146,20 @@ func TestResourceOf(t *testing.T) {
 		want   schema.GroupResource
 		ok     bool
 	}{
-		"Grouped": {reason: "A group may have dots.", name: "v1.hats.shop.example.com", want: schema.GroupResource{Group: "shop.example.com", Resource: "hats"}, ok: true},
-		"Core":    {reason: "The core group has a name of its own.", name: "v1.pods.core", want: schema.GroupResource{Resource: "pods"}, ok: true},
-		"Short":   {reason: "Without three parts it is no name of a schema.", name: "v1.hats"},
-		"Empty":   {reason: "Nothing is published yet.", name: ""},
+		"Grouped": {
+			reason: "A group may have dots.",
+			name:   "v1.hats.shop.example.com",
+			want:   schema.GroupResource{Group: "shop.example.com", Resource: "hats"},
+			ok:     true,
+		},
+		"Core": {
+			reason: "The core group has a name of its own.",
+			name:   "v1.pods.core",
+			want:   schema.GroupResource{Resource: "pods"},
+			ok:     true,
+		},
+		"Short": {reason: "Without three parts it is no name of a schema.", name: "v1.hats"},
+		"Empty": {reason: "Nothing is published yet.", name: ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,8 @@ const AnnotationPath = "kcp.io/path"
 // groupCore is how the names of schemas write the core group.
 const groupCore = "core"
 
-// ResourceOf returns the resource that a schema of a name describes, and whether it is such a name: <prefix>.<resource>.<group>.
+// ResourceOf returns the resource that a schema of a name describes, and whether it is such a name:
+// <prefix>.<resource>.<group>.
 func ResourceOf(schemaName string) (schema.GroupResource, bool) {
 	parts := strings.SplitN(schemaName, ".", 3)
 	if len(parts) < 3 {

@@ -147,10 +147,22 @@ func TestIsPaused(t *testing.T) {
 		o      client.Object
 		want   bool
 	}{
-		"Plain":      {"An object without policies goes by its annotation alone.", configMap("1", "last"), false},
-		"Annotation": {"The annotation pauses any object.", paused(configMap("1", "last")), true},
-		"Policies":   {"Policies that allow something do not pause.", &policed{policies: xpv2.ManagementPolicies{xpv2.ManagementActionObserve}}, false},
-		"NoPolicies": {"Policies that allow nothing pause.", &policed{policies: xpv2.ManagementPolicies{}}, true},
+		"Plain": {
+			reason: "An object without policies goes by its annotation alone.",
+			o:      configMap("1", "last"),
+			want:   false,
+		},
+		"Annotation": {reason: "The annotation pauses any object.", o: paused(configMap("1", "last")), want: true},
+		"Policies": {
+			reason: "Policies that allow something do not pause.",
+			o:      &policed{policies: xpv2.ManagementPolicies{xpv2.ManagementActionObserve}},
+			want:   false,
+		},
+		"NoPolicies": {
+			reason: "Policies that allow nothing pause.",
+			o:      &policed{policies: xpv2.ManagementPolicies{}},
+			want:   true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := isPaused(tc.o); got != tc.want {

@@ -68,59 +68,235 @@ func TestSpec(t *testing.T) {
 		steps  []v1alpha1.ResourceMutation
 		want   want
 	}{
-		"Delete":          {"A value is removed.", []v1alpha1.ResourceMutation{remove("spec.secretName")}, want{content: with("secretName", nil)}},
-		"DeleteMissing":   {"What is missing stays so.", []v1alpha1.ResourceMutation{remove("spec.x.y")}, want{content: object().Object}},
-		"DeleteSeveral":   {"Several values cannot be removed at once.", []v1alpha1.ResourceMutation{remove("spec.items.#.name")}, want{err: ErrInvalid}},
-		"Regex":           {"What matches is replaced.", []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", "$1-x")}, want{content: with("secretName", "secret-x")}},
-		"RegexOlderGroup": {"Groups can be written as in older documents.", []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", `bar-\1x`)}, want{content: with("secretName", "bar-secretx")}},
-		"RegexAll":        {"Without a pattern all is replaced.", []v1alpha1.ResourceMutation{regex("spec.secretName", "", "all")}, want{content: with("secretName", "all")}},
-		// api-syncagent makes what is missing.
-		"RegexMissing":        {"What is missing is not made.", []v1alpha1.ResourceMutation{regex("spec.unknown.deep", "a", "b")}, want{content: object().Object}},
-		"RegexMissingAll":     {"Nor without a pattern.", []v1alpha1.ResourceMutation{regex("spec.unknown", "", "b")}, want{content: object().Object}},
-		"RegexNumber":         {"A number stays a number.", []v1alpha1.ResourceMutation{regex("spec.replicas", "3", "4")}, want{content: with("replicas", int64(4))}},
-		"RegexBigNumber":      {"However large it is.", []v1alpha1.ResourceMutation{regex("spec.big", "nothing", "4")}, want{content: object().Object}},
-		"RegexObject":         {"An object is no text.", []v1alpha1.ResourceMutation{regex("spec", "a", "b")}, want{err: ErrFailed}},
-		"RegexBool":           {"Nor is a boolean.", []v1alpha1.ResourceMutation{regex("spec.on", "true", "false")}, want{err: ErrFailed}},
-		"RegexSeveral":        {"Each of several values is changed.", []v1alpha1.ResourceMutation{regex("spec.items.#.name", "^", "x-")}, want{content: with("items", renamed)}},
-		"RegexSeveralMissing": {"Of several, none may be there.", []v1alpha1.ResourceMutation{regex("spec.none.#.name", "^", "x-")}, want{content: object().Object}},
-		"Template":            {"A template sets a value.", []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ .Value.String }}-{{ .LocalObject.metadata.name }}-{{ .RemoteObject.metadata.name }}")}, want{content: with("secretName", "my-secret-web-hashed")}},
-		"TemplateValue":       {"The value is a text by itself.", []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ upper .Value }}{{ .Value }}")}, want{content: with("secretName", "MY-SECRETmy-secret")}},
-		"TemplateNew":         {"It can be new.", []v1alpha1.ResourceMutation{tpl("spec.new", "{{ .Value.Exists }}")}, want{content: with("new", "false")}},
-		// api-syncagent escapes texts as for HTML.
-		"TemplateText": {"A text stays what it is.", []v1alpha1.ResourceMutation{tpl("spec.copy", "{{ .LocalObject.spec.html }}<&>")}, want{content: with("copy", "<a> & \"b\" +<&>")}},
-		"TemplateOrder": {
-			"A step sees what those before it have made.",
-			[]v1alpha1.ResourceMutation{remove("spec.html"), tpl("spec.new", `{{ hasKey .LocalObject.spec "html" }}`), remove("spec.new")},
-			want{content: with("html", nil)},
+		"Delete": {
+			reason: "A value is removed.",
+			steps:  []v1alpha1.ResourceMutation{remove("spec.secretName")},
+			want:   want{content: with("secretName", nil)},
 		},
-		"TemplateFunctions": {"The functions of names are there.", []v1alpha1.ResourceMutation{tpl("spec.new", `{{ sha3short "objname" }}`)}, want{content: with("new", "73d08a1ba188f1340dae")}},
-		"CEL":               {"An expression sets a value.", []v1alpha1.ResourceMutation{expr("spec.secretName", "value + '-' + self.metadata.name + '-' + other.metadata.name")}, want{content: with("secretName", "my-secret-web-hashed")}},
+		"DeleteMissing": {
+			reason: "What is missing stays so.",
+			steps:  []v1alpha1.ResourceMutation{remove("spec.x.y")},
+			want:   want{content: object().Object},
+		},
+		"DeleteSeveral": {
+			reason: "Several values cannot be removed at once.",
+			steps:  []v1alpha1.ResourceMutation{remove("spec.items.#.name")},
+			want:   want{err: ErrInvalid},
+		},
+		"Regex": {
+			reason: "What matches is replaced.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", "$1-x")},
+			want:   want{content: with("secretName", "secret-x")},
+		},
+		"RegexOlderGroup": {
+			reason: "Groups can be written as in older documents.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.secretName", "my-(.+)", `bar-\1x`)},
+			want:   want{content: with("secretName", "bar-secretx")},
+		},
+		"RegexAll": {
+			reason: "Without a pattern all is replaced.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.secretName", "", "all")},
+			want:   want{content: with("secretName", "all")},
+		},
+		// api-syncagent makes what is missing.
+		"RegexMissing": {
+			reason: "What is missing is not made.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.unknown.deep", "a", "b")},
+			want:   want{content: object().Object},
+		},
+		"RegexMissingAll": {
+			reason: "Nor without a pattern.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.unknown", "", "b")},
+			want:   want{content: object().Object},
+		},
+		"RegexNumber": {
+			reason: "A number stays a number.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.replicas", "3", "4")},
+			want:   want{content: with("replicas", int64(4))},
+		},
+		"RegexBigNumber": {
+			reason: "However large it is.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.big", "nothing", "4")},
+			want:   want{content: object().Object},
+		},
+		"RegexObject": {
+			reason: "An object is no text.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec", "a", "b")},
+			want:   want{err: ErrFailed},
+		},
+		"RegexBool": {
+			reason: "Nor is a boolean.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.on", "true", "false")},
+			want:   want{err: ErrFailed},
+		},
+		"RegexSeveral": {
+			reason: "Each of several values is changed.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.items.#.name", "^", "x-")},
+			want:   want{content: with("items", renamed)},
+		},
+		"RegexSeveralMissing": {
+			reason: "Of several, none may be there.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.none.#.name", "^", "x-")},
+			want:   want{content: object().Object},
+		},
+		"Template": {
+			reason: "A template sets a value.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ .Value.String }}-{{ .LocalObject.metadata.name }}-{{ .RemoteObject.metadata.name }}")},
+			want:   want{content: with("secretName", "my-secret-web-hashed")},
+		},
+		"TemplateValue": {
+			reason: "The value is a text by itself.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ upper .Value }}{{ .Value }}")},
+			want:   want{content: with("secretName", "MY-SECRETmy-secret")},
+		},
+		"TemplateNew": {
+			reason: "It can be new.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.new", "{{ .Value.Exists }}")},
+			want:   want{content: with("new", "false")},
+		},
+		// api-syncagent escapes texts as for HTML.
+		"TemplateText": {
+			reason: "A text stays what it is.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.copy", "{{ .LocalObject.spec.html }}<&>")},
+			want:   want{content: with("copy", "<a> & \"b\" +<&>")},
+		},
+		"TemplateOrder": {
+			reason: "A step sees what those before it have made.",
+			steps:  []v1alpha1.ResourceMutation{remove("spec.html"), tpl("spec.new", `{{ hasKey .LocalObject.spec "html" }}`), remove("spec.new")},
+			want:   want{content: with("html", nil)},
+		},
+		"TemplateFunctions": {
+			reason: "The functions of names are there.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.new", `{{ sha3short "objname" }}`)},
+			want:   want{content: with("new", "73d08a1ba188f1340dae")},
+		},
+		"CEL": {
+			reason: "An expression sets a value.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.secretName", "value + '-' + self.metadata.name + '-' + other.metadata.name")},
+			want:   want{content: with("secretName", "my-secret-web-hashed")},
+		},
 		// api-syncagent sets something else for maps and lists, and 0 for null.
-		"CELMap":      {"A map is a map.", []v1alpha1.ResourceMutation{expr("spec.new", "{'a': [1, 2.5, 'x', true], 'b': {'c': null}}")}, want{content: with("new", map[string]any{"a": []any{int64(1), 2.5, "x", true}, "b": map[string]any{"c": nil}})}},
-		"CELList":     {"A list is a list.", []v1alpha1.ResourceMutation{expr("spec.new", "value.map(x, x)"), expr("spec.list", "self.spec.list.map(x, x + x)")}, want{err: ErrFailed}},
-		"CELListSelf": {"Also of values of the object.", []v1alpha1.ResourceMutation{expr("spec.list", "self.spec.list.map(x, x + x)")}, want{content: with("list", []any{"xx", "yy"})}},
-		"CELWhole":    {"Whole numbers stay whole.", []v1alpha1.ResourceMutation{expr("spec.new", "self.spec.big + 2")}, want{content: with("new", int64(9007199254740995))}},
-		"CELSame":     {"A value of the object is itself.", []v1alpha1.ResourceMutation{expr("spec.new", "self.spec.items")}, want{content: with("new", object().Object["spec"].(map[string]any)["items"])}},
-		"CELTime":     {"A duration is its text.", []v1alpha1.ResourceMutation{expr("spec.new", "duration('90s')")}, want{content: with("new", "90s")}},
-		"CELMissing":  {"A missing value is null.", []v1alpha1.ResourceMutation{expr("spec.new", "value == null ? 'x' : value")}, want{content: with("new", "x")}},
-		"CELNoJSON":   {"A type is no value.", []v1alpha1.ResourceMutation{expr("spec.new", "type(1)")}, want{err: ErrFailed}},
-		"CELInvalid":  {"What is not CEL is refused at once.", []v1alpha1.ResourceMutation{expr("spec.new", "value +")}, want{err: ErrInvalid}},
-		"CELCostly":   {"An expression has a limit.", []v1alpha1.ResourceMutation{expr("spec.new", "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))")}, want{err: ErrFailed}},
-		"Two":         {"A step does one thing.", []v1alpha1.ResourceMutation{{Delete: remove("a").Delete, CEL: expr("a", "1").CEL}}, want{err: ErrInvalid}},
-		"None":        {"And not none.", []v1alpha1.ResourceMutation{{}}, want{err: ErrInvalid}},
-		"Index":       {"A list is not made as long as one likes.", []v1alpha1.ResourceMutation{tpl("spec.list.999999999", "x")}, want{err: ErrFailed}},
-		"IndexNew":    {"Nor one that is not there.", []v1alpha1.ResourceMutation{tpl("spec.new.999999999", "x")}, want{content: with("new", map[string]any{"999999999": "x"})}},
-		"Nested":      {"Where places are not known, nothing is set.", []v1alpha1.ResourceMutation{regex("spec.items.#.list.#.name", "a", "b")}, want{err: ErrInvalid}},
-		"RegexLong":   {"A long text is not searched.", []v1alpha1.ResourceMutation{expr("spec.secretName", "lists.range(9000).map(i, '<>').join()"), regex("spec.secretName", "a", "b")}, want{err: ErrFailed}},
-		"RegexMany":   {"Nor are many.", []v1alpha1.ResourceMutation{expr("spec.items", "lists.range(40).map(i, {'name': lists.range(4000).map(i, 'x').join()})"), regex("spec.items.#.name", "a", "b")}, want{err: ErrFailed}},
-		"Labels":      {"Labels are texts.", []v1alpha1.ResourceMutation{expr("metadata.labels.n", "1")}, want{err: ErrFailed}},
-		"LabelsList":  {"In a map.", []v1alpha1.ResourceMutation{expr("metadata.labels", "['a']")}, want{err: ErrFailed}},
-		"NoMetadata":  {"They are in an object.", []v1alpha1.ResourceMutation{expr("metadata", "'x'")}, want{err: ErrFailed}},
-		"Annotations": {"So are annotations.", []v1alpha1.ResourceMutation{expr("metadata.annotations.n", "true")}, want{err: ErrFailed}},
-		"LabelsNull":  {"They can be none.", []v1alpha1.ResourceMutation{expr("metadata.annotations", "null"), remove("metadata.annotations")}, want{content: object().Object}},
-		"Modifier":    {"Modifiers of gjson are not paths.", []v1alpha1.ResourceMutation{tpl("spec|@pretty", "x")}, want{err: ErrInvalid}},
-		"Identity":    {"The identity of an object stays.", []v1alpha1.ResourceMutation{tpl("metadata.name", "x"), tpl("metadata.namespace", "x"), remove("metadata.uid"), tpl("kind", "x"), remove("apiVersion")}, want{content: object().Object}},
-		"Metadata":    {"The whole metadata can be removed, and the identity stays.", []v1alpha1.ResourceMutation{remove("metadata"), tpl("metadata.labels.a", "b")}, want{content: object().Object}},
+		"CELMap": {
+			reason: "A map is a map.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "{'a': [1, 2.5, 'x', true], 'b': {'c': null}}")},
+			want:   want{content: with("new", map[string]any{"a": []any{int64(1), 2.5, "x", true}, "b": map[string]any{"c": nil}})},
+		},
+		"CELList": {
+			reason: "A list is a list.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "value.map(x, x)"), expr("spec.list", "self.spec.list.map(x, x + x)")},
+			want:   want{err: ErrFailed},
+		},
+		"CELListSelf": {
+			reason: "Also of values of the object.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.list", "self.spec.list.map(x, x + x)")},
+			want:   want{content: with("list", []any{"xx", "yy"})},
+		},
+		"CELWhole": {
+			reason: "Whole numbers stay whole.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "self.spec.big + 2")},
+			want:   want{content: with("new", int64(9007199254740995))},
+		},
+		"CELSame": {
+			reason: "A value of the object is itself.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "self.spec.items")},
+			want:   want{content: with("new", object().Object["spec"].(map[string]any)["items"])},
+		},
+		"CELTime": {
+			reason: "A duration is its text.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "duration('90s')")},
+			want:   want{content: with("new", "90s")},
+		},
+		"CELMissing": {
+			reason: "A missing value is null.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "value == null ? 'x' : value")},
+			want:   want{content: with("new", "x")},
+		},
+		"CELNoJSON": {
+			reason: "A type is no value.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "type(1)")},
+			want:   want{err: ErrFailed},
+		},
+		"CELInvalid": {
+			reason: "What is not CEL is refused at once.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "value +")},
+			want:   want{err: ErrInvalid},
+		},
+		"CELCostly": {
+			reason: "An expression has a limit.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))")},
+			want:   want{err: ErrFailed},
+		},
+		"Two": {
+			reason: "A step does one thing.",
+			steps:  []v1alpha1.ResourceMutation{{Delete: remove("a").Delete, CEL: expr("a", "1").CEL}},
+			want:   want{err: ErrInvalid},
+		},
+		"None": {reason: "And not none.", steps: []v1alpha1.ResourceMutation{{}}, want: want{err: ErrInvalid}},
+		"Index": {
+			reason: "A list is not made as long as one likes.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.list.999999999", "x")},
+			want:   want{err: ErrFailed},
+		},
+		"IndexNew": {
+			reason: "Nor one that is not there.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec.new.999999999", "x")},
+			want:   want{content: with("new", map[string]any{"999999999": "x"})},
+		},
+		"Nested": {
+			reason: "Where places are not known, nothing is set.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.items.#.list.#.name", "a", "b")},
+			want:   want{err: ErrInvalid},
+		},
+		"RegexLong": {
+			reason: "A long text is not searched.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.secretName", "lists.range(9000).map(i, '<>').join()"), regex("spec.secretName", "a", "b")},
+			want:   want{err: ErrFailed},
+		},
+		"RegexMany": {
+			reason: "Nor are many.",
+			steps:  []v1alpha1.ResourceMutation{expr("spec.items", "lists.range(40).map(i, {'name': lists.range(4000).map(i, 'x').join()})"), regex("spec.items.#.name", "a", "b")},
+			want:   want{err: ErrFailed},
+		},
+		"Labels": {
+			reason: "Labels are texts.",
+			steps:  []v1alpha1.ResourceMutation{expr("metadata.labels.n", "1")},
+			want:   want{err: ErrFailed},
+		},
+		"LabelsList": {
+			reason: "In a map.",
+			steps:  []v1alpha1.ResourceMutation{expr("metadata.labels", "['a']")},
+			want:   want{err: ErrFailed},
+		},
+		"NoMetadata": {
+			reason: "They are in an object.",
+			steps:  []v1alpha1.ResourceMutation{expr("metadata", "'x'")},
+			want:   want{err: ErrFailed},
+		},
+		"Annotations": {
+			reason: "So are annotations.",
+			steps:  []v1alpha1.ResourceMutation{expr("metadata.annotations.n", "true")},
+			want:   want{err: ErrFailed},
+		},
+		"LabelsNull": {
+			reason: "They can be none.",
+			steps:  []v1alpha1.ResourceMutation{expr("metadata.annotations", "null"), remove("metadata.annotations")},
+			want:   want{content: object().Object},
+		},
+		"Modifier": {
+			reason: "Modifiers of gjson are not paths.",
+			steps:  []v1alpha1.ResourceMutation{tpl("spec|@pretty", "x")},
+			want:   want{err: ErrInvalid},
+		},
+		"Identity": {
+			reason: "The identity of an object stays.",
+			steps:  []v1alpha1.ResourceMutation{tpl("metadata.name", "x"), tpl("metadata.namespace", "x"), remove("metadata.uid"), tpl("kind", "x"), remove("apiVersion")},
+			want:   want{content: object().Object},
+		},
+		"Metadata": {
+			reason: "The whole metadata can be removed, and the identity stays.",
+			steps:  []v1alpha1.ResourceMutation{remove("metadata"), tpl("metadata.labels.a", "b")},
+			want:   want{content: object().Object},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, o := object(), other()
@@ -152,10 +328,22 @@ func TestStatus(t *testing.T) {
 		steps  []v1alpha1.ResourceMutation
 		want   any
 	}{
-		"None":      {"Without steps it is as it is.", nil, map[string]any{"phase": "Ready", "count": int64(2)}},
-		"Template":  {"LocalObject is what is changed, RemoteObject the other side.", []v1alpha1.ResourceMutation{tpl("status.phase", "{{ .LocalObject.metadata.name }}/{{ .RemoteObject.metadata.name }}")}, map[string]any{"phase": "web/hashed", "count": int64(2)}},
-		"OnlyIt":    {"Nothing else is changed.", []v1alpha1.ResourceMutation{remove("spec"), remove("status.phase")}, map[string]any{"count": int64(2)}},
-		"CanVanish": {"It can be removed.", []v1alpha1.ResourceMutation{remove("status")}, nil},
+		"None": {
+			reason: "Without steps it is as it is.",
+			steps:  nil,
+			want:   map[string]any{"phase": "Ready", "count": int64(2)},
+		},
+		"Template": {
+			reason: "LocalObject is what is changed, RemoteObject the other side.",
+			steps:  []v1alpha1.ResourceMutation{tpl("status.phase", "{{ .LocalObject.metadata.name }}/{{ .RemoteObject.metadata.name }}")},
+			want:   map[string]any{"phase": "web/hashed", "count": int64(2)},
+		},
+		"OnlyIt": {
+			reason: "Nothing else is changed.",
+			steps:  []v1alpha1.ResourceMutation{remove("spec"), remove("status.phase")},
+			want:   map[string]any{"count": int64(2)},
+		},
+		"CanVanish": {reason: "It can be removed.", steps: []v1alpha1.ResourceMutation{remove("status")}, want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := New(&v1alpha1.ResourceMutations{Status: tc.steps})
@@ -173,7 +361,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// FuzzSpec looks for steps that break out: by a panic, with a changed input, with an object that lost its identity, or with a value told.
+// FuzzSpec looks for steps that break out: by a panic, with a changed input, with an object that lost its identity, or
+// with a value told.
 func FuzzSpec(f *testing.F) {
 	f.Add("spec.secretName", "my-(.*)", `\1$1`, "{{ .Value }}", "value")
 	f.Add("spec.items.#.name", "^", "x", "{{ .LocalObject.spec | toJson }}", "self.spec.items.map(x, x.name)")

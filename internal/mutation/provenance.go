@@ -8,8 +8,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// Provenance tells who decides on what the steps for spec leave in a field, given what is known of the object on the other side. Unless a step
-// replaces the whole field, and none after it touches it, that is whoever has made the object.
+// Provenance tells who decides on what the steps for spec leave in a field, given what is known of the object on the
+// other side. Unless a step replaces the whole field, and none after it touches it, that is whoever has made the
+// object.
 func (m *Mutations) Provenance(path jsonpath.Path, other func(path ...string) provenance.Value) provenance.Value {
 	if m == nil || path.Complex() {
 		return provenance.Entered
@@ -44,7 +45,8 @@ func (r replacement) provenance(func(path ...string) provenance.Value) provenanc
 	return r.origin
 }
 
-// provenance looks at what the template is made of: LocalObject is the object that is changed, RemoteObject the other one.
+// provenance looks at what the template is made of: LocalObject is the object that is changed, RemoteObject the other
+// one.
 func (r rendering) provenance(other func(path ...string) provenance.Value) provenance.Value {
 	return r.origin.Value(provenance.Context{Of: func(path ...string) provenance.Value {
 		switch {

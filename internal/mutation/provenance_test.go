@@ -12,7 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// TestProvenance shows who decides on field spec.name after steps, where the name of the object on the other side is unique.
+// TestProvenance shows who decides on field spec.name after steps, where the name of the object on the other side is
+// unique.
 func TestProvenance(t *testing.T) {
 	own := provenance.Value{Source: provenance.Hash, Unique: true}
 	template := func(path v1alpha1.MutationPath, text string) v1alpha1.ResourceMutation {
@@ -26,25 +27,69 @@ func TestProvenance(t *testing.T) {
 		steps  []v1alpha1.ResourceMutation
 		want   provenance.Value
 	}{
-		"None":      {"What no step changes is the consumer's.", nil, provenance.Entered},
-		"Elsewhere": {"What is changed elsewhere does not matter.", []v1alpha1.ResourceMutation{template("spec.names", "x")}, provenance.Entered},
-		"Constant":  {"A constant is the rules'.", []v1alpha1.ResourceMutation{template("spec.name", "x")}, provenance.Fixed},
-		"Value":     {"What was there is the consumer's.", []v1alpha1.ResourceMutation{template("spec.name", "x-{{ .Value }}")}, provenance.Entered},
-		"Self":      {"So is another field.", []v1alpha1.ResourceMutation{template("spec.name", "{{ .LocalObject.spec.x }}")}, provenance.Entered},
-		"Other": {
-			"The name on the other side is known.", []v1alpha1.ResourceMutation{template("spec.name", "{{ .RemoteObject.metadata.name }}-tls")}, own,
+		"None": {reason: "What no step changes is the consumer's.", steps: nil, want: provenance.Entered},
+		"Elsewhere": {
+			reason: "What is changed elsewhere does not matter.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.names", "x")},
+			want:   provenance.Entered,
 		},
-		"Whole":   {"A value that is replaced as a whole is the rules'.", []v1alpha1.ResourceMutation{regex("spec.name", "", "x")}, provenance.Fixed},
-		"Part":    {"A part of it stays.", []v1alpha1.ResourceMutation{regex("spec.name", "a", "x")}, provenance.Entered},
-		"Last":    {"The last step decides.", []v1alpha1.ResourceMutation{regex("spec.name", "a", "x"), template("spec.name", "x")}, provenance.Fixed},
-		"Later":   {"Unless a later one may touch it.", []v1alpha1.ResourceMutation{template("spec.name", "x"), template("spec", "y")}, provenance.Entered},
-		"Below":   {"Or a part of it.", []v1alpha1.ResourceMutation{template("spec.name", "x"), template("spec.name.a", "y")}, provenance.Entered},
-		"Escaped": {"Or may be another spelling of it.", []v1alpha1.ResourceMutation{template("spec.name", "x"), template(`spec.na\me`, "{{ .Value }}")}, provenance.Entered},
-		"Several": {"Or one of several.", []v1alpha1.ResourceMutation{template("spec.name", "x"), regex("spec.*", "a", "y")}, provenance.Entered},
+		"Constant": {
+			reason: "A constant is the rules'.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "x")},
+			want:   provenance.Fixed,
+		},
+		"Value": {
+			reason: "What was there is the consumer's.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "x-{{ .Value }}")},
+			want:   provenance.Entered,
+		},
+		"Self": {
+			reason: "So is another field.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "{{ .LocalObject.spec.x }}")},
+			want:   provenance.Entered,
+		},
+		"Other": {
+			reason: "The name on the other side is known.", steps: []v1alpha1.ResourceMutation{template("spec.name", "{{ .RemoteObject.metadata.name }}-tls")}, want: own,
+		},
+		"Whole": {
+			reason: "A value that is replaced as a whole is the rules'.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.name", "", "x")},
+			want:   provenance.Fixed,
+		},
+		"Part": {
+			reason: "A part of it stays.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.name", "a", "x")},
+			want:   provenance.Entered,
+		},
+		"Last": {
+			reason: "The last step decides.",
+			steps:  []v1alpha1.ResourceMutation{regex("spec.name", "a", "x"), template("spec.name", "x")},
+			want:   provenance.Fixed,
+		},
+		"Later": {
+			reason: "Unless a later one may touch it.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "x"), template("spec", "y")},
+			want:   provenance.Entered,
+		},
+		"Below": {
+			reason: "Or a part of it.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "x"), template("spec.name.a", "y")},
+			want:   provenance.Entered,
+		},
+		"Escaped": {
+			reason: "Or may be another spelling of it.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "x"), template(`spec.na\me`, "{{ .Value }}")},
+			want:   provenance.Entered,
+		},
+		"Several": {
+			reason: "Or one of several.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "x"), regex("spec.*", "a", "y")},
+			want:   provenance.Entered,
+		},
 		"CEL": {
-			"Nobody looks into expressions.",
-			[]v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "spec.name", Expression: "'x'"}}},
-			provenance.Entered,
+			reason: "Nobody looks into expressions.",
+			steps:  []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "spec.name", Expression: "'x'"}}},
+			want:   provenance.Entered,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,8 +47,8 @@ type Namer struct {
 	namespaced      bool
 }
 
-// New returns a Namer with rules, of which nil and empty ones are the defaults. Scope is that of the copies. The cause of
-// an error is gotemplate.ErrInvalid.
+// New returns a Namer with rules, of which nil and empty ones are the defaults. Scope is that of the copies. The cause
+// of an error is gotemplate.ErrInvalid.
 func New(rules *v1alpha1.ResourceNaming, scope v1alpha1.ResourceScope) (*Namer, error) {
 	if rules == nil {
 		rules = &v1alpha1.ResourceNaming{}
@@ -64,7 +64,8 @@ func New(rules *v1alpha1.ResourceNaming, scope v1alpha1.ResourceScope) (*Namer, 
 	return n, nil
 }
 
-// Name returns the name and namespace of the copy of an object. The cause of an error is ErrInvalidName or one of package gotemplate.
+// Name returns the name and namespace of the copy of an object. The cause of an error is ErrInvalidName or one of
+// package gotemplate.
 func (n *Namer) Name(s Source) (types.NamespacedName, error) {
 	name, err := n.name.apply(s, n.defaultName)
 	if err != nil {

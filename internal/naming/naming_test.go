@@ -39,28 +39,112 @@ func TestName(t *testing.T) {
 		args   args
 		want   want
 	}{
-		"Default":         {"The defaults are the agent's.", args{nil, "Namespaced", "objnamespace", "objname"}, both("cluster1", nsHash+"-"+nameHash)},
-		"Empty":           {"Empty rules are the defaults.", args{&v1alpha1.ResourceNaming{}, "Namespaced", "objnamespace", "objname"}, both("cluster1", nsHash+"-"+nameHash)},
-		"DefaultTemplate": {"The default written out is the default.", args{&v1alpha1.ResourceNaming{Name: "{{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}", Namespace: "{{ .ClusterName }}"}, "Namespaced", "objnamespace", "objname"}, both("cluster1", nsHash+"-"+nameHash)},
+		"Default": {
+			reason: "The defaults are the agent's.",
+			args:   args{nil, "Namespaced", "objnamespace", "objname"},
+			want:   both("cluster1", nsHash+"-"+nameHash),
+		},
+		"Empty": {
+			reason: "Empty rules are the defaults.",
+			args:   args{&v1alpha1.ResourceNaming{}, "Namespaced", "objnamespace", "objname"},
+			want:   both("cluster1", nsHash+"-"+nameHash),
+		},
+		"DefaultTemplate": {
+			reason: "The default written out is the default.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "{{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}", Namespace: "{{ .ClusterName }}"}, "Namespaced", "objnamespace", "objname"},
+			want:   both("cluster1", nsHash+"-"+nameHash),
+		},
 		// api-syncagent has no default name for an object without a namespace.
-		"ClusterScoped":         {"An object without a namespace has a default name.", args{nil, "Namespaced", "", "objname"}, both("cluster1", nameHash)},
-		"ClusterScopedCopy":     {"A copy without a namespace is told from that of another workspace.", args{nil, "Cluster", "objnamespace", "objname"}, both("", "cluster1-"+nsHash+"-"+nameHash)},
-		"ClusterScopedBoth":     {"So is one of an object without a namespace.", args{nil, "Cluster", "", "objname"}, both("", "cluster1-"+nameHash)},
-		"ClusterScopedTemplate": {"A template can hash a missing namespace.", args{&v1alpha1.ResourceNaming{Name: "x{{ .Object.metadata.namespace | sha3short }}"}, "Namespaced", "", "objname"}, both("cluster1", "xa7ffc6f8bf1ed76651c1")},
-		"Placeholders":          {"Placeholders are replaced.", args{&v1alpha1.ResourceNaming{Name: "$remoteNamespace-$remoteName", Namespace: "ns-$remoteClusterName"}, "Namespaced", "a", "b"}, both("ns-cluster1", "a-b")},
-		"PlaceholderHashes":     {"Hashes are 20 digits of SHA-1.", args{&v1alpha1.ResourceNaming{Name: "cert-$remoteNamespaceHash-$remoteNameHash"}, "Namespaced", "abc", "abc"}, both("cluster1", "cert-a9993e364706816aba3e-a9993e364706816aba3e")},
-		"PlaceholderOnce":       {"What a consumer writes is no placeholder.", args{&v1alpha1.ResourceNaming{Name: "$remoteName.x"}, "Cluster", "", "$remoteClusterName"}, want{err: ErrInvalidName}},
-		"Static":                {"A namespace can be shared.", args{&v1alpha1.ResourceNaming{Namespace: "kube-system"}, "Namespaced", "objnamespace", "objname"}, both("kube-system", nsHash+"-"+nameHash)},
-		"Path":                  {"The path of the workspace can be used.", args{&v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | replace ":" "-" }}`}, "Namespaced", "", "objname"}, both("root-org", nameHash)},
-		"Upper":                 {"What is no name is refused.", args{&v1alpha1.ResourceNaming{Name: "{{ upper .Object.metadata.name }}"}, "Namespaced", "a", "b"}, want{err: ErrInvalidName}},
-		"Missing":               {"So is a value that is missing.", args{&v1alpha1.ResourceNaming{Name: "{{ .Object.spec.id }}"}, "Namespaced", "a", "b"}, want{err: ErrInvalidName}},
-		"Nothing":               {"So is nothing.", args{&v1alpha1.ResourceNaming{Name: "{{ if false }}x{{ end }}"}, "Namespaced", "a", "b"}, want{err: ErrInvalidName}},
-		"LongName":              {"So is a name that is too long.", args{&v1alpha1.ResourceNaming{Name: strings.Repeat("a", 254)}, "Namespaced", "a", "b"}, want{err: ErrInvalidName}},
-		"LongNamespace":         {"So is a namespace that is too long.", args{&v1alpha1.ResourceNaming{Namespace: strings.Repeat("a", 64)}, "Namespaced", "a", "b"}, want{err: ErrInvalidName}},
-		"Slash":                 {"Nobody gets out of a namespace.", args{&v1alpha1.ResourceNaming{Name: "../../secrets/x"}, "Namespaced", "a", "b"}, want{err: ErrInvalidName}},
-		"NamespaceUnused":       {"A rule that is not needed is not looked at.", args{&v1alpha1.ResourceNaming{Namespace: "NO"}, "Cluster", "", "objname"}, both("", "cluster1-"+nameHash)},
-		"Syntax":                {"What is no template is refused at once.", args{&v1alpha1.ResourceNaming{Name: "{{"}, "Namespaced", "a", "b"}, want{err: gotemplate.ErrInvalid}},
-		"Costly":                {"A template has a limit.", args{&v1alpha1.ResourceNaming{Name: "{{ range 1000000000 }}{{ end }}"}, "Namespaced", "a", "b"}, want{err: gotemplate.ErrTooCostly}},
+		"ClusterScoped": {
+			reason: "An object without a namespace has a default name.",
+			args:   args{nil, "Namespaced", "", "objname"},
+			want:   both("cluster1", nameHash),
+		},
+		"ClusterScopedCopy": {
+			reason: "A copy without a namespace is told from that of another workspace.",
+			args:   args{nil, "Cluster", "objnamespace", "objname"},
+			want:   both("", "cluster1-"+nsHash+"-"+nameHash),
+		},
+		"ClusterScopedBoth": {
+			reason: "So is one of an object without a namespace.",
+			args:   args{nil, "Cluster", "", "objname"},
+			want:   both("", "cluster1-"+nameHash),
+		},
+		"ClusterScopedTemplate": {
+			reason: "A template can hash a missing namespace.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "x{{ .Object.metadata.namespace | sha3short }}"}, "Namespaced", "", "objname"},
+			want:   both("cluster1", "xa7ffc6f8bf1ed76651c1"),
+		},
+		"Placeholders": {
+			reason: "Placeholders are replaced.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "$remoteNamespace-$remoteName", Namespace: "ns-$remoteClusterName"}, "Namespaced", "a", "b"},
+			want:   both("ns-cluster1", "a-b"),
+		},
+		"PlaceholderHashes": {
+			reason: "Hashes are 20 digits of SHA-1.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "cert-$remoteNamespaceHash-$remoteNameHash"}, "Namespaced", "abc", "abc"},
+			want:   both("cluster1", "cert-a9993e364706816aba3e-a9993e364706816aba3e"),
+		},
+		"PlaceholderOnce": {
+			reason: "What a consumer writes is no placeholder.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "$remoteName.x"}, "Cluster", "", "$remoteClusterName"},
+			want:   want{err: ErrInvalidName},
+		},
+		"Static": {
+			reason: "A namespace can be shared.",
+			args:   args{&v1alpha1.ResourceNaming{Namespace: "kube-system"}, "Namespaced", "objnamespace", "objname"},
+			want:   both("kube-system", nsHash+"-"+nameHash),
+		},
+		"Path": {
+			reason: "The path of the workspace can be used.",
+			args:   args{&v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | replace ":" "-" }}`}, "Namespaced", "", "objname"},
+			want:   both("root-org", nameHash),
+		},
+		"Upper": {
+			reason: "What is no name is refused.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "{{ upper .Object.metadata.name }}"}, "Namespaced", "a", "b"},
+			want:   want{err: ErrInvalidName},
+		},
+		"Missing": {
+			reason: "So is a value that is missing.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "{{ .Object.spec.id }}"}, "Namespaced", "a", "b"},
+			want:   want{err: ErrInvalidName},
+		},
+		"Nothing": {
+			reason: "So is nothing.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "{{ if false }}x{{ end }}"}, "Namespaced", "a", "b"},
+			want:   want{err: ErrInvalidName},
+		},
+		"LongName": {
+			reason: "So is a name that is too long.",
+			args:   args{&v1alpha1.ResourceNaming{Name: strings.Repeat("a", 254)}, "Namespaced", "a", "b"},
+			want:   want{err: ErrInvalidName},
+		},
+		"LongNamespace": {
+			reason: "So is a namespace that is too long.",
+			args:   args{&v1alpha1.ResourceNaming{Namespace: strings.Repeat("a", 64)}, "Namespaced", "a", "b"},
+			want:   want{err: ErrInvalidName},
+		},
+		"Slash": {
+			reason: "Nobody gets out of a namespace.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "../../secrets/x"}, "Namespaced", "a", "b"},
+			want:   want{err: ErrInvalidName},
+		},
+		"NamespaceUnused": {
+			reason: "A rule that is not needed is not looked at.",
+			args:   args{&v1alpha1.ResourceNaming{Namespace: "NO"}, "Cluster", "", "objname"},
+			want:   both("", "cluster1-"+nameHash),
+		},
+		"Syntax": {
+			reason: "What is no template is refused at once.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "{{"}, "Namespaced", "a", "b"},
+			want:   want{err: gotemplate.ErrInvalid},
+		},
+		"Costly": {
+			reason: "A template has a limit.",
+			args:   args{&v1alpha1.ResourceNaming{Name: "{{ range 1000000000 }}{{ end }}"}, "Namespaced", "a", "b"},
+			want:   want{err: gotemplate.ErrTooCostly},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, err := New(tc.args.rules, tc.args.scope)

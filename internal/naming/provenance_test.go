@@ -10,7 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// TestProvenance shows which rules make names and namespaces that no other workspace can have, and on which consumers decide.
+// TestProvenance shows which rules make names and namespaces that no other workspace can have, and on which consumers
+// decide.
 func TestProvenance(t *testing.T) {
 	type who struct {
 		Source provenance.Source
@@ -23,39 +24,39 @@ func TestProvenance(t *testing.T) {
 		name, namespace who
 	}{
 		"Default": {
-			"The default namespace is the workspace's, and the name a hash that others have too.", nil, v1alpha1.ScopeNamespaced,
-			who{provenance.Hash, false},
-			who{provenance.Provider, true},
+			reason: "The default namespace is the workspace's, and the name a hash that others have too.", rules: nil, scope: v1alpha1.ScopeNamespaced,
+			name:      who{provenance.Hash, false},
+			namespace: who{provenance.Provider, true},
 		},
 		"DefaultWithoutNamespace": {
-			"Without a namespace the name has the logical cluster.", nil, v1alpha1.ScopeCluster,
-			who{provenance.Hash, true},
-			who{provenance.Provider, true},
+			reason: "Without a namespace the name has the logical cluster.", rules: nil, scope: v1alpha1.ScopeCluster,
+			name:      who{provenance.Hash, true},
+			namespace: who{provenance.Provider, true},
 		},
 		"Placeholders": {
-			"The documented example of api-syncagent keeps workspaces apart by names.",
-			&v1alpha1.ResourceNaming{Namespace: "kube-system", Name: "$remoteClusterName-$remoteNamespaceHash-$remoteNameHash"},
-			v1alpha1.ScopeNamespaced,
-			who{provenance.Hash, true},
-			who{provenance.Provider, false},
+			reason:    "The documented example of api-syncagent keeps workspaces apart by names.",
+			rules:     &v1alpha1.ResourceNaming{Namespace: "kube-system", Name: "$remoteClusterName-$remoteNamespaceHash-$remoteNameHash"},
+			scope:     v1alpha1.ScopeNamespaced,
+			name:      who{provenance.Hash, true},
+			namespace: who{provenance.Provider, false},
 		},
 		"Names": {
-			"Names are the consumer's.", &v1alpha1.ResourceNaming{Namespace: "$remoteNamespace", Name: "a-$remoteName"},
-			v1alpha1.ScopeNamespaced,
-			who{provenance.Consumer, false},
-			who{provenance.Consumer, false},
+			reason: "Names are the consumer's.", rules: &v1alpha1.ResourceNaming{Namespace: "$remoteNamespace", Name: "a-$remoteName"},
+			scope:     v1alpha1.ScopeNamespaced,
+			name:      who{provenance.Consumer, false},
+			namespace: who{provenance.Consumer, false},
 		},
 		"Path": {
-			"Flattened paths of two workspaces can be one.", &v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | toString | replace ":" "-" }}`, Name: "$x"},
-			v1alpha1.ScopeNamespaced,
-			who{provenance.Provider, false},
-			who{provenance.Consumer, false},
+			reason: "Flattened paths of two workspaces can be one.", rules: &v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | toString | replace ":" "-" }}`, Name: "$x"},
+			scope:     v1alpha1.ScopeNamespaced,
+			name:      who{provenance.Provider, false},
+			namespace: who{provenance.Consumer, false},
 		},
 		"HashedPath": {
-			"Hashed ones cannot.", &v1alpha1.ResourceNaming{Namespace: `t-{{ .ClusterPath | toString | sha3short }}`, Name: "{{ .Object.metadata.uid }}"},
-			v1alpha1.ScopeNamespaced,
-			who{provenance.Provider, true},
-			who{provenance.Hash, true},
+			reason: "Hashed ones cannot.", rules: &v1alpha1.ResourceNaming{Namespace: `t-{{ .ClusterPath | toString | sha3short }}`, Name: "{{ .Object.metadata.uid }}"},
+			scope:     v1alpha1.ScopeNamespaced,
+			name:      who{provenance.Provider, true},
+			namespace: who{provenance.Hash, true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +65,13 @@ func TestProvenance(t *testing.T) {
 				t.Fatal(err)
 			}
 			name, namespace := n.Provenance()
-			got := []who{{name.Source, name.Unique}, {namespace.Source, namespace.Unique}}
+			got := []who{{
+				Source: name.Source,
+				Unique: name.Unique,
+			}, {
+				Source: namespace.Source,
+				Unique: namespace.Unique,
+			}}
 			if diff := cmp.Diff([]who{tc.name, tc.namespace}, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}

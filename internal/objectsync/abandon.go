@@ -8,7 +8,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// CopyOf returns the copy of an object among those of its key, nil if there is none: what Abandon and Release would take for it.
+// CopyOf returns the copy of an object among those of its key, nil if there is none: what Abandon and Release would
+// take for it.
 func (s *Syncer) CopyOf(p Primary, candidates []*unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return s.identity(p).choose(candidates)
 }
@@ -39,8 +40,8 @@ func (p *pass) drop(ctx context.Context, r Ref, by func(context.Context, Ref, *u
 	return by(ctx, r, u)
 }
 
-// orphan marks the copy as left behind, and of which kind it is, which one of api-syncagent does not tell: nothing else tells to whom it
-// counts from now on.
+// orphan marks the copy as left behind, and of which kind it is, which one of api-syncagent does not tell: nothing else
+// tells to whom it counts from now on.
 func (p *pass) orphan(ctx context.Context) error {
 	if p.copied == nil || IsOrphaned(p.copied) {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestAbandonTakeover shows that a copy of api-syncagent which is left behind before we have changed it tells its kind, as those that are left
-// behind later do, and that it is known as the copy before and after.
+// TestAbandonTakeover shows that a copy of api-syncagent which is left behind before we have changed it tells its kind,
+// as those that are left behind later do, and that it is known as the copy before and after.
 func TestAbandonTakeover(t *testing.T) {
 	w := newWorld(t)
 	left(w)

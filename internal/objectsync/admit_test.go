@@ -40,24 +40,28 @@ func TestShares(t *testing.T) {
 		h      Holding
 		want   bool
 	}{
-		"Mine": {"One's own is no other's.", of("Thing", me), false},
-		"Kind": {"An object of another kind may have the same name.", of("Other", me), true},
+		"Mine": {reason: "One's own is no other's.", h: of("Thing", me), want: false},
+		"Kind": {reason: "An object of another kind may have the same name.", h: of("Other", me), want: true},
 		"Waits": {
-			"Who has not copied it has no copy.",
-			of("Other", me, func(h *Holding) { h.Kept = false }),
-			false,
+			reason: "Who has not copied it has no copy.",
+			h:      of("Other", me, func(h *Holding) { h.Kept = false }),
+			want:   false,
 		},
-		"Elsewhere": {"Other workspaces are others.", of("Thing", elsewhere), false},
+		"Elsewhere": {reason: "Other workspaces are others.", h: of("Thing", elsewhere), want: false},
 		"StateOnly": {
-			"What is known from a state alone may be one's own.",
-			of("Other", me, func(h *Holding) { h.Primary.Name = "" }),
-			false,
+			reason: "What is known from a state alone may be one's own.",
+			h:      of("Other", me, func(h *Holding) { h.Primary.Name = "" }),
+			want:   false,
 		},
-		"OtherCopy": {"Another copy is another.", of("Other", me, func(h *Holding) { h.To.Name = "b" }), false},
+		"OtherCopy": {
+			reason: "Another copy is another.",
+			h:      of("Other", me, func(h *Holding) { h.To.Name = "b" }),
+			want:   false,
+		},
 		"WayBack": {
-			"So is a copy that goes the other way.",
-			of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }),
-			false,
+			reason: "So is a copy that goes the other way.",
+			h:      of("Other", me, func(h *Holding) { h.Origin = v1alpha1.OriginService }),
+			want:   false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,11 +86,36 @@ func TestIsAboutToBeMade(t *testing.T) {
 		cluster string
 		want    bool
 	}{
-		"Pending":   {"It is about to be made.", state{pending: newRecordSet(record)}, "cluster1", true},
-		"Renamed":   {"Whatever it is called there.", state{pending: newRecordSet(renamed)}, "cluster1", true},
-		"Made":      {"It has been made.", state{records: newRecordSet(record)}, "cluster1", false},
-		"OtherCopy": {"Another copy is another.", state{pending: newRecordSet(elsewhere)}, "cluster1", false},
-		"Elsewhere": {"Other workspaces are others.", state{pending: newRecordSet(record)}, "cluster2", false},
+		"Pending": {
+			reason:  "It is about to be made.",
+			state:   state{pending: newRecordSet(record)},
+			cluster: "cluster1",
+			want:    true,
+		},
+		"Renamed": {
+			reason:  "Whatever it is called there.",
+			state:   state{pending: newRecordSet(renamed)},
+			cluster: "cluster1",
+			want:    true,
+		},
+		"Made": {
+			reason:  "It has been made.",
+			state:   state{records: newRecordSet(record)},
+			cluster: "cluster1",
+			want:    false,
+		},
+		"OtherCopy": {
+			reason:  "Another copy is another.",
+			state:   state{pending: newRecordSet(elsewhere)},
+			cluster: "cluster1",
+			want:    false,
+		},
+		"Elsewhere": {
+			reason:  "Other workspaces are others.",
+			state:   state{pending: newRecordSet(record)},
+			cluster: "cluster2",
+			want:    false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret, err := tc.state.secret(types.NamespacedName{Namespace: "states", Name: "other"}, map[string]string{LabelCluster: tc.cluster})

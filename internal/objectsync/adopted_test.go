@@ -67,8 +67,12 @@ func TestFoundRelated(t *testing.T) {
 		policy v1alpha1.ExistingObjectsPolicy
 		found  string
 	}{
-		"Default":   {"What differs stays.", "", "the consumer's"},
-		"Overwrite": {"What differs is overwritten.", v1alpha1.ExistingObjectsOverwrite, "the service's"},
+		"Default": {reason: "What differs stays.", policy: "", found: "the consumer's"},
+		"Overwrite": {
+			reason: "What differs is overwritten.",
+			policy: v1alpha1.ExistingObjectsOverwrite,
+			found:  "the service's",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -30,12 +30,36 @@ func TestClosedDestinations(t *testing.T) {
 		naming *v1alpha1.ResourceNaming
 		want   bool
 	}{
-		"Anywhere": {reason: "By default no namespace can be named.", place: func(w *world, _ string) string { return w.state + "-a" }},
-		"Opened":   {reason: "The service owner can open one.", place: func(w *world, _ string) string { return w.state + "-a" }, opened: "*-a", want: true},
-		"OfCopy":   {reason: "That of the copy is open.", place: func(w *world, _ string) string { return w.cluster }, want: true},
-		"System":   {reason: "That of the system never is.", place: func(*world, string) string { return "kube-system" }, opened: "*"},
-		"States":   {reason: "Nor that of the states.", place: func(w *world, _ string) string { return w.state }, opened: "*"},
-		"Others":   {reason: "Nor that of another workspace.", place: func(_ *world, other string) string { return other }, opened: "*"},
+		"Anywhere": {
+			reason: "By default no namespace can be named.",
+			place:  func(w *world, _ string) string { return w.state + "-a" },
+		},
+		"Opened": {
+			reason: "The service owner can open one.",
+			place:  func(w *world, _ string) string { return w.state + "-a" },
+			opened: "*-a",
+			want:   true,
+		},
+		"OfCopy": {
+			reason: "That of the copy is open.",
+			place:  func(w *world, _ string) string { return w.cluster },
+			want:   true,
+		},
+		"System": {
+			reason: "That of the system never is.",
+			place:  func(*world, string) string { return "kube-system" },
+			opened: "*",
+		},
+		"States": {
+			reason: "Nor that of the states.",
+			place:  func(w *world, _ string) string { return w.state },
+			opened: "*",
+		},
+		"Others": {
+			reason: "Nor that of another workspace.",
+			place:  func(_ *world, other string) string { return other },
+			opened: "*",
+		},
 		"OwnByPattern": {
 			reason: "A pattern can have the name of the logical cluster.",
 			place:  func(w *world, _ string) string { return w.cluster + "-db" }, opened: "$remoteClusterName-*", want: true,
@@ -91,8 +115,8 @@ func TestClosedPrimary(t *testing.T) {
 	}
 }
 
-// TestAdoptedByDefault shows that an object which belongs to nobody becomes a copy only where no other workspace can have objects, unless the
-// service owner says so.
+// TestAdoptedByDefault shows that an object which belongs to nobody becomes a copy only where no other workspace can
+// have objects, unless the service owner says so.
 func TestAdoptedByDefault(t *testing.T) {
 	for name, tc := range map[string]struct {
 		naming string
@@ -126,7 +150,8 @@ func TestAdoptedByDefault(t *testing.T) {
 	}
 }
 
-// TestReplacedMeanwhile shows that an object of the service cluster which takes the place of one that was copied is admitted anew.
+// TestReplacedMeanwhile shows that an object of the service cluster which takes the place of one that was copied is
+// admitted anew.
 func TestReplacedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
@@ -159,7 +184,8 @@ func (hiding) Get(types.NamespacedName) (*unstructured.Unstructured, error) {
 	return nil, objectsync.NewClaimRefusal(objectsync.Secrets.GroupResource())
 }
 
-// TestHiddenIsNotGone shows that what a workspace hides stays as it is on both sides, and goes on when it is shown again.
+// TestHiddenIsNotGone shows that what a workspace hides stays as it is on both sides, and goes on when it is shown
+// again.
 func TestHiddenIsNotGone(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))

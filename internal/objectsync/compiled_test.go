@@ -73,7 +73,8 @@ func costly() *v1alpha1.PublishedResourceSpec {
 	return spec
 }
 
-// TestCompiledOnce shows that patterns, templates and expressions are compiled with the spec, and not with each look at an object.
+// TestCompiledOnce shows that patterns, templates and expressions are compiled with the spec, and not with each look at
+// an object.
 func TestCompiledOnce(t *testing.T) {
 	w := newWorld(t)
 	spec := costly()

@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestEnding shows that an object which is being deleted does not become a copy: the name is waited for, without a word to the consumer, who can
-// do nothing about it.
+// TestEnding shows that an object which is being deleted does not become a copy: the name is waited for, without a word
+// to the consumer, who can do nothing about it.
 func TestEnding(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "$remoteName"}})
@@ -40,8 +40,9 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// TestTakeoverBesideUnnamespaced shows that an object without a namespace does not take what api-syncagent has copied of one that has its name in
-// a namespace, though that copy does not tell the kind it is of, and that each has a copy of its own.
+// TestTakeoverBesideUnnamespaced shows that an object without a namespace does not take what api-syncagent has copied
+// of one that has its name in a namespace, though that copy does not tell the kind it is of, and that each has a copy
+// of its own.
 func TestTakeoverBesideUnnamespaced(t *testing.T) {
 	w := newWorld(t)
 	left := left(w)
@@ -68,7 +69,8 @@ func TestTakeoverBesideUnnamespaced(t *testing.T) {
 	}
 }
 
-// TestUnnamespacedFiltered shows that an object without a namespace passes no filter of namespaces, and that to look is no mistake.
+// TestUnnamespacedFiltered shows that an object without a namespace passes no filter of namespaces, and that to look is
+// no mistake.
 func TestUnnamespacedFiltered(t *testing.T) {
 	for name, namespace := range map[string]string{
 		"Labels": `{"matchLabels":{"stage":"prod"}}`,

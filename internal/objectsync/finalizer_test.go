@@ -21,7 +21,8 @@ type deaf struct{ objectsync.Writer }
 
 func (deaf) Patch(context.Context, objectsync.Ref, []byte, ...string) error { return errBoom }
 
-// TestHeldFirst shows that nothing is made of an object that is not held: it could go without a word, and what has been made of it would stay.
+// TestHeldFirst shows that nothing is made of an object that is not held: it could go without a word, and what has been
+// made of it would stay.
 func TestHeldFirst(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))
@@ -68,8 +69,8 @@ func (w *world) lately(s objectsync.Side, r schema.GroupVersionResource, n types
 
 const othersFinalizer = "example.org/other"
 
-// TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object or taken off it is not lost, although the list
-// is written as a whole.
+// TestOthersFinalizers shows that a finalizer which somebody adds while ours is put on an object or taken off it is not
+// lost, although the list is written as a whole.
 func TestOthersFinalizers(t *testing.T) {
 	things, secret := things.Workspace.GroupVersionResource, objectsync.Secrets
 	for name, tc := range map[string]struct {
@@ -78,17 +79,37 @@ func TestOthersFinalizers(t *testing.T) {
 		name     string
 		before   func(w *world, s *objectsync.Syncer)
 	}{
-		"Hold":  {"It is put on an object.", things, "web", func(*world, *objectsync.Syncer) {}},
-		"LetGo": {"It is taken off an object that has left the filter.", things, "web", (*world).leaveFilter},
-		"HoldRelated": {"It is put on a related object.", secret, "tls", func(w *world, s *objectsync.Syncer) {
-			w.mustSync(s, w.input)
-			w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
-		}},
-		"LetGoRelated": {"It is taken off one that nobody refers to any more.", secret, "tls", func(w *world, s *objectsync.Syncer) {
-			w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
-			w.mustSync(s, w.input)
-			w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":null}}`)
-		}},
+		"Hold": {
+			reason:   "It is put on an object.",
+			resource: things,
+			name:     "web",
+			before:   func(*world, *objectsync.Syncer) {},
+		},
+		"LetGo": {
+			reason:   "It is taken off an object that has left the filter.",
+			resource: things,
+			name:     "web",
+			before:   (*world).leaveFilter,
+		},
+		"HoldRelated": {
+			reason:   "It is put on a related object.",
+			resource: secret,
+			name:     "tls",
+			before: func(w *world, s *objectsync.Syncer) {
+				w.mustSync(s, w.input)
+				w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
+			},
+		},
+		"LetGoRelated": {
+			reason:   "It is taken off one that nobody refers to any more.",
+			resource: secret,
+			name:     "tls",
+			before: func(w *world, s *objectsync.Syncer) {
+				w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":"tls"}}`)
+				w.mustSync(s, w.input)
+				w.patch(w.above, thing(w.input.Object), `{"spec":{"secretName":null}}`)
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -113,7 +134,8 @@ func TestOthersFinalizers(t *testing.T) {
 	}
 }
 
-// unlessLeft returns the syncer of things that have not left by a label, and creates one that names no Secret yet, and a Secret.
+// unlessLeft returns the syncer of things that have not left by a label, and creates one that names no Secret yet, and
+// a Secret.
 func (w *world) unlessLeft() *objectsync.Syncer {
 	w.Helper()
 	spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))

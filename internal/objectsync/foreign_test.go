@@ -277,37 +277,49 @@ func TestChosenByConsumer(t *testing.T) {
 		want   []string
 	}{
 		"Template": {
-			"A template can yield a field of the consumer.",
-			func(string) v1alpha1.RelatedResourceObject { return template("{{ .Object.spec.secretName }}") },
-			nil,
+			reason: "A template can yield a field of the consumer.",
+			object: func(string) v1alpha1.RelatedResourceObject { return template("{{ .Object.spec.secretName }}") },
+			want:   nil,
 		},
-		"Sides": {"On the other side it may yield anything.", func(string) v1alpha1.RelatedResourceObject {
-			return template(`{{ if eq .Side "kcp" }}mine{{ else }}{{ .Object.spec.secretName }}{{ end }}`)
-		}, nil},
-		"Selector": {"A value of a selector can be a field of the consumer.", func(string) v1alpha1.RelatedResourceObject {
-			return selector("{{ .RemoteObject.spec.secretName }}")
-		}, nil},
+		"Sides": {
+			reason: "On the other side it may yield anything.",
+			object: func(string) v1alpha1.RelatedResourceObject {
+				return template(`{{ if eq .Side "kcp" }}mine{{ else }}{{ .Object.spec.secretName }}{{ end }}`)
+			},
+			want: nil,
+		},
+		"Selector": {
+			reason: "A value of a selector can be a field of the consumer.",
+			object: func(string) v1alpha1.RelatedResourceObject {
+				return selector("{{ .RemoteObject.spec.secretName }}")
+			},
+			want: nil,
+		},
 		"Copy": {
-			"Its own copy has it, too.",
-			func(string) v1alpha1.RelatedResourceObject { return selector("{{ .LocalObject.spec.secretName }}") },
-			nil,
+			reason: "Its own copy has it, too.",
+			object: func(string) v1alpha1.RelatedResourceObject { return selector("{{ .LocalObject.spec.secretName }}") },
+			want:   nil,
 		},
-		"Namespace": {"Whoever names the namespace of the copy, it is open.", func(shared string) v1alpha1.RelatedResourceObject {
-			o := namespace
-			o.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
-				Template: `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}` + shared + `{{ .Object.spec.none }}{{ end }}`,
-			}}
-			return o
-		}, []string{"made"}},
+		"Namespace": {
+			reason: "Whoever names the namespace of the copy, it is open.",
+			object: func(shared string) v1alpha1.RelatedResourceObject {
+				o := namespace
+				o.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
+					Template: `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}` + shared + `{{ .Object.spec.none }}{{ end }}`,
+				}}
+				return o
+			},
+			want: []string{"made"},
+		},
 		"Constant": {
-			"What the provider alone has named is copied.",
-			func(string) v1alpha1.RelatedResourceObject { return namespace },
-			[]string{"made"},
+			reason: "What the provider alone has named is copied.",
+			object: func(string) v1alpha1.RelatedResourceObject { return namespace },
+			want:   []string{"made"},
 		},
 		"Labels": {
-			"So is what the provider alone selects.",
-			func(string) v1alpha1.RelatedResourceObject { return selector("tls") },
-			[]string{"found-tls"},
+			reason: "So is what the provider alone selects.",
+			object: func(string) v1alpha1.RelatedResourceObject { return selector("tls") },
+			want:   []string{"found-tls"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

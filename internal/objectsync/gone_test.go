@@ -15,8 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestSelectedNoMore shows that the copy of what is selected no more goes, be it the last, and that the consumer is told of what there is: by its
-// kind in the workspace, without gaps.
+// TestSelectedNoMore shows that the copy of what is selected no more goes, be it the last, and that the consumer is
+// told of what there is: by its kind in the workspace, without gaps.
 func TestSelectedNoMore(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{

@@ -78,19 +78,79 @@ func TestStandingOf(t *testing.T) {
 		u      *unstructured.Unstructured
 		want   standing
 	}{
-		"Whole":         {"What has all is ours.", i, of(i.Labels(), i.Annotations()), ours},
-		"Agents":        {"What the agent has left does not tell the kind.", i, of(i.Labels(), without(i.Annotations(), AnnotationKind)), ours},
-		"Mangled":       {"What is missing can be repaired.", i, of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()), ours},
-		"NewPath":       {"A workspace can have another path.", i, of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")), ours},
-		"Nothing":       {"What says nothing belongs to no one.", i, of(map[string]string{"a": "b"}, nil), unclaimed},
-		"OtherName":     {"The copy of another object is foreign.", i, of(other.Labels(), other.Annotations()), foreign},
-		"OtherAgent":    {"What another agent owns is foreign.", i, of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()), foreign},
-		"OnlyAgent":     {"Even if it says nothing else.", i, of(map[string]string{v1alpha1.LabelKeyAgentName: "other"}, nil), foreign},
-		"OtherCluster":  {"The copy of another tenant is foreign, whatever its name.", i, of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()), foreign},
-		"OtherKind":     {"The copy of an object of another kind is foreign, which the labels do not tell.", i, of(kind.Labels(), kind.Annotations()), foreign},
-		"Namespaced":    {"The copy of an object with a namespace is foreign to one without.", cluster, of(i.Labels(), i.Annotations()), foreign},
-		"ClusterScoped": {"And the other way round.", i, of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()), foreign},
-		"State":         {"A state is nobody's copy.", i, of(set(i.stateLabels(), LabelState, "true"), nil), foreign},
+		"Whole": {reason: "What has all is ours.", i: i, u: of(i.Labels(), i.Annotations()), want: ours},
+		"Agents": {
+			reason: "What the agent has left does not tell the kind.",
+			i:      i,
+			u:      of(i.Labels(), without(i.Annotations(), AnnotationKind)),
+			want:   ours,
+		},
+		"Mangled": {
+			reason: "What is missing can be repaired.",
+			i:      i,
+			u:      of(without(i.Labels(), LabelCluster, v1alpha1.LabelKeyAgentName), i.Annotations()),
+			want:   ours,
+		},
+		"NewPath": {
+			reason: "A workspace can have another path.",
+			i:      i,
+			u:      of(i.Labels(), set(i.Annotations(), AnnotationPath, "root:old")),
+			want:   ours,
+		},
+		"Nothing": {
+			reason: "What says nothing belongs to no one.",
+			i:      i,
+			u:      of(map[string]string{"a": "b"}, nil),
+			want:   unclaimed,
+		},
+		"OtherName": {
+			reason: "The copy of another object is foreign.",
+			i:      i,
+			u:      of(other.Labels(), other.Annotations()),
+			want:   foreign,
+		},
+		"OtherAgent": {
+			reason: "What another agent owns is foreign.",
+			i:      i,
+			u:      of(set(i.Labels(), v1alpha1.LabelKeyAgentName, "other"), i.Annotations()),
+			want:   foreign,
+		},
+		"OnlyAgent": {
+			reason: "Even if it says nothing else.",
+			i:      i,
+			u:      of(map[string]string{v1alpha1.LabelKeyAgentName: "other"}, nil),
+			want:   foreign,
+		},
+		"OtherCluster": {
+			reason: "The copy of another tenant is foreign, whatever its name.",
+			i:      i,
+			u:      of(set(i.Labels(), LabelCluster, "cluster2"), i.Annotations()),
+			want:   foreign,
+		},
+		"OtherKind": {
+			reason: "The copy of an object of another kind is foreign, which the labels do not tell.",
+			i:      i,
+			u:      of(kind.Labels(), kind.Annotations()),
+			want:   foreign,
+		},
+		"Namespaced": {
+			reason: "The copy of an object with a namespace is foreign to one without.",
+			i:      cluster,
+			u:      of(i.Labels(), i.Annotations()),
+			want:   foreign,
+		},
+		"ClusterScoped": {
+			reason: "And the other way round.",
+			i:      i,
+			u:      of(set(cluster.Labels(), LabelNamespaceHash, "x"), cluster.Annotations()),
+			want:   foreign,
+		},
+		"State": {
+			reason: "A state is nobody's copy.",
+			i:      i,
+			u:      of(set(i.stateLabels(), LabelState, "true"), nil),
+			want:   foreign,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.i.standingOf(tc.u); got != tc.want {
@@ -114,12 +174,28 @@ func TestChoose(t *testing.T) {
 		from   []*unstructured.Unstructured
 		want   want
 	}{
-		"None":     {"There need not be one.", nil, want{}},
-		"Foreign":  {"Others are not ours.", []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations())}, want{}},
-		"Unmarked": {"The agent's copy is found.", []*unstructured.Unstructured{unmarked}, want{u: unmarked}},
+		"None": {reason: "There need not be one.", from: nil, want: want{}},
+		"Foreign": {
+			reason: "Others are not ours.",
+			from:   []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations())},
+			want:   want{},
+		},
+		"Unmarked": {
+			reason: "The agent's copy is found.",
+			from:   []*unstructured.Unstructured{unmarked},
+			want:   want{u: unmarked},
+		},
 		// Two kinds of a workspace may be the same kind on the service cluster.
-		"Marked":    {"A copy that tells its kind comes first.", []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations()), unmarked, marked}, want{u: marked}},
-		"Ambiguous": {"Two cannot be told apart.", []*unstructured.Unstructured{marked, marked}, want{err: ErrAmbiguous}},
+		"Marked": {
+			reason: "A copy that tells its kind comes first.",
+			from:   []*unstructured.Unstructured{of(kind.Labels(), kind.Annotations()), unmarked, marked},
+			want:   want{u: marked},
+		},
+		"Ambiguous": {
+			reason: "Two cannot be told apart.",
+			from:   []*unstructured.Unstructured{marked, marked},
+			want:   want{err: ErrAmbiguous},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := i.choose(tc.from)
@@ -130,7 +206,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestContent shows what is copied of an object: no label and no annotation by which a tenant could steer Crossplane, kcp or us.
+// TestContent shows what is copied of an object: no label and no annotation by which a tenant could steer Crossplane,
+// kcp or us.
 func TestContent(t *testing.T) {
 	u := of(map[string]string{
 		"a": "b", "example.org/x": "y", "syncagent.kcp.io/agent-name": "stolen", "claimed.internal.apis.kcp.io/h": "x", "kcp.io/x": "y",
@@ -160,11 +237,31 @@ func TestChanged(t *testing.T) {
 		reason         string
 		from, to, want object
 	}{
-		"Same":       {"Nothing has changed.", with(object{"labels": object{"a": "b"}}), with(object{"labels": object{"a": "b"}}), nil},
-		"None":       {"There never were any.", object{"spec": "x"}, object{"spec": "x"}, nil},
-		"New":        {"A first label comes.", object{}, with(object{"labels": object{"a": "b"}}), with(object{"labels": object{"a": "b"}})},
-		"LastLabel":  {"Others may have labels, too.", with(object{"labels": object{"a": "b"}}), object{}, with(object{"labels": object{"a": nil}})},
-		"LastOfBoth": {"One kind of them may stay.", with(object{"labels": object{"a": "b"}, "annotations": object{"c": "d"}}), with(object{"labels": object{"a": "b"}}), with(object{"annotations": object{"c": nil}})},
+		"Same": {
+			reason: "Nothing has changed.",
+			from:   with(object{"labels": object{"a": "b"}}),
+			to:     with(object{"labels": object{"a": "b"}}),
+			want:   nil,
+		},
+		"None": {reason: "There never were any.", from: object{"spec": "x"}, to: object{"spec": "x"}, want: nil},
+		"New": {
+			reason: "A first label comes.",
+			from:   object{},
+			to:     with(object{"labels": object{"a": "b"}}),
+			want:   with(object{"labels": object{"a": "b"}}),
+		},
+		"LastLabel": {
+			reason: "Others may have labels, too.",
+			from:   with(object{"labels": object{"a": "b"}}),
+			to:     object{},
+			want:   with(object{"labels": object{"a": nil}}),
+		},
+		"LastOfBoth": {
+			reason: "One kind of them may stay.",
+			from:   with(object{"labels": object{"a": "b"}, "annotations": object{"c": "d"}}),
+			to:     with(object{"labels": object{"a": "b"}}),
+			want:   with(object{"annotations": object{"c": nil}}),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, changed(tc.from, tc.to)); d != "" {
@@ -189,12 +286,42 @@ func TestFilter(t *testing.T) {
 		namespace *unstructured.Unstructured
 		want      bool
 	}{
-		"None":          {"Without a filter all pass.", nil, object("a"), nil, true},
-		"Name":          {"A name selects one namespace.", &v1alpha1.ResourceFilter{Namespace: raw(`"my-app"`)}, object("my-app"), nil, true},
-		"OtherName":     {"And no other.", &v1alpha1.ResourceFilter{Namespace: raw(`"my-app"`)}, object("a"), nil, false},
-		"Labels":        {"Labels select namespaces.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)}, object("a"), prod, true},
-		"OtherLabels":   {"Others not.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"dev"}}`)}, object("a"), prod, false},
-		"ClusterScoped": {"An object without a namespace passes no filter of namespaces.", &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)}, object(""), nil, false},
+		"None": {reason: "Without a filter all pass.", filter: nil, u: object("a"), namespace: nil, want: true},
+		"Name": {
+			reason:    "A name selects one namespace.",
+			filter:    &v1alpha1.ResourceFilter{Namespace: raw(`"my-app"`)},
+			u:         object("my-app"),
+			namespace: nil,
+			want:      true,
+		},
+		"OtherName": {
+			reason:    "And no other.",
+			filter:    &v1alpha1.ResourceFilter{Namespace: raw(`"my-app"`)},
+			u:         object("a"),
+			namespace: nil,
+			want:      false,
+		},
+		"Labels": {
+			reason:    "Labels select namespaces.",
+			filter:    &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)},
+			u:         object("a"),
+			namespace: prod,
+			want:      true,
+		},
+		"OtherLabels": {
+			reason:    "Others not.",
+			filter:    &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"dev"}}`)},
+			u:         object("a"),
+			namespace: prod,
+			want:      false,
+		},
+		"ClusterScoped": {
+			reason:    "An object without a namespace passes no filter of namespaces.",
+			filter:    &v1alpha1.ResourceFilter{Namespace: raw(`{"matchLabels":{"stage":"prod"}}`)},
+			u:         object(""),
+			namespace: nil,
+			want:      false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := newFilter(tc.filter)

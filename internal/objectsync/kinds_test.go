@@ -62,10 +62,16 @@ func TestScopes(t *testing.T) {
 		reason string
 		pair   objectsync.Pair
 	}{
-		"Cluster":    {"Both sides may be without.", wides},
-		"Narrowed":   {"A copy can have a namespace that its object has not.", objectsync.Pair{Workspace: wides.Workspace, Service: things.Service}},
-		"Widened":    {"Or none where it has one.", objectsync.Pair{Workspace: things.Workspace, Service: wides.Service}},
-		"Namespaced": {"Or both have.", things},
+		"Cluster": {reason: "Both sides may be without.", pair: wides},
+		"Narrowed": {
+			reason: "A copy can have a namespace that its object has not.",
+			pair:   objectsync.Pair{Workspace: wides.Workspace, Service: things.Service},
+		},
+		"Widened": {
+			reason: "Or none where it has one.",
+			pair:   objectsync.Pair{Workspace: things.Workspace, Service: wides.Service},
+		},
+		"Namespaced": {reason: "Or both have.", pair: things},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -143,7 +149,8 @@ func TestStatusThatIsContent(t *testing.T) {
 	}
 }
 
-// TestRelatedStatus shows that the status of related objects goes the way of the objects, changed as configured, and only if it is asked for.
+// TestRelatedStatus shows that the status of related objects goes the way of the objects, changed as configured, and
+// only if it is asked for.
 func TestRelatedStatus(t *testing.T) {
 	steps := &v1alpha1.ResourceMutations{Status: []v1alpha1.ResourceMutation{{Regex: &v1alpha1.RegexMutation{Path: "status.node", Pattern: "^node-", Replacement: ""}}}}
 	for name, tc := range map[string]struct {
@@ -153,10 +160,34 @@ func TestRelatedStatus(t *testing.T) {
 		mutation   *v1alpha1.ResourceMutations
 		want       any
 	}{
-		"Up":      {"From the service cluster.", v1alpha1.OriginService, true, nil, map[string]any{"node": "node-7"}},
-		"Down":    {"From the workspace.", v1alpha1.OriginKCP, true, nil, map[string]any{"node": "node-7"}},
-		"Changed": {"Steps change it.", v1alpha1.OriginService, true, steps, map[string]any{"node": "7"}},
-		"Not":     {"It stays where it is by default.", v1alpha1.OriginService, false, steps, nil},
+		"Up": {
+			reason:     "From the service cluster.",
+			origin:     v1alpha1.OriginService,
+			syncStatus: true,
+			mutation:   nil,
+			want:       map[string]any{"node": "node-7"},
+		},
+		"Down": {
+			reason:     "From the workspace.",
+			origin:     v1alpha1.OriginKCP,
+			syncStatus: true,
+			mutation:   nil,
+			want:       map[string]any{"node": "node-7"},
+		},
+		"Changed": {
+			reason:     "Steps change it.",
+			origin:     v1alpha1.OriginService,
+			syncStatus: true,
+			mutation:   steps,
+			want:       map[string]any{"node": "7"},
+		},
+		"Not": {
+			reason:     "It stays where it is by default.",
+			origin:     v1alpha1.OriginService,
+			syncStatus: false,
+			mutation:   steps,
+			want:       nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -186,7 +217,8 @@ func TestRelatedStatus(t *testing.T) {
 	}
 }
 
-// TestOneNameTwice shows that objects of one name in two namespaces of a workspace do not meet, by the default names and by placeholders.
+// TestOneNameTwice shows that objects of one name in two namespaces of a workspace do not meet, by the default names
+// and by placeholders.
 func TestOneNameTwice(t *testing.T) {
 	for name, naming := range map[string]*v1alpha1.ResourceNaming{"Default": nil, "Placeholders": {Name: "$remoteNamespace-$remoteName"}} {
 		t.Run(name, func(t *testing.T) {
@@ -216,7 +248,8 @@ func TestOneNameTwice(t *testing.T) {
 	}
 }
 
-// TestMangledIdentity shows that a copy which has lost the labels it is found by is found by its name, and gets them back.
+// TestMangledIdentity shows that a copy which has lost the labels it is found by is found by its name, and gets them
+// back.
 func TestMangledIdentity(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{})

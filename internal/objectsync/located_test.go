@@ -15,8 +15,8 @@ import (
 type locatedCase struct {
 	reason string
 	object v1alpha1.RelatedResourceObject
-	// want are the names that the Secrets of the service cluster come up by, by <namespace>/<name>. The namespaces are own, which is the
-	// consumer's and that of the copy, and a and b, which are labeled on the service cluster.
+	// want are the names that the Secrets of the service cluster come up by, by <namespace>/<name>. The namespaces are
+	// own, which is the consumer's and that of the copy, and a and b, which are labeled on the service cluster.
 	want map[string]string
 }
 
@@ -43,14 +43,46 @@ func locatedCases(w *world) map[string]locatedCase {
 	tenants := selector(metav1.LabelSelector{MatchLabels: map[string]string{"tenant": w.cluster}}, v1alpha1.SelectorRewrite{Regex: regex("^.*-([ab])$", w.input.Object.Namespace+"-${1}")})
 	toA := template(`{{ if eq .Side "kcp" }}` + w.input.Object.Namespace + `{{ else }}` + w.state + `{{ end }}-a`)
 	return map[string]locatedCase{
-		"Number":               {"A number is a name.", object(reference("spec.number", nil), nil), map[string]string{"own/7": "own/7"}},
-		"ReferenceRegex":       {"The value of a reference can be changed.", object(reference("spec.secretName", regex("(.+)", "${1}-app")), nil), map[string]string{"own/tls-app": "own/tls-app"}},
-		"NamespaceByReference": {"A field can tell the namespace.", object(template("tls"), new(reference("spec.place", regex("^team/", "")))), map[string]string{"a/tls": "a/tls"}},
-		"NamespaceByTemplate":  {"So can a template.", object(template("tls"), &toA), map[string]string{"a/tls": "a/tls"}},
-		"NamespaceBySelector":  {"Or their labels.", object(template("tls"), &tenants), map[string]string{"a/tls": "a/tls", "b/tls": "b/tls"}},
-		"Expressions":          {"Labels are selected by expressions.", object(selector(roles, v1alpha1.SelectorRewrite{Template: text("{{ .Name }}-foo")}), nil), map[string]string{"own/tls": "own/tls-foo", "own/tls-app": "own/tls-app-foo"}},
-		"SelectorInTemplate":   {"Rules can be mixed.", object(selector(roles, v1alpha1.SelectorRewrite{Regex: regex("^tls", `bar-\1x`)}), &toA), map[string]string{"a/tls": "a/bar-x"}},
-		"SelectorInSelector":   {"In any way.", object(selector(roles, v1alpha1.SelectorRewrite{Template: text("{{ .Value }}-{{ .RelatedObject.metadata.labels.role }}")}), &tenants), map[string]string{"a/tls": "a/tls-one", "b/tls": "b/tls-one"}},
+		"Number": {
+			reason: "A number is a name.",
+			object: object(reference("spec.number", nil), nil),
+			want:   map[string]string{"own/7": "own/7"},
+		},
+		"ReferenceRegex": {
+			reason: "The value of a reference can be changed.",
+			object: object(reference("spec.secretName", regex("(.+)", "${1}-app")), nil),
+			want:   map[string]string{"own/tls-app": "own/tls-app"},
+		},
+		"NamespaceByReference": {
+			reason: "A field can tell the namespace.",
+			object: object(template("tls"), new(reference("spec.place", regex("^team/", "")))),
+			want:   map[string]string{"a/tls": "a/tls"},
+		},
+		"NamespaceByTemplate": {
+			reason: "So can a template.",
+			object: object(template("tls"), &toA),
+			want:   map[string]string{"a/tls": "a/tls"},
+		},
+		"NamespaceBySelector": {
+			reason: "Or their labels.",
+			object: object(template("tls"), &tenants),
+			want:   map[string]string{"a/tls": "a/tls", "b/tls": "b/tls"},
+		},
+		"Expressions": {
+			reason: "Labels are selected by expressions.",
+			object: object(selector(roles, v1alpha1.SelectorRewrite{Template: text("{{ .Name }}-foo")}), nil),
+			want:   map[string]string{"own/tls": "own/tls-foo", "own/tls-app": "own/tls-app-foo"},
+		},
+		"SelectorInTemplate": {
+			reason: "Rules can be mixed.",
+			object: object(selector(roles, v1alpha1.SelectorRewrite{Regex: regex("^tls", `bar-\1x`)}), &toA),
+			want:   map[string]string{"a/tls": "a/bar-x"},
+		},
+		"SelectorInSelector": {
+			reason: "In any way.",
+			object: object(selector(roles, v1alpha1.SelectorRewrite{Template: text("{{ .Value }}-{{ .RelatedObject.metadata.labels.role }}")}), &tenants),
+			want:   map[string]string{"a/tls": "a/tls-one", "b/tls": "b/tls-one"},
+		},
 	}
 }
 
@@ -66,13 +98,13 @@ func TestLocated(t *testing.T) {
 		w.create(w.below, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: below[ns], Labels: map[string]string{"tenant": w.cluster}}})
 	}
 	for _, s := range []struct{ namespace, name, role, private string }{
-		{"own", "7", "three", ""},
-		{"own", "tls", "one", ""},
-		{"own", "tls-app", "two", ""},
-		{"own", "decoy", "one", "yes"},
-		{"a", "tls", "one", ""},
-		{"a", "decoy", "three", ""},
-		{"b", "tls", "one", ""},
+		{namespace: "own", name: "7", role: "three", private: ""},
+		{namespace: "own", name: "tls", role: "one", private: ""},
+		{namespace: "own", name: "tls-app", role: "two", private: ""},
+		{namespace: "own", name: "decoy", role: "one", private: "yes"},
+		{namespace: "a", name: "tls", role: "one", private: ""},
+		{namespace: "a", name: "decoy", role: "three", private: ""},
+		{namespace: "b", name: "tls", role: "one", private: ""},
 	} {
 		o := newSecret(below[s.namespace], s.name, s.namespace+"/"+s.name)
 		o.Labels = map[string]string{"role": s.role}

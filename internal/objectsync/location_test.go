@@ -11,7 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestChosenByMutation shows that a Secret which was there before is not copied up if mutation makes its name of what a consumer has entered.
+// TestChosenByMutation shows that a Secret which was there before is not copied up if mutation makes its name of what a
+// consumer has entered.
 func TestChosenByMutation(t *testing.T) {
 	const path = "spec.secretName"
 	template := func(s string) *v1alpha1.ResourceMutation {
@@ -27,12 +28,30 @@ func TestChosenByMutation(t *testing.T) {
 		naming string
 		want   bool
 	}{
-		"Prefix":   {reason: "The rest of the name is the consumer's.", step: template("b-{{ .Value }}"), exists: "b-tls"},
-		"Suffix":   {reason: "Wherever it stands.", step: regex("(.+)", "${1}-app"), exists: "tls-app"},
-		"Part":     {reason: "However little it is.", step: regex("^(.).*$", "shared-${1}"), exists: "shared-t"},
-		"Other":    {reason: "Another field is the consumer's, too.", step: template("{{ .LocalObject.spec.local }}"), exists: "local-app"},
-		"Constant": {reason: "What the provider alone has named is copied.", step: template("made"), exists: "made", want: true},
-		"OwnName":  {reason: "So is what is named like a copy with a name that tells whose it is.", step: template("{{ .RemoteObject.metadata.name }}-app"), exists: "copy-app", want: true},
+		"Prefix": {
+			reason: "The rest of the name is the consumer's.",
+			step:   template("b-{{ .Value }}"),
+			exists: "b-tls",
+		},
+		"Suffix": {reason: "Wherever it stands.", step: regex("(.+)", "${1}-app"), exists: "tls-app"},
+		"Part":   {reason: "However little it is.", step: regex("^(.).*$", "shared-${1}"), exists: "shared-t"},
+		"Other": {
+			reason: "Another field is the consumer's, too.",
+			step:   template("{{ .LocalObject.spec.local }}"),
+			exists: "local-app",
+		},
+		"Constant": {
+			reason: "What the provider alone has named is copied.",
+			step:   template("made"),
+			exists: "made",
+			want:   true,
+		},
+		"OwnName": {
+			reason: "So is what is named like a copy with a name that tells whose it is.",
+			step:   template("{{ .RemoteObject.metadata.name }}-app"),
+			exists: "copy-app",
+			want:   true,
+		},
 		"ItsName": {
 			reason: "But a name that tells nothing is the consumer's.", step: template("{{ .RemoteObject.metadata.name }}-app"), exists: "copy-app",
 			naming: "$remoteNamespace-$remoteName",
@@ -64,17 +83,30 @@ func TestChosenByMutation(t *testing.T) {
 	}
 }
 
-// TestNameThatTellsNothing shows that a Secret which carries a name that the consumer could give its copy is not for that.
+// TestNameThatTellsNothing shows that a Secret which carries a name that the consumer could give its copy is not for
+// that.
 func TestNameThatTellsNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		naming string
 		want   bool
 	}{
-		"Cluster":   {"The logical cluster tells whose it is.", "$remoteClusterName-$remoteName", true},
-		"Hash":      {"The same name in another workspace has the same hash.", "$remoteNameHash", false},
-		"Names":     {"Names in workspaces are free.", "$remoteNamespace-$remoteName", false},
-		"Templates": {"In whatever way they are put together.", "kube-{{ .Object.metadata.name }}", false},
+		"Cluster": {
+			reason: "The logical cluster tells whose it is.",
+			naming: "$remoteClusterName-$remoteName",
+			want:   true,
+		},
+		"Hash": {
+			reason: "The same name in another workspace has the same hash.",
+			naming: "$remoteNameHash",
+			want:   false,
+		},
+		"Names": {reason: "Names in workspaces are free.", naming: "$remoteNamespace-$remoteName", want: false},
+		"Templates": {
+			reason: "In whatever way they are put together.",
+			naming: "kube-{{ .Object.metadata.name }}",
+			want:   false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -17,17 +17,52 @@ func TestDiff(t *testing.T) {
 		from, to object
 		want     object
 	}{
-		"Same":       {"Nothing has changed.", object{"a": int64(1)}, object{"a": int64(1)}, nil},
-		"Added":      {"A field is new.", object{}, object{"a": object{"b": "c"}}, object{"a": object{"b": "c"}}},
-		"Removed":    {"A field is gone.", object{"a": object{"b": "c", "d": "e"}}, object{"a": object{"d": "e"}}, object{"a": object{"b": nil}}},
-		"RemovedAll": {"A field is gone with all in it.", object{"a": object{"b": "c"}}, object{}, object{"a": nil}},
-		"List":       {"A list is replaced.", object{"a": []any{"b"}}, object{"a": []any{"b", "c"}}, object{"a": []any{"b", "c"}}},
-		"Type":       {"A field gets another type.", object{"a": "b"}, object{"a": object{"b": "c"}}, object{"a": object{"b": "c"}}},
-		"Number":     {"1 is 1.0.", object{"a": int64(1)}, object{"a": 1.0}, nil},
-		"Large":      {"Large whole numbers are compared as such.", object{"a": int64(9007199254740992)}, object{"a": int64(9007199254740993)}, object{"a": int64(9007199254740993)}},
-		"Null":       {"Null is none.", object{}, object{"a": nil}, nil},
-		"ToNull":     {"And becomes none.", object{"a": "b"}, object{"a": nil}, object{"a": nil}},
-		"Unknown":    {"Without a last known state all is new.", nil, object{"a": "b"}, object{"a": "b"}},
+		"Same": {reason: "Nothing has changed.", from: object{"a": int64(1)}, to: object{"a": int64(1)}, want: nil},
+		"Added": {
+			reason: "A field is new.",
+			from:   object{},
+			to:     object{"a": object{"b": "c"}},
+			want:   object{"a": object{"b": "c"}},
+		},
+		"Removed": {
+			reason: "A field is gone.",
+			from:   object{"a": object{"b": "c", "d": "e"}},
+			to:     object{"a": object{"d": "e"}},
+			want:   object{"a": object{"b": nil}},
+		},
+		"RemovedAll": {
+			reason: "A field is gone with all in it.",
+			from:   object{"a": object{"b": "c"}},
+			to:     object{},
+			want:   object{"a": nil},
+		},
+		"List": {
+			reason: "A list is replaced.",
+			from:   object{"a": []any{"b"}},
+			to:     object{"a": []any{"b", "c"}},
+			want:   object{"a": []any{"b", "c"}},
+		},
+		"Type": {
+			reason: "A field gets another type.",
+			from:   object{"a": "b"},
+			to:     object{"a": object{"b": "c"}},
+			want:   object{"a": object{"b": "c"}},
+		},
+		"Number": {reason: "1 is 1.0.", from: object{"a": int64(1)}, to: object{"a": 1.0}, want: nil},
+		"Large": {
+			reason: "Large whole numbers are compared as such.",
+			from:   object{"a": int64(9007199254740992)},
+			to:     object{"a": int64(9007199254740993)},
+			want:   object{"a": int64(9007199254740993)},
+		},
+		"Null":   {reason: "Null is none.", from: object{}, to: object{"a": nil}, want: nil},
+		"ToNull": {reason: "And becomes none.", from: object{"a": "b"}, to: object{"a": nil}, want: object{"a": nil}},
+		"Unknown": {
+			reason: "Without a last known state all is new.",
+			from:   nil,
+			to:     object{"a": "b"},
+			want:   object{"a": "b"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, diff(tc.from, tc.to)); d != "" {
@@ -43,12 +78,42 @@ func TestNeeded(t *testing.T) {
 		patch, object object
 		want          object
 	}{
-		"There":        {"What is so is not written.", object{"a": object{"b": "c"}}, object{"a": object{"b": "c", "local": "x"}}, nil},
-		"Partly":       {"Only what differs is.", object{"a": object{"b": "c", "d": "e"}}, object{"a": object{"b": "c"}}, object{"a": object{"d": "e"}}},
-		"Gone":         {"What is gone is not removed.", object{"a": object{"b": nil}}, object{}, nil},
-		"Empty":        {"An empty object is something.", object{"a": object{}}, object{}, object{"a": object{}}},
-		"EmptyIsThere": {"Unless it is there.", object{"a": object{}}, object{"a": object{"x": "y"}}, nil},
-		"Remove":       {"What is there is removed.", object{"a": nil}, object{"a": "b"}, object{"a": nil}},
+		"There": {
+			reason: "What is so is not written.",
+			patch:  object{"a": object{"b": "c"}},
+			object: object{"a": object{"b": "c", "local": "x"}},
+			want:   nil,
+		},
+		"Partly": {
+			reason: "Only what differs is.",
+			patch:  object{"a": object{"b": "c", "d": "e"}},
+			object: object{"a": object{"b": "c"}},
+			want:   object{"a": object{"d": "e"}},
+		},
+		"Gone": {
+			reason: "What is gone is not removed.",
+			patch:  object{"a": object{"b": nil}},
+			object: object{},
+			want:   nil,
+		},
+		"Empty": {
+			reason: "An empty object is something.",
+			patch:  object{"a": object{}},
+			object: object{},
+			want:   object{"a": object{}},
+		},
+		"EmptyIsThere": {
+			reason: "Unless it is there.",
+			patch:  object{"a": object{}},
+			object: object{"a": object{"x": "y"}},
+			want:   nil,
+		},
+		"Remove": {
+			reason: "What is there is removed.",
+			patch:  object{"a": nil},
+			object: object{"a": "b"},
+			want:   object{"a": nil},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if d := cmp.Diff(tc.want, needed(tc.patch, tc.object)); d != "" {
@@ -58,7 +123,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// FuzzDiff shows that a patch makes of one object the other, as a server understands it, and that nothing is left to do then.
+// FuzzDiff shows that a patch makes of one object the other, as a server understands it, and that nothing is left to do
+// then.
 func FuzzDiff(f *testing.F) {
 	f.Add(`{"a":{"b":1,"c":[1,2]},"d":"e"}`, `{"a":{"b":1.5},"f":{"g":{}}}`, `{"a":{"local":true}}`)
 	f.Add(`{}`, `{"a":null,"b":{"c":null}}`, `{"b":"x"}`)
@@ -84,7 +150,8 @@ func FuzzDiff(f *testing.F) {
 	})
 }
 
-// full returns an object without objects that are empty: a patch that only removes makes one where there was nothing, which nobody needs.
+// full returns an object without objects that are empty: a patch that only removes makes one where there was nothing,
+// which nobody needs.
 func full(o object) object {
 	out := object{}
 	for field, v := range o {

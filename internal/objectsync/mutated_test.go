@@ -44,25 +44,65 @@ var mutatedCases = map[string]struct {
 	spec   map[string]any // what is different in the spec of the copy
 	role   string         // the field beside the spec, if that is different
 }{
-	"RegexMissing":    {"A pattern makes nothing where nothing is.", byRegex("spec.none", "a*", "b"), nil, ""},
-	"RegexNumber":     {"A number stays one.", byRegex("spec.replicas", "^3$", "4"), map[string]any{"replicas": int64(4)}, ""},
-	"RegexLarge":      {"A large one stays the same.", byRegex("spec.size", "^none$", "4"), nil, ""},
-	"RegexOtherField": {"The desired state is more than the spec.", byRegex("roleRef.name", "^.*$", "changed"), nil, "changed"},
-	"TemplateText":    {"A text is no HTML.", byTemplate("spec.new", `{{ .LocalObject.spec.note }}'`), map[string]any{"new": `<a href="x">&+</a>'`}, ""},
-	"TemplateOther":   {"The other side is the copy.", byTemplate("spec.new", "{{ .RemoteObject.apiVersion }}"), map[string]any{"new": "example.org/v1"}, ""},
-	"CELMap": {
-		"What an expression makes is JSON.", byCEL("spec.new", "{'list': [1, 2.5, 'x', true], 'of': {'a': 'b'}}"),
-		map[string]any{"new": map[string]any{"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"}}},
-		"",
+	"RegexMissing": {
+		reason: "A pattern makes nothing where nothing is.",
+		step:   byRegex("spec.none", "a*", "b"),
+		spec:   nil,
+		role:   "",
 	},
-	"CELList":  {"So is a list.", byCEL("spec.new", "self.spec.list"), map[string]any{"new": []any{"x", int64(1)}}, ""},
-	"CELNull":  {"Null is none.", byCEL("spec.note", "null"), map[string]any{"note": nil}, ""},
-	"CELWhole": {"Whole numbers stay whole.", byCEL("spec.size", "value + 2"), map[string]any{"size": int64(9007199254740995)}, ""},
+	"RegexNumber": {
+		reason: "A number stays one.",
+		step:   byRegex("spec.replicas", "^3$", "4"),
+		spec:   map[string]any{"replicas": int64(4)},
+		role:   "",
+	},
+	"RegexLarge": {
+		reason: "A large one stays the same.",
+		step:   byRegex("spec.size", "^none$", "4"),
+		spec:   nil,
+		role:   "",
+	},
+	"RegexOtherField": {
+		reason: "The desired state is more than the spec.",
+		step:   byRegex("roleRef.name", "^.*$", "changed"),
+		spec:   nil,
+		role:   "changed",
+	},
+	"TemplateText": {
+		reason: "A text is no HTML.",
+		step:   byTemplate("spec.new", `{{ .LocalObject.spec.note }}'`),
+		spec:   map[string]any{"new": `<a href="x">&+</a>'`},
+		role:   "",
+	},
+	"TemplateOther": {
+		reason: "The other side is the copy.",
+		step:   byTemplate("spec.new", "{{ .RemoteObject.apiVersion }}"),
+		spec:   map[string]any{"new": "example.org/v1"},
+		role:   "",
+	},
+	"CELMap": {
+		reason: "What an expression makes is JSON.", step: byCEL("spec.new", "{'list': [1, 2.5, 'x', true], 'of': {'a': 'b'}}"),
+		spec: map[string]any{"new": map[string]any{"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"}}},
+		role: "",
+	},
+	"CELList": {
+		reason: "So is a list.",
+		step:   byCEL("spec.new", "self.spec.list"),
+		spec:   map[string]any{"new": []any{"x", int64(1)}},
+		role:   "",
+	},
+	"CELNull": {reason: "Null is none.", step: byCEL("spec.note", "null"), spec: map[string]any{"note": nil}, role: ""},
+	"CELWhole": {
+		reason: "Whole numbers stay whole.",
+		step:   byCEL("spec.size", "value + 2"),
+		spec:   map[string]any{"size": int64(9007199254740995)},
+		role:   "",
+	},
 }
 
-// TestMutatedValues shows that a step changes what it is about, be it beside the spec, and makes nothing else of it than what it says: no
-// value where there was none, no text of a number, no HTML of a text. What it does not name stays, apiVersion and kind of another object
-// included.
+// TestMutatedValues shows that a step changes what it is about, be it beside the spec, and makes nothing else of it
+// than what it says: no value where there was none, no text of a number, no HTML of a text. What it does not name
+// stays, apiVersion and kind of another object included.
 func TestMutatedValues(t *testing.T) {
 	for name, tc := range mutatedCases {
 		t.Run(name, func(t *testing.T) {
@@ -88,8 +128,8 @@ func TestMutatedValues(t *testing.T) {
 	}
 }
 
-// TestRewrittenReference shows that a reference is followed on both sides: a step that changes it for the service cluster is all that has to be
-// said, and the consumer sees nothing of it.
+// TestRewrittenReference shows that a reference is followed on both sides: a step that changes it for the service
+// cluster is all that has to be said, and the consumer sees nothing of it.
 func TestRewrittenReference(t *testing.T) {
 	for name, origin := range map[string]v1alpha1.Origin{"Up": v1alpha1.OriginService, "Down": v1alpha1.OriginKCP} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestNamesStay shows that other naming rules hold for what is created from then on, and that a copy which is there is found and kept in step
-// by its old name.
+// TestNamesStay shows that other naming rules hold for what is created from then on, and that a copy which is there is
+// found and kept in step by its old name.
 func TestNamesStay(t *testing.T) {
 	w := newWorld(t)
 	by := func(name string) *objectsync.Syncer {

@@ -38,8 +38,8 @@ func veil(s objectsync.Side, name string, err error) objectsync.Side {
 	return s
 }
 
-// TestNotKnown shows that what cannot be looked at does not count as absent: a related object whose copy is not known is not copied, and copies of
-// one that is not known are not given up.
+// TestNotKnown shows that what cannot be looked at does not count as absent: a related object whose copy is not known
+// is not copied, and copies of one that is not known are not given up.
 func TestNotKnown(t *testing.T) {
 	above := func(in *objectsync.Input) { in.Workspace.Side = veil(in.Workspace.Side, "tls", errBoom) }
 	below := func(in *objectsync.Input) { in.Service = veil(in.Service, "tls", errBoom) }
@@ -47,10 +47,10 @@ func TestNotKnown(t *testing.T) {
 		origin v1alpha1.Origin
 		veil   func(in *objectsync.Input)
 	}{
-		"DownOrigin": {v1alpha1.OriginKCP, above},
-		"DownCopy":   {v1alpha1.OriginKCP, below},
-		"UpOrigin":   {v1alpha1.OriginService, below},
-		"UpCopy":     {v1alpha1.OriginService, above},
+		"DownOrigin": {origin: v1alpha1.OriginKCP, veil: above},
+		"DownCopy":   {origin: v1alpha1.OriginKCP, veil: below},
+		"UpOrigin":   {origin: v1alpha1.OriginService, veil: below},
+		"UpCopy":     {origin: v1alpha1.OriginService, veil: above},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -83,7 +83,8 @@ func TestNotKnown(t *testing.T) {
 	}
 }
 
-// TestTakenMeanwhile shows that what somebody has made after the look, where a copy was to be, is neither overwritten nor deleted with the object.
+// TestTakenMeanwhile shows that what somebody has made after the look, where a copy was to be, is neither overwritten
+// nor deleted with the object.
 func TestTakenMeanwhile(t *testing.T) {
 	for name, origin := range map[string]v1alpha1.Origin{"Down": v1alpha1.OriginKCP, "Up": v1alpha1.OriginService} {
 		t.Run(name, func(t *testing.T) {

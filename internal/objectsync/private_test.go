@@ -11,14 +11,15 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// private is metadata that a consumer may want to have on the service cluster, and only the first of each list may come there.
+// private is metadata that a consumer may want to have on the service cluster, and only the first of each list may come
+// there.
 const private = `{"metadata":{
 	"labels":{"team":"a","syncagent.kcp.io/agent-name":"stolen","syncagent.kcp.io/remote-object-cluster":"stolen","crossplane.io/claim-name":"x"},
 	"annotations":{"note":"b","syncagent.kcp.io/remote-object-name":"stolen","syncagent.kcp.io/orphaned":"true","crossplane.io/paused":"true"}
 }}`
 
-// TestPrivateMetadataLater shows that metadata of ours and of Crossplane do not come down with a change either, nor with a related object, and
-// that the consumer's object gets none but the finalizer.
+// TestPrivateMetadataLater shows that metadata of ours and of Crossplane do not come down with a change either, nor
+// with a related object, and that the consumer's object gets none but the finalizer.
 func TestPrivateMetadataLater(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(related(v1alpha1.OriginKCP, byReference("spec.secretName")))

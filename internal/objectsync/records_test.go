@@ -33,7 +33,8 @@ func (w *world) relating(version string, related v1alpha1.RelatedResource) *obje
 	return s
 }
 
-// TestRecordedOtherwise shows that a copy stays the one it is if the related resource gets another identifier, or its API another version.
+// TestRecordedOtherwise shows that a copy stays the one it is if the related resource gets another identifier, or its
+// API another version.
 func TestRecordedOtherwise(t *testing.T) {
 	failing := &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "spec.x", Expression: "self.none.x"}}}}
 	for name, tc := range map[string]struct {
@@ -43,9 +44,24 @@ func TestRecordedOtherwise(t *testing.T) {
 		next    v1alpha1.RelatedResource
 		fails   bool
 	}{
-		"Identifier":   {reason: "What it is called does not matter.", origin: v1alpha1.OriginKCP, version: "v1", next: v1alpha1.RelatedResource{Identifier: "renamed"}},
-		"IdentifierUp": {reason: "Nor on the way up.", origin: v1alpha1.OriginService, version: "v1", next: v1alpha1.RelatedResource{Identifier: "renamed"}},
-		"Version":      {reason: "Versions show the same object.", origin: v1alpha1.OriginKCP, version: "v1beta1", next: v1alpha1.RelatedResource{Identifier: "rel"}},
+		"Identifier": {
+			reason:  "What it is called does not matter.",
+			origin:  v1alpha1.OriginKCP,
+			version: "v1",
+			next:    v1alpha1.RelatedResource{Identifier: "renamed"},
+		},
+		"IdentifierUp": {
+			reason:  "Nor on the way up.",
+			origin:  v1alpha1.OriginService,
+			version: "v1",
+			next:    v1alpha1.RelatedResource{Identifier: "renamed"},
+		},
+		"Version": {
+			reason:  "Versions show the same object.",
+			origin:  v1alpha1.OriginKCP,
+			version: "v1beta1",
+			next:    v1alpha1.RelatedResource{Identifier: "rel"},
+		},
 		"Fails": {
 			reason: "What cannot be copied for now stays.", origin: v1alpha1.OriginKCP, version: "v1",
 			next: v1alpha1.RelatedResource{Identifier: "renamed", Mutation: failing}, fails: true,
@@ -83,8 +99,8 @@ func TestRecordedOtherwise(t *testing.T) {
 	}
 }
 
-// TestTwoNamesOfOne shows that an object may refer to one Secret by two rules: the one copy comes without a word, stays as long as one of them
-// names it, and goes with the object.
+// TestTwoNamesOfOne shows that an object may refer to one Secret by two rules: the one copy comes without a word, stays
+// as long as one of them names it, and goes with the object.
 func TestTwoNamesOfOne(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginKCP, byReference("spec.admin"))
@@ -116,7 +132,8 @@ func TestTwoNamesOfOne(t *testing.T) {
 	}
 }
 
-// TestHeldForBothCopies shows that a Secret of which there are two copies is not let go with one of them, not even for a moment.
+// TestHeldForBothCopies shows that a Secret of which there are two copies is not let go with one of them, not even for
+// a moment.
 func TestHeldForBothCopies(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginKCP, byReference("spec.secretA"))
@@ -172,8 +189,8 @@ func blindTo(s objectsync.Side, r schema.GroupVersionResource, err error) object
 	return s
 }
 
-// TestNotServed shows that copies of an API which the service cluster does not serve any more keep nobody's objects, and that others do that
-// cannot be looked at for now.
+// TestNotServed shows that copies of an API which the service cluster does not serve any more keep nobody's objects,
+// and that others do that cannot be looked at for now.
 func TestNotServed(t *testing.T) {
 	gr := things.Service.GroupResource()
 	for name, tc := range map[string]struct {
@@ -182,10 +199,25 @@ func TestNotServed(t *testing.T) {
 		ends   bool // The object is deleted.
 		held   int
 	}{
-		"Related":        {"Without the API there are no copies.", apierrors.NewNotFound(gr, ""), false, 0},
-		"End":            {"Nor with the end of the object.", apierrors.NewNotFound(gr, ""), true, 0},
-		"Denied":         {"What must not be looked at may be there.", apierrors.NewForbidden(gr, "", errBoom), false, 1},
-		"DeniedAtTheEnd": {"And is to go first.", apierrors.NewForbidden(gr, "", errBoom), true, 1},
+		"Related": {
+			reason: "Without the API there are no copies.",
+			err:    apierrors.NewNotFound(gr, ""),
+			ends:   false,
+			held:   0,
+		},
+		"End": {reason: "Nor with the end of the object.", err: apierrors.NewNotFound(gr, ""), ends: true, held: 0},
+		"Denied": {
+			reason: "What must not be looked at may be there.",
+			err:    apierrors.NewForbidden(gr, "", errBoom),
+			ends:   false,
+			held:   1,
+		},
+		"DeniedAtTheEnd": {
+			reason: "And is to go first.",
+			err:    apierrors.NewForbidden(gr, "", errBoom),
+			ends:   true,
+			held:   1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -214,7 +246,8 @@ func TestNotServed(t *testing.T) {
 	}
 }
 
-// TestRelatedWithACopyOfItsOwn shows that a related object which is itself synced is let go by that alone, with its copy.
+// TestRelatedWithACopyOfItsOwn shows that a related object which is itself synced is let go by that alone, with its
+// copy.
 func TestRelatedWithACopyOfItsOwn(t *testing.T) {
 	for name, change := range map[string]func(w *world, related, primary *unstructured.Unstructured) error{
 		"Deleted": func(w *world, related, _ *unstructured.Unstructured) error {

@@ -25,7 +25,8 @@ const (
 	RefusedByRights
 )
 
-// A RefusalError is the answer of a server that decided against a write. The same write fails again until somebody changes something.
+// A RefusalError is the answer of a server that decided against a write. The same write fails again until somebody
+// changes something.
 type RefusalError struct {
 	// Workspace reports whether the workspace refuses, and not the service cluster.
 	Workspace bool
@@ -43,7 +44,8 @@ func (r *RefusalError) Error() string { return r.err.Error() }
 // Unwrap returns the answer of the server.
 func (r *RefusalError) Unwrap() error { return r.err }
 
-// NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so hides what it has of it.
+// NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so
+// hides what it has of it.
 func NewClaimRefusal(r schema.GroupResource) *RefusalError {
 	return &RefusalError{Workspace: true, Resource: r, Cause: RefusedByRights, err: errors.Errorf("the workspace has not accepted the permission claim for %s", r)}
 }

@@ -42,7 +42,8 @@ func (r *related) copies() Resource {
 	return r.pair.Service
 }
 
-// served returns a record in the versions in which its APIs are related by now. One of an API that is not any more stays as it is.
+// served returns a record in the versions in which its APIs are related by now. One of an API that is not any more
+// stays as it is.
 func (s *Syncer) served(r Record) Record {
 	for _, x := range s.related {
 		from, to := x.origins(), x.copies()

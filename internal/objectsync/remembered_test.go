@@ -33,8 +33,8 @@ func (w *world) namesakes() *objectsync.Syncer {
 	return s
 }
 
-// TestOneNameOfTwoKinds shows that of a Secret and a ConfigMap of one name both are remembered: what the consumer takes out of one is taken out
-// of its copy. What is no longer related is forgotten.
+// TestOneNameOfTwoKinds shows that of a Secret and a ConfigMap of one name both are remembered: what the consumer takes
+// out of one is taken out of its copy. What is no longer related is forgotten.
 func TestOneNameOfTwoKinds(t *testing.T) {
 	w := newWorld(t)
 	s, ns := w.namesakes(), w.input.Object.Namespace
@@ -79,8 +79,8 @@ func listing(w *world, names ...string) *v1alpha1.PublishedResourceSpec {
 	return related(v1alpha1.OriginService, byReference("spec.items.#.name"))
 }
 
-// TestTooMuchToRemember shows that a related object which does not fit into a state beside others is refused and told of, when it comes and when
-// it grows, and that all else stays in step.
+// TestTooMuchToRemember shows that a related object which does not fit into a state beside others is refused and told
+// of, when it comes and when it grows, and that all else stays in step.
 func TestTooMuchToRemember(t *testing.T) {
 	w := newWorld(t)
 	s, ns := w.syncer(listing(w, "a", "b")), w.input.Object.Namespace
@@ -117,8 +117,8 @@ func TestTooMuchToRemember(t *testing.T) {
 	}
 }
 
-// TestSeveralAtOnce shows that related objects which come at one time are remembered by one write before their copies are made, and one after
-// that, though what is known of the state is older than those writes.
+// TestSeveralAtOnce shows that related objects which come at one time are remembered by one write before their copies
+// are made, and one after that, though what is known of the state is older than those writes.
 func TestSeveralAtOnce(t *testing.T) {
 	w := newWorld(t)
 	names := []string{"a", "b", "c"}

@@ -33,8 +33,8 @@ func selected(i int) primaries {
 	return p
 }
 
-// TestSelectorOfEach shows that a selector is filled in for each object anew, keys and values, that of objects and that of their namespaces, also
-// while it is for others: else an object would get what is another tenant's.
+// TestSelectorOfEach shows that a selector is filled in for each object anew, keys and values, that of objects and that
+// of their namespaces, also while it is for others: else an object would get what is another tenant's.
 func TestSelectorOfEach(t *testing.T) {
 	spec := func(key string) *v1alpha1.RelatedResourceSelector {
 		return &v1alpha1.RelatedResourceSelector{

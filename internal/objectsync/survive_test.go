@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// TestStateSurvives shows that nothing is overwritten, refused or left behind if the state of an object has the name of another version of the API,
-// or is lost.
+// TestStateSurvives shows that nothing is overwritten, refused or left behind if the state of an object has the name of
+// another version of the API, or is lost.
 func TestStateSurvives(t *testing.T) {
 	for name, change := range map[string]func(w *world, state *corev1.Secret){
 		"OtherVersion": func(w *world, state *corev1.Secret) {

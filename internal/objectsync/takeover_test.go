@@ -101,8 +101,8 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// TestTakeoverOfTheEnd shows that what api-syncagent has copied of a workspace goes with an object that is deleted before it was ever synced
-// by us.
+// TestTakeoverOfTheEnd shows that what api-syncagent has copied of a workspace goes with an object that is deleted
+// before it was ever synced by us.
 func TestTakeoverOfTheEnd(t *testing.T) {
 	w := newWorld(t)
 	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
@@ -117,7 +117,8 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestTakeoverOfWhatIsNotKnown shows that what api-syncagent has copied is taken over as soon as it can be looked at, and not forgotten before.
+// TestTakeoverOfWhatIsNotKnown shows that what api-syncagent has copied is taken over as soon as it can be looked at,
+// and not forgotten before.
 func TestTakeoverOfWhatIsNotKnown(t *testing.T) {
 	w := newWorld(t)
 	left(w)
@@ -162,8 +163,9 @@ func withoutSelect(s objectsync.Side, err error) objectsync.Side {
 // named has a related Secret of the workspace that is named like the object it belongs to.
 var named = related(v1alpha1.OriginKCP, byReference("metadata.labels.app"))
 
-// TestTakeoverOfOneName shows that a related object which is named like the object it belongs to is taken over, whichever of the two
-// api-syncagent has remembered last, and that a copy which is not what the agent would have made is not.
+// TestTakeoverOfOneName shows that a related object which is named like the object it belongs to is taken over,
+// whichever of the two api-syncagent has remembered last, and that a copy which is not what the agent would have made
+// is not.
 func TestTakeoverOfOneName(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
@@ -173,7 +175,12 @@ func TestTakeoverOfOneName(t *testing.T) {
 	}{
 		"Primary": {reason: "The Secret is not remembered, and its copy is the same.", last: "Thing", content: "mine"},
 		"Related": {reason: "The object is not remembered, and its copy is the same.", last: "Secret", content: "mine"},
-		"Other":   {reason: "The copy of the Secret may be another's.", last: "Thing", content: "another's", refused: true},
+		"Other": {
+			reason:  "The copy of the Secret may be another's.",
+			last:    "Thing",
+			content: "another's",
+			refused: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -17,7 +17,8 @@ func located(spec v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceOb
 	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: spec}
 }
 
-// TestToldWhatToDo shows that a consumer who alone can cure a failure, or has to ask, is not told that it is tried again, and learns no value.
+// TestToldWhatToDo shows that a consumer who alone can cure a failure, or has to ask, is not told that it is tried
+// again, and learns no value.
 func TestToldWhatToDo(t *testing.T) {
 	const private = "hunter2!"
 	byTemplate := func(text string) *v1alpha1.PublishedResourceSpec {
@@ -30,14 +31,34 @@ func TestToldWhatToDo(t *testing.T) {
 		spec   *v1alpha1.PublishedResourceSpec
 		want   string
 	}{
-		"Name":      {"A name cannot be made of a number.", &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "{{ upper .Object.spec.size }}"}}, objectsync.ReasonCannotMutate},
-		"Related":   {"Nor that of a related object.", byTemplate("{{ upper .Object.spec.size }}"), objectsync.ReasonCannotMutate},
-		"Reference": {"A boolean is no name.", related(v1alpha1.OriginService, byReference("spec.on")), objectsync.ReasonRefused},
-		"Long":      {"A long text is not looked through.", related(v1alpha1.OriginService, reference), objectsync.ReasonTooLarge},
-		"Label": {"What is no label selects nothing.", related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "{{ .RemoteObject.spec.secretName }}"}},
-			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "x"}},
-		}})), objectsync.ReasonRefused},
+		"Name": {
+			reason: "A name cannot be made of a number.",
+			spec:   &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "{{ upper .Object.spec.size }}"}},
+			want:   objectsync.ReasonCannotMutate,
+		},
+		"Related": {
+			reason: "Nor that of a related object.",
+			spec:   byTemplate("{{ upper .Object.spec.size }}"),
+			want:   objectsync.ReasonCannotMutate,
+		},
+		"Reference": {
+			reason: "A boolean is no name.",
+			spec:   related(v1alpha1.OriginService, byReference("spec.on")),
+			want:   objectsync.ReasonRefused,
+		},
+		"Long": {
+			reason: "A long text is not looked through.",
+			spec:   related(v1alpha1.OriginService, reference),
+			want:   objectsync.ReasonTooLarge,
+		},
+		"Label": {
+			reason: "What is no label selects nothing.",
+			spec: related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+				LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "{{ .RemoteObject.spec.secretName }}"}},
+				Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "x"}},
+			}})),
+			want: objectsync.ReasonRefused,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -17,9 +17,9 @@ func TestUndoneRelated(t *testing.T) {
 		undone, unnamed bool
 		want            int
 	}{
-		"Undone":  {"Nobody has deleted it.", true, false, 1},
-		"Unnamed": {"The consumer does not want it any more.", true, true, 0},
-		"Gone":    {"Somebody has taken our finalizer off it.", false, false, 0},
+		"Undone":  {reason: "Nobody has deleted it.", undone: true, unnamed: false, want: 1},
+		"Unnamed": {reason: "The consumer does not want it any more.", undone: true, unnamed: true, want: 0},
+		"Gone":    {reason: "Somebody has taken our finalizer off it.", undone: false, unnamed: false, want: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newManyRelated(t, v1alpha1.OriginKCP)

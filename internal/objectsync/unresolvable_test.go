@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestUnresolvable shows that an object which names a related object by what is no name gets its status all the same, and can be deleted: one of
-// ours, and one of api-syncagent.
+// TestUnresolvable shows that an object which names a related object by what is no name gets its status all the same,
+// and can be deleted: one of ours, and one of api-syncagent.
 func TestUnresolvable(t *testing.T) {
 	object := byReference("spec.secretName")
 	object.Namespace = &v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{

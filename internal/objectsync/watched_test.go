@@ -36,15 +36,27 @@ func TestWatchedNamespaces(t *testing.T) {
 		looked  bool
 		err     error
 	}{
-		"Closed": {"Nobody looks into a namespace that is closed.", nil, true, false, objectsync.ErrClosed},
-		"Full": {
-			"Nor into one too many.",
-			[]v1alpha1.NamePattern{"far"},
-			false,
-			false,
-			objectsync.ErrTooManyNamespaces,
+		"Closed": {
+			reason:  "Nobody looks into a namespace that is closed.",
+			opened:  nil,
+			mayLook: true,
+			looked:  false,
+			err:     objectsync.ErrClosed,
 		},
-		"Open": {"What is open and has room is looked at.", []v1alpha1.NamePattern{"far"}, true, true, nil},
+		"Full": {
+			reason:  "Nor into one too many.",
+			opened:  []v1alpha1.NamePattern{"far"},
+			mayLook: false,
+			looked:  false,
+			err:     objectsync.ErrTooManyNamespaces,
+		},
+		"Open": {
+			reason:  "What is open and has room is looked at.",
+			opened:  []v1alpha1.NamePattern{"far"},
+			mayLook: true,
+			looked:  true,
+			err:     nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := related(v1alpha1.OriginKCP, inPlace(byReference("spec.list.#.secret").RelatedResourceObjectSpec))

@@ -14,19 +14,84 @@ func TestEndings(t *testing.T) {
 		deletion xpv2.DeletionPolicy
 		want     want
 	}{
-		"All":           {"Everything is allowed.", xpv2.ManagementPolicies{"*"}, xpv2.DeletionDelete, want{Delete, Delete}},
-		"AllNamespaced": {"There is no deletionPolicy.", xpv2.ManagementPolicies{"*"}, "", want{Delete, Delete}},
-		"AllOrphan":     {"Orphan outweighs everything.", xpv2.ManagementPolicies{"*"}, xpv2.DeletionOrphan, want{Leave, Leave}},
-		"Listed":        {"Each action is named.", xpv2.ManagementPolicies{"Observe", "Create", "Update", "Delete"}, "", want{Delete, Delete}},
-		"NoUpdate":      {"It was made, so it goes.", xpv2.ManagementPolicies{"Observe", "Create", "Delete"}, "", want{Delete, Delete}},
-		"NoDelete":      {"It was made to stay.", xpv2.ManagementPolicies{"Observe", "Create", "Update"}, "", want{Leave, Leave}},
-		"CreateOnly":    {"It was made to stay.", xpv2.ManagementPolicies{"Observe", "Create"}, "", want{Leave, Leave}},
-		"Partial":       {"Others own the rest of it.", xpv2.ManagementPolicies{"Observe", "Update"}, "", want{Withdraw, Withdraw}},
-		"PartialLate":   {"LateInitialize changes nothing.", xpv2.ManagementPolicies{"Observe", "Update", "LateInitialize"}, "", want{Withdraw, Withdraw}},
-		"PartialOrphan": {"Orphan leaves fields too.", xpv2.ManagementPolicies{"Observe", "Update"}, xpv2.DeletionOrphan, want{Leave, Leave}},
-		"ObserveDelete": {"Somebody else's resource goes with the Object only.", xpv2.ManagementPolicies{"Observe", "Delete"}, "", want{Delete, Leave}},
-		"Observe":       {"Nothing may be done.", xpv2.ManagementPolicies{"Observe"}, "", want{Leave, Leave}},
-		"Paused":        {"Nothing may be done.", xpv2.ManagementPolicies{}, "", want{Leave, Leave}},
+		"All": {
+			reason:   "Everything is allowed.",
+			policies: xpv2.ManagementPolicies{"*"},
+			deletion: xpv2.DeletionDelete,
+			want:     want{Delete, Delete},
+		},
+		"AllNamespaced": {
+			reason:   "There is no deletionPolicy.",
+			policies: xpv2.ManagementPolicies{"*"},
+			deletion: "",
+			want:     want{Delete, Delete},
+		},
+		"AllOrphan": {
+			reason:   "Orphan outweighs everything.",
+			policies: xpv2.ManagementPolicies{"*"},
+			deletion: xpv2.DeletionOrphan,
+			want:     want{Leave, Leave},
+		},
+		"Listed": {
+			reason:   "Each action is named.",
+			policies: xpv2.ManagementPolicies{"Observe", "Create", "Update", "Delete"},
+			deletion: "",
+			want:     want{Delete, Delete},
+		},
+		"NoUpdate": {
+			reason:   "It was made, so it goes.",
+			policies: xpv2.ManagementPolicies{"Observe", "Create", "Delete"},
+			deletion: "",
+			want:     want{Delete, Delete},
+		},
+		"NoDelete": {
+			reason:   "It was made to stay.",
+			policies: xpv2.ManagementPolicies{"Observe", "Create", "Update"},
+			deletion: "",
+			want:     want{Leave, Leave},
+		},
+		"CreateOnly": {
+			reason:   "It was made to stay.",
+			policies: xpv2.ManagementPolicies{"Observe", "Create"},
+			deletion: "",
+			want:     want{Leave, Leave},
+		},
+		"Partial": {
+			reason:   "Others own the rest of it.",
+			policies: xpv2.ManagementPolicies{"Observe", "Update"},
+			deletion: "",
+			want:     want{Withdraw, Withdraw},
+		},
+		"PartialLate": {
+			reason:   "LateInitialize changes nothing.",
+			policies: xpv2.ManagementPolicies{"Observe", "Update", "LateInitialize"},
+			deletion: "",
+			want:     want{Withdraw, Withdraw},
+		},
+		"PartialOrphan": {
+			reason:   "Orphan leaves fields too.",
+			policies: xpv2.ManagementPolicies{"Observe", "Update"},
+			deletion: xpv2.DeletionOrphan,
+			want:     want{Leave, Leave},
+		},
+		"ObserveDelete": {
+			reason:   "Somebody else's resource goes with the Object only.",
+			policies: xpv2.ManagementPolicies{"Observe", "Delete"},
+			deletion: "",
+			want:     want{Delete, Leave},
+		},
+		"Observe": {
+			reason:   "Nothing may be done.",
+			policies: xpv2.ManagementPolicies{"Observe"},
+			deletion: "",
+			want:     want{Leave, Leave},
+		},
+		"Paused": {
+			reason:   "Nothing may be done.",
+			policies: xpv2.ManagementPolicies{},
+			deletion: "",
+			want:     want{Leave, Leave},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := want{OfDeleted(tc.policies, tc.deletion), OfReplaced(tc.policies, tc.deletion)}
@@ -43,13 +108,25 @@ func TestWrites(t *testing.T) {
 		policies xpv2.ManagementPolicies
 		want     bool
 	}{
-		"All":     {"Everything is allowed.", xpv2.ManagementPolicies{"*"}, true},
-		"Create":  {"To make is to write.", xpv2.ManagementPolicies{"Observe", "Create"}, true},
-		"Update":  {"To change is to write.", xpv2.ManagementPolicies{"Observe", "Update"}, true},
-		"Delete":  {"To delete is to write.", xpv2.ManagementPolicies{"Observe", "Delete"}, true},
-		"Observe": {"To look is not.", xpv2.ManagementPolicies{"Observe"}, false},
-		"Late":    {"LateInitialize changes what is our own.", xpv2.ManagementPolicies{"Observe", "LateInitialize"}, false},
-		"Paused":  {"Nothing may be done.", xpv2.ManagementPolicies{}, false},
+		"All":    {reason: "Everything is allowed.", policies: xpv2.ManagementPolicies{"*"}, want: true},
+		"Create": {reason: "To make is to write.", policies: xpv2.ManagementPolicies{"Observe", "Create"}, want: true},
+		"Update": {
+			reason:   "To change is to write.",
+			policies: xpv2.ManagementPolicies{"Observe", "Update"},
+			want:     true,
+		},
+		"Delete": {
+			reason:   "To delete is to write.",
+			policies: xpv2.ManagementPolicies{"Observe", "Delete"},
+			want:     true,
+		},
+		"Observe": {reason: "To look is not.", policies: xpv2.ManagementPolicies{"Observe"}, want: false},
+		"Late": {
+			reason:   "LateInitialize changes what is our own.",
+			policies: xpv2.ManagementPolicies{"Observe", "LateInitialize"},
+			want:     false,
+		},
+		"Paused": {reason: "Nothing may be done.", policies: xpv2.ManagementPolicies{}, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Writes(tc.policies); got != tc.want {

@@ -1,25 +1,27 @@
-// Package projection makes of an API of a service cluster what kcp is to serve of it: another set of versions, other names, another scope,
-// and a schema that kcp accepts. It is pure: the same CustomResourceDefinition and the same spec give the same APIResourceSchema, under the
-// same name.
+// Package projection makes of an API of a service cluster what kcp is to serve of it: another set of versions, other
+// names, another scope, and a schema that kcp accepts. It is pure: the same CustomResourceDefinition and the same spec
+// give the same APIResourceSchema, under the same name.
 //
 // # Decisions
 //
-// The name of a schema is that which api-syncagent gives it, so that what the agent has published is found and kept: a hash of the projected
-// CustomResourceDefinition. It follows that whatever kcp accepts as it is stays as it is, to the last field. Only served versions are
-// published; a CustomResourceDefinition that has others gets another name than the agent's, who publishes them, too.
+// The name of a schema is that which api-syncagent gives it, so that what the agent has published is found and kept: a
+// hash of the projected CustomResourceDefinition. It follows that whatever kcp accepts as it is stays as it is, to the
+// last field. Only served versions are published; a CustomResourceDefinition that has others gets another name than the
+// agent's, who publishes them, too.
 //
-// A schema that is refused is repaired where it is refused, and nowhere else. Who refuses is the code of Kubernetes that kcp runs on schemas:
-// each of its complaints names a field, and the keyword there is taken away, or the value there is let be anything. A repair therefore only
-// ever lets consumers write more; the service cluster still validates what arrives. What has been repaired is told. A list of what to
-// sanitise, such as tools have that turn OpenAPI into CustomResourceDefinitions, was rejected: it is never complete, and changes what needs
-// no change.
+// A schema that is refused is repaired where it is refused, and nowhere else. Who refuses is the code of Kubernetes
+// that kcp runs on schemas: each of its complaints names a field, and the keyword there is taken away, or the value
+// there is let be anything. A repair therefore only ever lets consumers write more; the service cluster still validates
+// what arrives. What has been repaired is told. A list of what to sanitise, such as tools have that turn OpenAPI into
+// CustomResourceDefinitions, was rejected: it is never complete, and changes what needs no change.
 //
-// What no repair helps is an Error with a Reason, since no retry helps either: someone has to change the CustomResourceDefinition or the
-// PublishedResource.
+// What no repair helps is an Error with a Reason, since no retry helps either: someone has to change the
+// CustomResourceDefinition or the PublishedResource.
 //
-// Types that are built in have no CustomResourceDefinition. FromOpenAPI makes one from the OpenAPI v3 document of their group and version,
-// with each reference inlined. There an object without fields means any fields, while in a schema of kcp it means none. The agent takes
-// OpenAPI v2, which tells less; schemas of such types have other names than the agent's.
+// Types that are built in have no CustomResourceDefinition. FromOpenAPI makes one from the OpenAPI v3 document of their
+// group and version, with each reference inlined. There an object without fields means any fields, while in a schema of
+// kcp it means none. The agent takes OpenAPI v2, which tells less; schemas of such types have other names than the
+// agent's.
 //
 // Conversion between versions is None, whatever the source does: kcp cannot call the webhooks of a service cluster.
 package projection

@@ -10,7 +10,8 @@ import (
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// FuzzSanitize shows of any schema that it either becomes one that is accepted, and that needs no further repair, or is an Error.
+// FuzzSanitize shows of any schema that it either becomes one that is accepted, and that needs no further repair, or is
+// an Error.
 func FuzzSanitize(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string","default":"x"}}}}}`,

@@ -22,8 +22,9 @@ type BuiltIn struct {
 	Document []byte
 }
 
-// FromOpenAPI returns what would define a built-in type if a CustomResourceDefinition did, with all its versions served. The preferred
-// version is the storage version; if it is not among the versions, the highest one is. A type that is not there is an *Error.
+// FromOpenAPI returns what would define a built-in type if a CustomResourceDefinition did, with all its versions
+// served. The preferred version is the storage version; if it is not among the versions, the highest one is. A type
+// that is not there is an *Error.
 func FromOpenAPI(gk schema.GroupKind, preferred string, versions ...BuiltIn) (*apiextensionsv1.CustomResourceDefinition, error) {
 	out := &apiextensionsv1.CustomResourceDefinition{}
 	out.Spec.Group = gk.Group

@@ -151,12 +151,48 @@ func TestFromOpenAPIVersions(t *testing.T) {
 		versions  []BuiltIn
 		want      want
 	}{
-		"Preferred":    {"The preferred version stores.", thing, "v1beta1", []BuiltIn{builtIn(t, "v1", document("v1")), builtIn(t, "v1beta1", document("v1beta1"))}, want{Versions: []string{"v1beta1", "v1"}, Storage: "v1beta1"}},
-		"NotPreferred": {"Else the highest version stores.", thing, "v9", []BuiltIn{builtIn(t, "v2", document("v2")), builtIn(t, "v10", document("v10"))}, want{Versions: []string{"v2", "v10"}, Storage: "v10"}},
-		"Undescribed":  {"A type must be described.", thing, "v1", []BuiltIn{builtIn(t, "v1", document("v2"))}, want{Reason: NotServed, Err: true}},
-		"Unserved":     {"A type must be served.", schema.GroupKind{Group: "example.com", Kind: "Other"}, "v1", []BuiltIn{builtIn(t, "v1", document("v1"))}, want{Reason: NotServed, Err: true}},
-		"NoVersions":   {"A type must be served in some version.", thing, "v1", nil, want{Reason: NotServed, Err: true}},
-		"NotJSON":      {"A document that cannot be read may be readable the next time.", thing, "v1", []BuiltIn{{Version: "v1", Resources: builtIn(t, "v1", "{}").Resources, Document: []byte("<html>")}}, want{Err: true}},
+		"Preferred": {
+			reason:    "The preferred version stores.",
+			kind:      thing,
+			preferred: "v1beta1",
+			versions:  []BuiltIn{builtIn(t, "v1", document("v1")), builtIn(t, "v1beta1", document("v1beta1"))},
+			want:      want{Versions: []string{"v1beta1", "v1"}, Storage: "v1beta1"},
+		},
+		"NotPreferred": {
+			reason:    "Else the highest version stores.",
+			kind:      thing,
+			preferred: "v9",
+			versions:  []BuiltIn{builtIn(t, "v2", document("v2")), builtIn(t, "v10", document("v10"))},
+			want:      want{Versions: []string{"v2", "v10"}, Storage: "v10"},
+		},
+		"Undescribed": {
+			reason:    "A type must be described.",
+			kind:      thing,
+			preferred: "v1",
+			versions:  []BuiltIn{builtIn(t, "v1", document("v2"))},
+			want:      want{Reason: NotServed, Err: true},
+		},
+		"Unserved": {
+			reason:    "A type must be served.",
+			kind:      schema.GroupKind{Group: "example.com", Kind: "Other"},
+			preferred: "v1",
+			versions:  []BuiltIn{builtIn(t, "v1", document("v1"))},
+			want:      want{Reason: NotServed, Err: true},
+		},
+		"NoVersions": {
+			reason:    "A type must be served in some version.",
+			kind:      thing,
+			preferred: "v1",
+			versions:  nil,
+			want:      want{Reason: NotServed, Err: true},
+		},
+		"NotJSON": {
+			reason:    "A document that cannot be read may be readable the next time.",
+			kind:      thing,
+			preferred: "v1",
+			versions:  []BuiltIn{{Version: "v1", Resources: builtIn(t, "v1", "{}").Resources, Document: []byte("<html>")}},
+			want:      want{Err: true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd, err := FromOpenAPI(tc.kind, tc.preferred, tc.versions...)

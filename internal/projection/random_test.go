@@ -13,7 +13,17 @@ import (
 
 // keywords are values of keywords that mostly fit nothing. Each is a choice of the schemas that randomSchema makes.
 var keywords = map[string][]any{
-	"type":                                 {"object", "object", "array", "string", "integer", "boolean", "number", "null", "any"},
+	"type": {
+		"object",
+		"object",
+		"array",
+		"string",
+		"integer",
+		"boolean",
+		"number",
+		"null",
+		"any",
+	},
 	"format":                               {"date-time", "int32", "moon"},
 	"default":                              {1, "a", map[string]any{}, []any{1}, nil},
 	"pattern":                              {"a+", "("},
@@ -31,7 +41,10 @@ var keywords = map[string][]any{
 	"x-kubernetes-list-type":               {"map", "set", "atomic", "moon"},
 	"x-kubernetes-list-map-keys":           {[]any{"a"}, []any{"a", "a"}, []any{}},
 	"x-kubernetes-map-type":                {"granular", "atomic", "moon"},
-	"x-kubernetes-validations":             {[]any{map[string]any{"rule": "true"}, map[string]any{"rule": "self >"}}, []any{map[string]any{"rule": ""}}},
+	"x-kubernetes-validations": {
+		[]any{map[string]any{"rule": "true"}, map[string]any{"rule": "self >"}},
+		[]any{map[string]any{"rule": ""}},
+	},
 }
 
 // randomSchema returns a schema of a depth.

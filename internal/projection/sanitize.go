@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxRounds bounds how often a schema is repaired. One round leads to another where a repair uncovers what was not looked at before.
+	// maxRounds bounds how often a schema is repaired. One round leads to another where a repair uncovers what was not
+	// looked at before.
 	maxRounds = 20
 	// maxMessages is the number of complaints that an error tells.
 	maxMessages = 5
@@ -85,7 +86,8 @@ func refused(version string, complaints field.ErrorList) error {
 	return failf(InvalidSchema, "kcp would refuse the schema of version %s: %s", version, strings.Join(messages, "; "))
 }
 
-// complaints says what Kubernetes, and so kcp, would refuse of a version of a new CustomResourceDefinition. Names are not looked at.
+// complaints says what Kubernetes, and so kcp, would refuse of a version of a new CustomResourceDefinition. Names are
+// not looked at.
 func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (out field.ErrorList, err error) {
 	version := v.Name
 	defer func() {

@@ -10,7 +10,8 @@ import (
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// TestUntouched shows that a schema kcp accepts stays as it is, to the last field: only then its name is that of api-syncagent.
+// TestUntouched shows that a schema kcp accepts stays as it is, to the last field: only then its name is that of
+// api-syncagent.
 func TestUntouched(t *testing.T) {
 	crd := certificates(t)
 	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
@@ -212,12 +213,20 @@ func TestAnyFields(t *testing.T) {
 		schema *apiextensionsv1.CustomResourceValidation
 		want   string
 	}{
-		"NoSchema":    {"Without a schema an object may have any fields.", nil, "{type: object, x-kubernetes-preserve-unknown-fields: true}"},
-		"EmptySchema": {"An empty schema is none.", &apiextensionsv1.CustomResourceValidation{}, "{type: object, x-kubernetes-preserve-unknown-fields: true}"},
+		"NoSchema": {
+			reason: "Without a schema an object may have any fields.",
+			schema: nil,
+			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true}",
+		},
+		"EmptySchema": {
+			reason: "An empty schema is none.",
+			schema: &apiextensionsv1.CustomResourceValidation{},
+			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true}",
+		},
 		"Schema": {
-			"Fields that are not described are kept at every depth.",
-			&apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: parseSchema(t, "{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}")},
-			"{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}",
+			reason: "Fields that are not described are kept at every depth.",
+			schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: parseSchema(t, "{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}")},
+			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,9 +255,27 @@ func TestSize(t *testing.T) {
 		described   bool
 		want        Reason
 	}{
-		"Small":        {"A schema that fits keeps its descriptions.", 1_000_000, 0, true, ""},
-		"Descriptions": {"Descriptions go if the schema is too large with them.", 2_000_000, 0, false, ""},
-		"TooLarge":     {"What is too large without descriptions cannot be published.", 10, 2_000_000, false, TooLarge},
+		"Small": {
+			reason:      "A schema that fits keeps its descriptions.",
+			description: 1_000_000,
+			pattern:     0,
+			described:   true,
+			want:        "",
+		},
+		"Descriptions": {
+			reason:      "Descriptions go if the schema is too large with them.",
+			description: 2_000_000,
+			pattern:     0,
+			described:   false,
+			want:        "",
+		},
+		"TooLarge": {
+			reason:      "What is too large without descriptions cannot be published.",
+			description: 10,
+			pattern:     2_000_000,
+			described:   false,
+			want:        TooLarge,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			crd := widgets(t, "v1", "v1")

@@ -29,7 +29,8 @@ const (
 	unapproved = "unapproved, published from another cluster"
 )
 
-// SchemaName returns the name of the APIResourceSchema: v and a hash of the projected CustomResourceDefinition, plural name and group.
+// SchemaName returns the name of the APIResourceSchema: v and a hash of the projected CustomResourceDefinition, plural
+// name and group.
 func (p *Projection) SchemaName() (string, error) {
 	spec := p.CRD.Spec.DeepCopy()
 	spec.Conversion = nil

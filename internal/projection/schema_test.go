@@ -15,8 +15,8 @@ import (
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
 
-// encoded is what api-syncagent hashes of the CustomResourceDefinition of widgets with version v1: its spec in JSON without its conversion,
-// and a line break.
+// encoded is what api-syncagent hashes of the CustomResourceDefinition of widgets with version v1: its spec in JSON
+// without its conversion, and a line break.
 const encoded = `{"group":"example.com","names":{"plural":"widgets","singular":"widget","shortNames":["wd"],"kind":"Widget","listKind":"WidgetList",` +
 	`"categories":["all"]},"scope":"Namespaced","versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":` +
 	`{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}` + "\n"
@@ -89,19 +89,44 @@ func TestSchemaName(t *testing.T) {
 		to     *publishedv1alpha1.ResourceProjection
 		same   bool
 	}{
-		"Same": {"Nothing changed.", none, nil, true},
-		"Metadata": {"Metadata says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) {
-			c.Generation, c.Labels = 99, map[string]string{"a": "b"}
-		}, nil, true},
-		"Status": {"Status says nothing about the API.", func(c *apiextensionsv1.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1"} }, nil, true},
-		"Conversion": {"kcp does not convert as the source does.", func(c *apiextensionsv1.CustomResourceDefinition) {
-			c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{}
-		}, nil, true},
-		"Empty": {"An empty projection is none.", none, &publishedv1alpha1.ResourceProjection{}, true},
-		"Schema": {"The schema changed.", func(c *apiextensionsv1.CustomResourceDefinition) {
+		"Same": {reason: "Nothing changed.", change: none, to: nil, same: true},
+		"Metadata": {
+			reason: "Metadata says nothing about the API.",
+			change: func(c *apiextensionsv1.CustomResourceDefinition) {
+				c.Generation, c.Labels = 99, map[string]string{"a": "b"}
+			},
+			to:   nil,
+			same: true,
+		},
+		"Status": {
+			reason: "Status says nothing about the API.",
+			change: func(c *apiextensionsv1.CustomResourceDefinition) { c.Status.StoredVersions = []string{"v1"} },
+			to:     nil,
+			same:   true,
+		},
+		"Conversion": {
+			reason: "kcp does not convert as the source does.",
+			change: func(c *apiextensionsv1.CustomResourceDefinition) {
+				c.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{}
+			},
+			to:   nil,
+			same: true,
+		},
+		"Empty": {
+			reason: "An empty projection is none.",
+			change: none,
+			to:     &publishedv1alpha1.ResourceProjection{},
+			same:   true,
+		},
+		"Schema": {reason: "The schema changed.", change: func(c *apiextensionsv1.CustomResourceDefinition) {
 			c.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "new"
-		}, nil, false},
-		"Projection": {"The projection changed.", none, &publishedv1alpha1.ResourceProjection{ShortNames: []string{"x"}}, false},
+		}, to: nil, same: false},
+		"Projection": {
+			reason: "The projection changed.",
+			change: none,
+			to:     &publishedv1alpha1.ResourceProjection{ShortNames: []string{"x"}},
+			same:   false,
+		},
 	} {
 		t.Run(label, func(t *testing.T) {
 			if got := name(tc.change, tc.to); (got == original) != tc.same {
@@ -135,18 +160,34 @@ func TestSchemaParticulars(t *testing.T) {
 		got, want any
 	}{
 		"Conversion": {
-			"Several versions need a conversion, and kcp has none that does anything.",
-			project(widgets(t, "v1", "v1", "v2"), nil).Spec.Conversion, &apisv1alpha1.CustomResourceConversion{Strategy: "None"},
+			reason: "Several versions need a conversion, and kcp has none that does anything.",
+			got:    project(widgets(t, "v1", "v1", "v2"), nil).Spec.Conversion, want: &apisv1alpha1.CustomResourceConversion{Strategy: "None"},
 		},
 		"CoreGroup": {
-			"The name for the core group ends in core, where that of api-syncagent ends in a dot.",
-			project(in(""), nil).GetName()[len("v12345678"):], ".widgets.core",
+			reason: "The name for the core group ends in core, where that of api-syncagent ends in a dot.",
+			got:    project(in(""), nil).GetName()[len("v12345678"):], want: ".widgets.core",
 		},
-		"Approved":    {"An approval goes along.", project(approved, nil).GetAnnotations()["api-approved.kubernetes.io"], "https://example.com/1"},
-		"Unapproved":  {"A protected group without approval says so.", project(in("x.k8s.io"), nil).GetAnnotations()["api-approved.kubernetes.io"], "unapproved, published from another cluster"},
-		"Unprotected": {"Other groups need no approval.", project(approved, &publishedv1alpha1.ResourceProjection{Group: "a.b"}).GetAnnotations()["api-approved.kubernetes.io"], ""},
-		"RBAC":        {"Roles may have colons in their names.", project(in("rbac.authorization.k8s.io"), nil).Spec.NameValidation, "PathSegmentName"},
-		"NotRBAC":     {"Others may not.", project(in("a.b"), nil).Spec.NameValidation, ""},
+		"Approved": {
+			reason: "An approval goes along.",
+			got:    project(approved, nil).GetAnnotations()["api-approved.kubernetes.io"],
+			want:   "https://example.com/1",
+		},
+		"Unapproved": {
+			reason: "A protected group without approval says so.",
+			got:    project(in("x.k8s.io"), nil).GetAnnotations()["api-approved.kubernetes.io"],
+			want:   "unapproved, published from another cluster",
+		},
+		"Unprotected": {
+			reason: "Other groups need no approval.",
+			got:    project(approved, &publishedv1alpha1.ResourceProjection{Group: "a.b"}).GetAnnotations()["api-approved.kubernetes.io"],
+			want:   "",
+		},
+		"RBAC": {
+			reason: "Roles may have colons in their names.",
+			got:    project(in("rbac.authorization.k8s.io"), nil).Spec.NameValidation,
+			want:   "PathSegmentName",
+		},
+		"NotRBAC": {reason: "Others may not.", got: project(in("a.b"), nil).Spec.NameValidation, want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.got); diff != "" {
@@ -156,7 +197,8 @@ func TestSchemaParticulars(t *testing.T) {
 	}
 }
 
-// TestGolden shows that names stay what they are when libraries change: a new name makes a new schema for each consumer.
+// TestGolden shows that names stay what they are when libraries change: a new name makes a new schema for each
+// consumer.
 func TestGolden(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -164,16 +206,16 @@ func TestGolden(t *testing.T) {
 		want   string
 	}{
 		"Certificate": {
-			"A real definition as it is.",
-			specOf(publishedv1alpha1.SourceResource{}, nil),
-			"v2230beeb.certificates.cert-manager.io",
+			reason: "A real definition as it is.",
+			spec:   specOf(publishedv1alpha1.SourceResource{}, nil),
+			want:   "v2230beeb.certificates.cert-manager.io",
 		},
 		"Sertifikat": {
-			"A real definition under other names.",
-			specOf(publishedv1alpha1.SourceResource{Version: "v1"}, &publishedv1alpha1.ResourceProjection{
+			reason: "A real definition under other names.",
+			spec: specOf(publishedv1alpha1.SourceResource{Version: "v1"}, &publishedv1alpha1.ResourceProjection{
 				Version: "v1beta1", Kind: "Sertifikat", Plural: "Sertifikater", ShortNames: []string{"serts"},
 			}),
-			"vbe384cc7.sertifikater.cert-manager.io",
+			want: "vbe384cc7.sertifikater.cert-manager.io",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

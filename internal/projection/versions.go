@@ -15,8 +15,8 @@ import (
 // versionName is what kcp wants the name of a version to be. Kubernetes allows others.
 var versionName = regexp.MustCompile(`^v[1-9][0-9]*([a-z]+[1-9][0-9]*)?$`)
 
-// selectVersions leaves the versions that are selected and served, and sees to it that one is the storage version: the source's own, or else
-// the highest in the order Kubernetes has for versions.
+// selectVersions leaves the versions that are selected and served, and sees to it that one is the storage version: the
+// source's own, or else the highest in the order Kubernetes has for versions.
 func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 	if r.Version != "" && len(r.Versions) > 0 {
 		return failf(InvalidVersion, "resource.version and resource.versions cannot both be set")
@@ -56,7 +56,8 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 	return nil
 }
 
-// nameVersions gives versions the names they have in kcp. Only if names are mapped they are put in order, the highest last.
+// nameVersions gives versions the names they have in kcp. Only if names are mapped they are put in order, the highest
+// last.
 func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) error {
 	switch {
 	case to.Version != "" && len(to.Versions) > 0:

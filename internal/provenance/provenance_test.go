@@ -9,7 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// fields are those of the tests: Cluster is assigned, Path a path, Copy the unique name of a copy, and all others are entered.
+// fields are those of the tests: Cluster is assigned, Path a path, Copy the unique name of a copy, and all others are
+// entered.
 func fields(path ...string) provenance.Value {
 	switch strings.Join(path, ".") {
 	case "Cluster":
@@ -34,36 +35,87 @@ func TestTemplate(t *testing.T) {
 		reason string
 		want   string
 	}{
-		`made`:                                                   {"A constant is the provider's.", fixed},
-		`{{ "made" }}{{/* x */}}{{ 7 }}`:                         {"However it is written.", fixed},
-		`{{ .Cluster }}`:                                         {"So is what a server has assigned.", assigned},
-		`a-{{ .Cluster }}-b`:                                     {"Between constants it stays unique.", assigned},
-		`{{ .name }}`:                                            {"A field is the consumer's.", entered},
-		`{{ .Copy }}-{{ .name }}`:                                {"A name with dashes may be continued by the consumer.", entered},
-		`{{ .Copy }}-tls`:                                        {"A constant continues it for all.", own},
-		`{{ .Cluster }}-{{ .name }}`:                             {"The consumer's part cannot move what stands first.", own},
-		`{{ .name }}-{{ .Cluster }}`:                             {"Nor what stands last.", own},
-		`{{ .a }}-{{ .Cluster }}-{{ .b }}`:                       {"In the middle it can be moved.", entered},
-		`{{ .Cluster }}{{ .name }}`:                              {"Without a delimiter nobody knows where it ends.", entered},
-		`x{{ .Cluster }}y{{ .name }}`:                            {"A letter is no delimiter.", entered},
-		`{{ .name | sha3short }}`:                                {"Nobody aims at a hash.", hash},
-		`{{ sha3short .name }}-{{ .Copy }}`:                      {"A name with dashes is not moved by a hash of one length, but that is not known.", hash},
-		`{{ sha3short .name 2 }}`:                                {"Two digits can be aimed at.", entered},
-		`{{ .name | sha3short | trunc 2 }}`:                      {"However they are left over.", entered},
-		`{{ .Cluster | trunc 2 }}`:                               {"Two digits of a cluster are not unique.", fixed},
-		`{{ .Path }}`:                                            {"A path is unique, but made of names that consumers choose.", own},
-		`{{ .Path | replace ":" "-" }}`:                          {"A flattened path is that of another workspace, too.", entered},
-		`{{ .Path | toString | sha3short }}`:                     {"A hashed path is not.", own},
-		`{{ printf "%s-%s" .Cluster .name }}`:                    {"A format inserts what it is given.", own},
-		`{{ printf "%.2s-x" .Cluster }}`:                         {"Unless it cuts it.", fixed},
-		`{{ if .name }}a{{ else }}b{{ end }}`:                    {"Who decides on the condition decides between constants.", entered},
-		`{{ if .Cluster }}a{{ else }}b{{ end }}`:                 {"That may be the provider.", fixed},
-		`{{ if eq .Side "kcp" }}{{ .name }}{{ else }}b{{ end }}`: {"Only the branch of this side counts.", fixed},
-		`{{ range .list }}a{{ end }}`:                            {"A loop is not understood.", entered},
-		`{{ with .Cluster }}{{ . }}{{ end }}`:                    {"Nor another dot.", entered},
-		`{{ $n := .name }}{{ $n }}`:                              {"Nor a variable.", entered},
-		`{{ $.Cluster }}`:                                        {"But that of the whole.", assigned},
-		`{{ `:                                                    {"Nor what is no template.", entered},
+		`made`: {
+			reason: "A constant is the provider's.",
+			want:   fixed,
+		},
+		`{{ "made" }}{{/* x */}}{{ 7 }}`: {reason: "However it is written.", want: fixed},
+		`{{ .Cluster }}`: {
+			reason: "So is what a server has assigned.",
+			want:   assigned,
+		},
+		`a-{{ .Cluster }}-b`: {
+			reason: "Between constants it stays unique.",
+			want:   assigned,
+		},
+		`{{ .name }}`: {reason: "A field is the consumer's.", want: entered},
+		`{{ .Copy }}-{{ .name }}`: {
+			reason: "A name with dashes may be continued by the consumer.",
+			want:   entered,
+		},
+		`{{ .Copy }}-tls`: {
+			reason: "A constant continues it for all.",
+			want:   own,
+		},
+		`{{ .Cluster }}-{{ .name }}`: {
+			reason: "The consumer's part cannot move what stands first.",
+			want:   own,
+		},
+		`{{ .name }}-{{ .Cluster }}`: {reason: "Nor what stands last.", want: own},
+		`{{ .a }}-{{ .Cluster }}-{{ .b }}`: {
+			reason: "In the middle it can be moved.",
+			want:   entered,
+		},
+		`{{ .Cluster }}{{ .name }}`: {
+			reason: "Without a delimiter nobody knows where it ends.",
+			want:   entered,
+		},
+		`x{{ .Cluster }}y{{ .name }}`: {reason: "A letter is no delimiter.", want: entered},
+		`{{ .name | sha3short }}`:     {reason: "Nobody aims at a hash.", want: hash},
+		`{{ sha3short .name }}-{{ .Copy }}`: {
+			reason: "A name with dashes is not moved by a hash of one length, but that is not known.",
+			want:   hash,
+		},
+		`{{ sha3short .name 2 }}`: {
+			reason: "Two digits can be aimed at.",
+			want:   entered,
+		},
+		`{{ .name | sha3short | trunc 2 }}`: {
+			reason: "However they are left over.",
+			want:   entered,
+		},
+		`{{ .Cluster | trunc 2 }}`: {
+			reason: "Two digits of a cluster are not unique.",
+			want:   fixed,
+		},
+		`{{ .Path }}`: {
+			reason: "A path is unique, but made of names that consumers choose.",
+			want:   own,
+		},
+		`{{ .Path | replace ":" "-" }}`: {
+			reason: "A flattened path is that of another workspace, too.",
+			want:   entered,
+		},
+		`{{ .Path | toString | sha3short }}`: {reason: "A hashed path is not.", want: own},
+		`{{ printf "%s-%s" .Cluster .name }}`: {
+			reason: "A format inserts what it is given.",
+			want:   own,
+		},
+		`{{ printf "%.2s-x" .Cluster }}`: {reason: "Unless it cuts it.", want: fixed},
+		`{{ if .name }}a{{ else }}b{{ end }}`: {
+			reason: "Who decides on the condition decides between constants.",
+			want:   entered,
+		},
+		`{{ if .Cluster }}a{{ else }}b{{ end }}`: {reason: "That may be the provider.", want: fixed},
+		`{{ if eq .Side "kcp" }}{{ .name }}{{ else }}b{{ end }}`: {
+			reason: "Only the branch of this side counts.",
+			want:   fixed,
+		},
+		`{{ range .list }}a{{ end }}`:         {reason: "A loop is not understood.", want: entered},
+		`{{ with .Cluster }}{{ . }}{{ end }}`: {reason: "Nor another dot.", want: entered},
+		`{{ $n := .name }}{{ $n }}`:           {reason: "Nor a variable.", want: entered},
+		`{{ $.Cluster }}`:                     {reason: "But that of the whole.", want: assigned},
+		`{{ `:                                 {reason: "Nor what is no template.", want: entered},
 	} {
 		t.Run(text, func(t *testing.T) {
 			got := provenance.Parse(text).Value(provenance.Context{Of: fields, Side: "service"})

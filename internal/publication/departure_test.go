@@ -51,11 +51,27 @@ func TestDepartureIsConfirmed(t *testing.T) {
 		bindings http.HandlerFunc
 		goes     bool
 	}{
-		"Others":  {"The server shows bindings, and none of the workspace.", showing("stays"), true},
-		"Bound":   {"The server still shows the binding.", showing("stays", "leaves"), false},
-		"None":    {"A server that shows no binding at all may have just started.", showing(), false},
-		"Refused": {"What may not be read is unknown.", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) }, false},
-		"Failing": {"So is what cannot be read.", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) }, false},
+		"Others": {
+			reason:   "The server shows bindings, and none of the workspace.",
+			bindings: showing("stays"),
+			goes:     true,
+		},
+		"Bound": {reason: "The server still shows the binding.", bindings: showing("stays", "leaves"), goes: false},
+		"None": {
+			reason:   "A server that shows no binding at all may have just started.",
+			bindings: showing(),
+			goes:     false,
+		},
+		"Refused": {
+			reason:   "What may not be read is unknown.",
+			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) },
+			goes:     false,
+		},
+		"Failing": {
+			reason:   "So is what cannot be read.",
+			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) },
+			goes:     false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64

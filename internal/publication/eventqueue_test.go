@@ -126,9 +126,21 @@ func TestEventQueueGivesBack(t *testing.T) {
 		meanwhile []*queuedEvent
 		want      []string
 	}{
-		"Alone":    {"It comes before what has waited behind it.", nil, []string{"a 1", "b 1"}},
-		"Repeated": {"It is one with its repeat.", []*queuedEvent{normal("a")}, []string{"b 1", "a 2"}},
-		"Warning":  {"A Warning that has come comes before it.", []*queuedEvent{warning("c")}, []string{"!c 1", "a 1", "b 1"}},
+		"Alone": {
+			reason:    "It comes before what has waited behind it.",
+			meanwhile: nil,
+			want:      []string{"a 1", "b 1"},
+		},
+		"Repeated": {
+			reason:    "It is one with its repeat.",
+			meanwhile: []*queuedEvent{normal("a")},
+			want:      []string{"b 1", "a 2"},
+		},
+		"Warning": {
+			reason:    "A Warning that has come comes before it.",
+			meanwhile: []*queuedEvent{warning("c")},
+			want:      []string{"!c 1", "a 1", "b 1"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

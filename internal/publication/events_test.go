@@ -149,8 +149,16 @@ func TestDroppedWarning(t *testing.T) {
 		kind   string
 		code   int
 	}{
-		"Forbidden": {"A workspace that refuses events gets them when it takes them.", "Refused", http.StatusForbidden},
-		"NotFound":  {"So does one whose namespace is not there yet.", "Refused", http.StatusNotFound},
+		"Forbidden": {
+			reason: "A workspace that refuses events gets them when it takes them.",
+			kind:   "Refused",
+			code:   http.StatusForbidden,
+		},
+		"NotFound": {
+			reason: "So does one whose namespace is not there yet.",
+			kind:   "Refused",
+			code:   http.StatusNotFound,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

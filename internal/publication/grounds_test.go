@@ -15,11 +15,21 @@ func TestGrounds(t *testing.T) {
 		empty     bool
 		want      bool // whether it is deleted
 	}{
-		"Empty":     {"An empty one is.", func(*grounds) {}, true, true},
-		"NotEmpty":  {"One that is not, is not.", func(*grounds) {}, false, false},
-		"Built":     {"Nor one in which something is created meanwhile.", func(g *grounds) { _ = g.of("a", "ns").build(nothing) }, true, false},
-		"Elsewhere": {"What is created elsewhere does not matter.", func(g *grounds) { _ = g.of("b", "ns").build(nothing) }, true, true},
-		"UnderWay": {"Nor one in which a creation is under way.", func(g *grounds) {
+		"Empty":    {reason: "An empty one is.", meanwhile: func(*grounds) {}, empty: true, want: true},
+		"NotEmpty": {reason: "One that is not, is not.", meanwhile: func(*grounds) {}, empty: false, want: false},
+		"Built": {
+			reason:    "Nor one in which something is created meanwhile.",
+			meanwhile: func(g *grounds) { _ = g.of("a", "ns").build(nothing) },
+			empty:     true,
+			want:      false,
+		},
+		"Elsewhere": {
+			reason:    "What is created elsewhere does not matter.",
+			meanwhile: func(g *grounds) { _ = g.of("b", "ns").build(nothing) },
+			empty:     true,
+			want:      true,
+		},
+		"UnderWay": {reason: "Nor one in which a creation is under way.", meanwhile: func(g *grounds) {
 			begun, end := make(chan struct{}), make(chan struct{})
 			go func() {
 				_ = g.of("a", "ns").build(func() error {
@@ -30,7 +40,7 @@ func TestGrounds(t *testing.T) {
 			}()
 			<-begun
 			defer close(end)
-		}, true, false},
+		}, empty: true, want: false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

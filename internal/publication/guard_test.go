@@ -15,12 +15,16 @@ func TestGuard(t *testing.T) {
 		do     func() error
 		where  string
 	}{
-		"Value": {"What is panicked with may be data.", func() error { panic(secret) }, "string at "},
-		"Runtime": {"Mistakes the runtime finds are found by their place.", func() error {
+		"Value": {
+			reason: "What is panicked with may be data.",
+			do:     func() error { panic(secret) },
+			where:  "string at ",
+		},
+		"Runtime": {reason: "Mistakes the runtime finds are found by their place.", do: func() error {
 			var m map[string]string
 			m[secret] = secret
 			return nil
-		}, "guard_test.go:"},
+		}, where: "guard_test.go:"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

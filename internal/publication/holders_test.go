@@ -47,10 +47,18 @@ func TestLedger(t *testing.T) {
 		of     *holders
 		want   set[string]
 	}{
-		"Own":       {"A publication knows its own objects and those of others.", a, both},
-		"Others":    {"So does the other one.", b, both},
-		"Next":      {"One that takes over goes by the states, not by what the last one knows.", next, thief},
-		"Elsewhere": {"Another service cluster has other Secrets of these names.", elsewhere, set[string]{}},
+		"Own":    {reason: "A publication knows its own objects and those of others.", of: a, want: both},
+		"Others": {reason: "So does the other one.", of: b, want: both},
+		"Next": {
+			reason: "One that takes over goes by the states, not by what the last one knows.",
+			of:     next,
+			want:   thief,
+		},
+		"Elsewhere": {
+			reason: "Another service cluster has other Secrets of these names.",
+			of:     elsewhere,
+			want:   set[string]{},
+		},
 	} {
 		if diff := cmp.Diff(tc.want, users(tc.of)); diff != "" {
 			t.Errorf("%s: %s\n-want, +got:\n%s", name, tc.reason, diff)

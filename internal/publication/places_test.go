@@ -29,14 +29,34 @@ func TestPlaces(t *testing.T) {
 		left   []string
 		err    error
 	}{
-		{"It comes.", func() error { return p.move(item, "ns", leave) }, nil, nil},
-		{"It stays.", func() error { return p.move(item, "ns", leave) }, nil, nil},
-		{"It goes, and what it leaves cannot be looked at.", func() error { return p.move(item, "", leave) }, []string{"ns"}, errBoom},
-		{"That is tried again.", func() error { fails = false; return p.move(item, "", leave) }, []string{"ns"}, nil},
-		{"And not once more.", func() error { return p.move(item, "", leave) }, nil, nil},
-		{"It is found although its object cannot be synced.", func() error { p.occupy(item, "other"); return nil }, nil, nil},
-		{"What is known better stays.", func() error { p.occupy(item, "else"); return nil }, nil, nil},
-		{"It goes.", func() error { return p.move(item, "", leave) }, []string{"other"}, nil},
+		{reason: "It comes.", do: func() error { return p.move(item, "ns", leave) }, left: nil, err: nil},
+		{reason: "It stays.", do: func() error { return p.move(item, "ns", leave) }, left: nil, err: nil},
+		{
+			reason: "It goes, and what it leaves cannot be looked at.",
+			do:     func() error { return p.move(item, "", leave) },
+			left:   []string{"ns"},
+			err:    errBoom,
+		},
+		{
+			reason: "That is tried again.",
+			do:     func() error { fails = false; return p.move(item, "", leave) },
+			left:   []string{"ns"},
+			err:    nil,
+		},
+		{reason: "And not once more.", do: func() error { return p.move(item, "", leave) }, left: nil, err: nil},
+		{
+			reason: "It is found although its object cannot be synced.",
+			do:     func() error { p.occupy(item, "other"); return nil },
+			left:   nil,
+			err:    nil,
+		},
+		{
+			reason: "What is known better stays.",
+			do:     func() error { p.occupy(item, "else"); return nil },
+			left:   nil,
+			err:    nil,
+		},
+		{reason: "It goes.", do: func() error { return p.move(item, "", leave) }, left: []string{"other"}, err: nil},
 	} {
 		left = nil
 		err := step.do()

@@ -20,23 +20,47 @@ func TestPauses(t *testing.T) {
 		err    error
 		want   time.Duration
 	}{
-		"Unknown": {"A cause that may pass is tried again soon.", errors.New("boom"), retryMost},
-		"Foreign": {"That a name is taken only a change cures, which is a reason to look again.", errors.Wrap(objectsync.ErrForeign, "a"), lastingMost},
-		"Exists":  {"Likewise, of a name that the operator has taken.", errors.Wrap(objectsync.ErrExists, "a"), lastingMost},
+		"Unknown": {reason: "A cause that may pass is tried again soon.", err: errors.New("boom"), want: retryMost},
+		"Foreign": {
+			reason: "That a name is taken only a change cures, which is a reason to look again.",
+			err:    errors.Wrap(objectsync.ErrForeign, "a"),
+			want:   lastingMost,
+		},
+		"Exists": {
+			reason: "Likewise, of a name that the operator has taken.",
+			err:    errors.Wrap(objectsync.ErrExists, "a"),
+			want:   lastingMost,
+		},
 		"Invalid": {
-			"What a server does not accept it does not accept a second time.",
-			errors.Wrap(&objectsync.RefusalError{}, "cannot create"), lastingMost,
+			reason: "What a server does not accept it does not accept a second time.",
+			err:    errors.Wrap(&objectsync.RefusalError{}, "cannot create"), want: lastingMost,
 		},
 		"OneOfTwo": {
-			"Nor beside another failure.",
-			kerrors.NewAggregate([]error{errors.New("boom"), errors.Wrap(&objectsync.RefusalError{}, "cannot create")}), lastingMost,
+			reason: "Nor beside another failure.",
+			err:    kerrors.NewAggregate([]error{errors.New("boom"), errors.Wrap(&objectsync.RefusalError{}, "cannot create")}), want: lastingMost,
 		},
-		"Template":   {"A template yields nothing for an object before that, or its copy, is another.", errors.Wrap(gotemplate.ErrFailed, "a"), lastingMost},
-		"Costly":     {"Nor does it become cheaper.", errors.Wrap(gotemplate.ErrTooCostly, "a"), lastingMost},
-		"Long":       {"Nor a text shorter.", errors.Wrap(jsonpath.ErrTooLong, "a"), lastingMost},
-		"Credential": {"Nor a credential another Secret.", errors.Wrap(objectsync.ErrCredential, "a"), lastingMost},
-		"Panic":      {"A mistake of the program is made again.", errors.Wrap(errPanic, "a"), lastingMost},
-		"Early":      {"What is not known yet is known soon.", errEndpointGone, earlyMost},
+		"Template": {
+			reason: "A template yields nothing for an object before that, or its copy, is another.",
+			err:    errors.Wrap(gotemplate.ErrFailed, "a"),
+			want:   lastingMost,
+		},
+		"Costly": {
+			reason: "Nor does it become cheaper.",
+			err:    errors.Wrap(gotemplate.ErrTooCostly, "a"),
+			want:   lastingMost,
+		},
+		"Long": {reason: "Nor a text shorter.", err: errors.Wrap(jsonpath.ErrTooLong, "a"), want: lastingMost},
+		"Credential": {
+			reason: "Nor a credential another Secret.",
+			err:    errors.Wrap(objectsync.ErrCredential, "a"),
+			want:   lastingMost,
+		},
+		"Panic": {
+			reason: "A mistake of the program is made again.",
+			err:    errors.Wrap(errPanic, "a"),
+			want:   lastingMost,
+		},
+		"Early": {reason: "What is not known yet is known soon.", err: errEndpointGone, want: earlyMost},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

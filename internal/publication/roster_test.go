@@ -20,31 +20,43 @@ func TestRoster(t *testing.T) {
 		then   []Consumers
 		want   want // of workspace a
 	}{
-		"Bound":    {"A workspace that is shown is not gone.", []Consumers{both}, want{bound: true}},
-		"Unbound":  {"One that its endpoint shows no more is.", []Consumers{both, {Endpoints: both.Endpoints, Workspaces: onlyB}}, want{gone: true}},
-		"Unserved": {"One whose binding lacks the API may get it.", []Consumers{both, {Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}}}}, want{}},
-		"EndpointMissing": {
-			"While its endpoint is missing nothing is known of it, as all of the shard are.",
-			[]Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}},
-			want{},
+		"Bound": {reason: "A workspace that is shown is not gone.", then: []Consumers{both}, want: want{bound: true}},
+		"Unbound": {
+			reason: "One that its endpoint shows no more is.",
+			then:   []Consumers{both, {Endpoints: both.Endpoints, Workspaces: onlyB}},
+			want:   want{gone: true},
 		},
-		"NoEndpoint": {"Without an endpoint nobody is gone.", []Consumers{both, {}}, want{}},
+		"Unserved": {
+			reason: "One whose binding lacks the API may get it.",
+			then:   []Consumers{both, {Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}}}},
+			want:   want{},
+		},
+		"EndpointMissing": {
+			reason: "While its endpoint is missing nothing is known of it, as all of the shard are.",
+			then:   []Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}},
+			want:   want{},
+		},
+		"NoEndpoint": {reason: "Without an endpoint nobody is gone.", then: []Consumers{both, {}}, want: want{}},
 		"NotListed": {
-			"While its endpoint does not show all bindings nothing is known of it.",
-			[]Consumers{both, {Endpoints: []Endpoint{{URL: "one"}, at("two")}, Workspaces: onlyB}},
-			want{},
+			reason: "While its endpoint does not show all bindings nothing is known of it.",
+			then:   []Consumers{both, {Endpoints: []Endpoint{{URL: "one"}, at("two")}, Workspaces: onlyB}},
+			want:   want{},
 		},
 		"EndpointBack": {
-			"An endpoint that is back and does not show it tells that it is gone.",
-			[]Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {Endpoints: both.Endpoints, Workspaces: onlyB}},
-			want{gone: true},
+			reason: "An endpoint that is back and does not show it tells that it is gone.",
+			then:   []Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {Endpoints: both.Endpoints, Workspaces: onlyB}},
+			want:   want{gone: true},
 		},
-		"NeverSeen": {"Of a workspace that has not been seen nothing is known.", []Consumers{{Endpoints: both.Endpoints, Workspaces: onlyB}}, want{}},
-		"Moved": {"What counts is where it was last.", []Consumers{
+		"NeverSeen": {
+			reason: "Of a workspace that has not been seen nothing is known.",
+			then:   []Consumers{{Endpoints: both.Endpoints, Workspaces: onlyB}},
+			want:   want{},
+		},
+		"Moved": {reason: "What counts is where it was last.", then: []Consumers{
 			both,
 			{Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "two", Bound: true}}},
 			{Endpoints: both.Endpoints[:1]},
-		}, want{}},
+		}, want: want{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

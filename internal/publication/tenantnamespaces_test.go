@@ -25,10 +25,10 @@ func TestTenantNamespaces(t *testing.T) {
 		namespace string
 		want      bool
 	}{
-		{"There is no room for another one.", one, "more", false},
-		{"Nor for another object of the workspace.", two, "more", false},
-		{"What is looked at already costs nothing.", two, "ns0", true},
-		{"Another workspace has room of its own.", other, "more", true},
+		{reason: "There is no room for another one.", object: one, namespace: "more", want: false},
+		{reason: "Nor for another object of the workspace.", object: two, namespace: "more", want: false},
+		{reason: "What is looked at already costs nothing.", object: two, namespace: "ns0", want: true},
+		{reason: "Another workspace has room of its own.", object: other, namespace: "more", want: true},
 	} {
 		if got := n.claim(step.object, step.namespace); got != step.want {
 			t.Errorf("%s want %t, got %t", step.reason, step.want, got)

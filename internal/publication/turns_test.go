@@ -59,13 +59,62 @@ func TestTurns(t *testing.T) {
 		later         []objectsync.Primary
 		before, after string
 	}{
-		"One":     {"The objects of a workspace come in the order they were added.", []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "3")}, "", nil, "a1 a2 a3", ""},
-		"Busy":    {"The one object of another workspace comes second.", []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "3"), in("b", "1")}, "", nil, "a1 b1 a2 a3", ""},
-		"Several": {"Each has its turn.", []objectsync.Primary{in("a", "1"), in("b", "1"), in("b", "2"), in("a", "2"), in("c", "1")}, "", nil, "a1 b1 c1 a2 b2", ""},
-		"Twice":   {"What waits already does not come twice.", []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "1")}, "a", nil, "a1 a2", ""},
-		"Full":    {"One workspace gets all workers but those that are kept, and goes on when one is done.", many("a"), "a", nil, "a1 a2 a3 a4 a5 a6", "a7 a8 a9"},
-		"Kept":    {"Another workspace gets what is kept, though one that came before has more to do.", many("a"), "", many("b"), "a1 a2 a3 a4 a5 a6", "b1 b2"},
-		"Less":    {"What is kept goes to who has little under way.", append(many("a"), many("b")...), "b", nil, "a1 b1 a2 b2 a3 b3", "a4 b4 a5 b5"},
+		"One": {
+			reason: "The objects of a workspace come in the order they were added.",
+			added:  []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "3")},
+			done:   "",
+			later:  nil,
+			before: "a1 a2 a3",
+			after:  "",
+		},
+		"Busy": {
+			reason: "The one object of another workspace comes second.",
+			added:  []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "3"), in("b", "1")},
+			done:   "",
+			later:  nil,
+			before: "a1 b1 a2 a3",
+			after:  "",
+		},
+		"Several": {
+			reason: "Each has its turn.",
+			added:  []objectsync.Primary{in("a", "1"), in("b", "1"), in("b", "2"), in("a", "2"), in("c", "1")},
+			done:   "",
+			later:  nil,
+			before: "a1 b1 c1 a2 b2",
+			after:  "",
+		},
+		"Twice": {
+			reason: "What waits already does not come twice.",
+			added:  []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "1")},
+			done:   "a",
+			later:  nil,
+			before: "a1 a2",
+			after:  "",
+		},
+		"Full": {
+			reason: "One workspace gets all workers but those that are kept, and goes on when one is done.",
+			added:  many("a"),
+			done:   "a",
+			later:  nil,
+			before: "a1 a2 a3 a4 a5 a6",
+			after:  "a7 a8 a9",
+		},
+		"Kept": {
+			reason: "Another workspace gets what is kept, though one that came before has more to do.",
+			added:  many("a"),
+			done:   "",
+			later:  many("b"),
+			before: "a1 a2 a3 a4 a5 a6",
+			after:  "b1 b2",
+		},
+		"Less": {
+			reason: "What is kept goes to who has little under way.",
+			added:  append(many("a"), many("b")...),
+			done:   "b",
+			later:  nil,
+			before: "a1 b1 a2 b2 a3 b3",
+			after:  "a4 b4 a5 b5",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

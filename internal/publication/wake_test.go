@@ -35,12 +35,32 @@ func TestWake(t *testing.T) {
 		changed look
 		want    []string
 	}{
-		"OfOne":        {"Who looks at it, or at all of its namespace, is woken.", secret("", "a", "x"), []string{"all", "one"}},
-		"OfTwo":        {"Each of several that one looks at is a reason.", secret("", "a", "y"), []string{"all", "one", "other"}},
-		"Comes":        {"What was looked for and was not there may come.", secret("", "a", "not-there-yet"), []string{"absent", "all"}},
-		"OfNobody":     {"What nobody has looked at concerns nobody.", secret("", "c", "x"), nil},
-		"InWorkspace":  {"A workspace is not the service cluster.", secret("tenant", "a", "x"), []string{"above"}},
-		"NobodysThere": {"Nor any other workspace.", secret("third", "a", "x"), nil},
+		"OfOne": {
+			reason:  "Who looks at it, or at all of its namespace, is woken.",
+			changed: secret("", "a", "x"),
+			want:    []string{"all", "one"},
+		},
+		"OfTwo": {
+			reason:  "Each of several that one looks at is a reason.",
+			changed: secret("", "a", "y"),
+			want:    []string{"all", "one", "other"},
+		},
+		"Comes": {
+			reason:  "What was looked for and was not there may come.",
+			changed: secret("", "a", "not-there-yet"),
+			want:    []string{"absent", "all"},
+		},
+		"OfNobody": {
+			reason:  "What nobody has looked at concerns nobody.",
+			changed: secret("", "c", "x"),
+			want:    nil,
+		},
+		"InWorkspace": {
+			reason:  "A workspace is not the service cluster.",
+			changed: secret("tenant", "a", "x"),
+			want:    []string{"above"},
+		},
+		"NobodysThere": {reason: "Nor any other workspace.", changed: secret("third", "a", "x"), want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &publication{looks: newLinks[look](), queue: newQueue(), ownStates: newOwnStates()}

@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// FitsMost is how many bytes of an object we know of may be, for it to be written. A control plane stores 1.5 MiB by default; the rest is
-// for what it adds itself, such as the managers of the fields.
+// FitsMost is how many bytes of an object we know of may be, for it to be written. A control plane stores 1.5 MiB by
+// default; the rest is for what it adds itself, such as the managers of the fields.
 const FitsMost = 1280 << 10
 
 // tooLarge is what etcd and its clients say of a request that is too large, which API servers hand on as it is.

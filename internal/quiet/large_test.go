@@ -35,8 +35,8 @@ func (s *smallStatus) Update(_ context.Context, obj client.Object, _ ...client.S
 	return nil
 }
 
-// TestShrink shows that a status which is too large is written without what it can do without, at once, and that one which cannot shrink is
-// an error.
+// TestShrink shows that a status which is too large is written without what it can do without, at once, and that one
+// which cannot shrink is an error.
 func TestShrink(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -44,10 +44,25 @@ func TestShrink(t *testing.T) {
 		writes int
 		ok     bool
 	}{
-		"Shrinks": {"What has shrunk is written.", func(o client.Object) bool { o.(*corev1.Namespace).Status.Conditions = nil; return true }, 2, true},
-		"Cannot":  {"What cannot shrink is not tried again.", func(client.Object) bool { return false }, 1, false},
-		"Nobody":  {"Nor is what nobody can shrink.", nil, 1, false},
-		"Still":   {"What is still too large is an error.", func(client.Object) bool { return true }, 2, false},
+		"Shrinks": {
+			reason: "What has shrunk is written.",
+			shrink: func(o client.Object) bool { o.(*corev1.Namespace).Status.Conditions = nil; return true },
+			writes: 2,
+			ok:     true,
+		},
+		"Cannot": {
+			reason: "What cannot shrink is not tried again.",
+			shrink: func(client.Object) bool { return false },
+			writes: 1,
+			ok:     false,
+		},
+		"Nobody": {reason: "Nor is what nobody can shrink.", shrink: nil, writes: 1, ok: false},
+		"Still": {
+			reason: "What is still too large is an error.",
+			shrink: func(client.Object) bool { return true },
+			writes: 2,
+			ok:     false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &smallStatus{}

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PatchMetadata changes the metadata of an object by a patch, unless somebody has changed the object meanwhile. What the object has in
-// memory beside finalizers and annotations stays as it is, the answer of the server notwithstanding. An update would also write what our
-// types make of the spec.
+// PatchMetadata changes the metadata of an object by a patch, unless somebody has changed the object meanwhile. What
+// the object has in memory beside finalizers and annotations stays as it is, the answer of the server notwithstanding.
+// An update would also write what our types make of the spec.
 func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, change func(client.Object)) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	now, also := obj.DeepCopyObject().(client.Object)

@@ -15,9 +15,27 @@ func TestFinalizerReleased(t *testing.T) {
 		deleted       bool
 		want          bool
 	}{
-		"Released":   {"A deleted object that loses a finalizer may go on.", []string{"a", "b"}, []string{"a"}, true, true},
-		"Unchanged":  {"Other changes of it do not matter.", []string{"a"}, []string{"a"}, true, false},
-		"NotDeleted": {"Nor do finalizers of an object that stays.", []string{"a", "b"}, []string{"a"}, false, false},
+		"Released": {
+			reason:  "A deleted object that loses a finalizer may go on.",
+			before:  []string{"a", "b"},
+			after:   []string{"a"},
+			deleted: true,
+			want:    true,
+		},
+		"Unchanged": {
+			reason:  "Other changes of it do not matter.",
+			before:  []string{"a"},
+			after:   []string{"a"},
+			deleted: true,
+			want:    false,
+		},
+		"NotDeleted": {
+			reason:  "Nor do finalizers of an object that stays.",
+			before:  []string{"a", "b"},
+			after:   []string{"a"},
+			deleted: false,
+			want:    false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := metadata(nil), metadata(nil)

@@ -40,16 +40,66 @@ func TestRecorder(t *testing.T) {
 		event  event.Event
 		want   []event.Reason
 	}{
-		"NewFailure":     {"A new failure is told.", withConditions(xpv2.ReconcileSuccess()), event.Warning("X", errBoom), []event.Reason{"X"}},
-		"SameFailure":    {"A failure the condition tells already is not.", withConditions(xpv2.ReconcileError(errors.Wrap(errBoom, "observe failed"))), event.Warning("X", errBoom), nil},
-		"OtherFailure":   {"Another failure is told.", withConditions(xpv2.ReconcileError(errors.New("crash"))), event.Warning("X", errBoom), []event.Reason{"X"}},
-		"StillMissing":   {"Nor is what is missing, at each look.", withConditions(xpv2.ReconcileError(errors.New("may not create: " + MessageMissing))), event.Warning("X", errors.New(MessageMissing)), nil},
-		"FirstDeletion":  {"The first request to delete is told.", withConditions(xpv2.Available(), xpv2.ReconcileSuccess()), event.Normal(reasonDeleted, "d"), []event.Reason{reasonDeleted}},
-		"AgainDeletion":  {"Its repetition is not.", withConditions(xpv2.Deleting(), xpv2.ReconcileSuccess()), event.Normal(reasonDeleted, "d"), nil},
-		"FirstPause":     {"A pause is told.", withConditions(), event.Normal(reasonPaused, "p"), []event.Reason{reasonPaused}},
-		"StillPaused":    {"Its duration is not.", withConditions(xpv2.ReconcilePaused()), event.Normal(reasonPaused, "p"), nil},
-		"Creation":       {"Each other change is told.", withConditions(xpv2.ReconcileSuccess()), event.Normal("Created", "c"), []event.Reason{"Created"}},
-		"NotConditioned": {"Objects without conditions are told of everything.", &corev1.ConfigMap{}, event.Warning("X", errBoom), []event.Reason{"X"}},
+		"NewFailure": {
+			reason: "A new failure is told.",
+			obj:    withConditions(xpv2.ReconcileSuccess()),
+			event:  event.Warning("X", errBoom),
+			want:   []event.Reason{"X"},
+		},
+		"SameFailure": {
+			reason: "A failure the condition tells already is not.",
+			obj:    withConditions(xpv2.ReconcileError(errors.Wrap(errBoom, "observe failed"))),
+			event:  event.Warning("X", errBoom),
+			want:   nil,
+		},
+		"OtherFailure": {
+			reason: "Another failure is told.",
+			obj:    withConditions(xpv2.ReconcileError(errors.New("crash"))),
+			event:  event.Warning("X", errBoom),
+			want:   []event.Reason{"X"},
+		},
+		"StillMissing": {
+			reason: "Nor is what is missing, at each look.",
+			obj:    withConditions(xpv2.ReconcileError(errors.New("may not create: " + MessageMissing))),
+			event:  event.Warning("X", errors.New(MessageMissing)),
+			want:   nil,
+		},
+		"FirstDeletion": {
+			reason: "The first request to delete is told.",
+			obj:    withConditions(xpv2.Available(), xpv2.ReconcileSuccess()),
+			event:  event.Normal(reasonDeleted, "d"),
+			want:   []event.Reason{reasonDeleted},
+		},
+		"AgainDeletion": {
+			reason: "Its repetition is not.",
+			obj:    withConditions(xpv2.Deleting(), xpv2.ReconcileSuccess()),
+			event:  event.Normal(reasonDeleted, "d"),
+			want:   nil,
+		},
+		"FirstPause": {
+			reason: "A pause is told.",
+			obj:    withConditions(),
+			event:  event.Normal(reasonPaused, "p"),
+			want:   []event.Reason{reasonPaused},
+		},
+		"StillPaused": {
+			reason: "Its duration is not.",
+			obj:    withConditions(xpv2.ReconcilePaused()),
+			event:  event.Normal(reasonPaused, "p"),
+			want:   nil,
+		},
+		"Creation": {
+			reason: "Each other change is told.",
+			obj:    withConditions(xpv2.ReconcileSuccess()),
+			event:  event.Normal("Created", "c"),
+			want:   []event.Reason{"Created"},
+		},
+		"NotConditioned": {
+			reason: "Objects without conditions are told of everything.",
+			obj:    &corev1.ConfigMap{},
+			event:  event.Warning("X", errBoom),
+			want:   []event.Reason{"X"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []event.Reason
@@ -98,12 +148,32 @@ func TestSameMetadata(t *testing.T) {
 		change func(*corev1.ConfigMap)
 		want   bool
 	}{
-		"Nothing":       {"Nothing has changed.", func(*corev1.ConfigMap) {}, true},
-		"CreatePending": {"The annotations of a creation do not count.", func(c *corev1.ConfigMap) { c.Annotations[meta.AnnotationKeyExternalCreatePending] = "now" }, true},
-		"Annotation":    {"Any other annotation counts.", func(c *corev1.ConfigMap) { c.Annotations["a"] = "b" }, false},
-		"Label":         {"A label counts.", func(c *corev1.ConfigMap) { c.Labels = map[string]string{"a": "b"} }, false},
-		"Finalizer":     {"A finalizer counts.", func(c *corev1.ConfigMap) { c.Finalizers = []string{"x"} }, false},
-		"Owner":         {"An owner counts.", func(c *corev1.ConfigMap) { c.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} }, false},
+		"Nothing": {reason: "Nothing has changed.", change: func(*corev1.ConfigMap) {}, want: true},
+		"CreatePending": {
+			reason: "The annotations of a creation do not count.",
+			change: func(c *corev1.ConfigMap) { c.Annotations[meta.AnnotationKeyExternalCreatePending] = "now" },
+			want:   true,
+		},
+		"Annotation": {
+			reason: "Any other annotation counts.",
+			change: func(c *corev1.ConfigMap) { c.Annotations["a"] = "b" },
+			want:   false,
+		},
+		"Label": {
+			reason: "A label counts.",
+			change: func(c *corev1.ConfigMap) { c.Labels = map[string]string{"a": "b"} },
+			want:   false,
+		},
+		"Finalizer": {
+			reason: "A finalizer counts.",
+			change: func(c *corev1.ConfigMap) { c.Finalizers = []string{"x"} },
+			want:   false,
+		},
+		"Owner": {
+			reason: "An owner counts.",
+			change: func(c *corev1.ConfigMap) { c.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} },
+			want:   false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := metadata(map[string]string{"x": "y"}), metadata(map[string]string{"x": "y"})

@@ -15,8 +15,8 @@ const (
 	reasonPaused  event.Reason = "ReconciliationPaused"
 )
 
-// MessageMissing is what crossplane-runtime's event says, at each pass, of a resource that is missing and that policies allow only to
-// observe. A condition of that has to end with it, or the event would be recorded each time.
+// MessageMissing is what crossplane-runtime's event says, at each pass, of a resource that is missing and that policies
+// allow only to observe. A condition of that has to end with it, or the event would be recorded each time.
 const MessageMissing = "external resource does not exist"
 
 const (
@@ -25,8 +25,8 @@ const (
 	normalBurst = 50
 )
 
-// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already. A limited one drops
-// Normal events beyond a rate, too. Warnings are all recorded.
+// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already. A
+// limited one drops Normal events beyond a rate, too. Warnings are all recorded.
 type Recorder struct {
 	next    event.Recorder
 	normals *rate.Limiter

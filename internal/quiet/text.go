@@ -18,7 +18,8 @@ const (
 
 // volatile is what differs in texts of one meaning: each attempt has its own.
 var volatile = []*regexp.Regexp{
-	// Times: 2026-01-02T03:04:05Z, 2026-01-02 03:04:05.678 +0000 UTC, 20260102T030405Z and Fri, 02 Jan 2026 03:04:05 GMT.
+	// Times: 2026-01-02T03:04:05Z, 2026-01-02 03:04:05.678 +0000 UTC, 20260102T030405Z and Fri, 02 Jan 2026 03:04:05
+	// GMT.
 	regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?( ?(Z|UTC|GMT|[+-]\d\d:?\d\d))*( m=[+-][\d.]+)?`),
 	regexp.MustCompile(`\d{8}T\d{6}Z`),
 	regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*, \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d [A-Z]{3}`),
@@ -36,7 +37,8 @@ var volatile = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\bresource ?version( in [a-z ]+)?[:="' ]+\d+( \(\d+\))?`),
 }
 
-// SameText reports whether two texts say the same: they differ by no more than by what differs in each attempt, such as the current time.
+// SameText reports whether two texts say the same: they differ by no more than by what differs in each attempt, such as
+// the current time.
 func SameText(a, b string) bool { return a == b || stable(a) == stable(b) }
 
 func stable(text string) string {
@@ -63,8 +65,9 @@ func says(condition, event string) bool {
 	return strings.HasSuffix(condition, event)
 }
 
-// keepSame gives the conditions of an object that say what they have said before their former words and time back, so that a text which
-// differs in each attempt is not written again and again. It keeps the first text: what is current in it is so for a second.
+// keepSame gives the conditions of an object that say what they have said before their former words and time back, so
+// that a text which differs in each attempt is not written again and again. It keeps the first text: what is current in
+// it is so for a second.
 func keepSame(before, now client.Object) {
 	had, _ := conditions(before)
 	has, ok := conditions(now)

@@ -84,38 +84,108 @@ func TestSameText(t *testing.T) {
 		a, b   string
 		want   bool
 	}{
-		"Equal":       {"Equal texts are the same.", "x", "x", true},
-		"Certificate": {"The current time is new.", expired(t, time.Unix(1_800_000_000, 0)), expired(t, time.Unix(1_800_000_031, 0)), true},
-		"Reset":       {"Our own port is.", cut(t), cut(t), true},
+		"Equal": {reason: "Equal texts are the same.", a: "x", b: "x", want: true},
+		"Certificate": {
+			reason: "The current time is new.",
+			a:      expired(t, time.Unix(1_800_000_000, 0)),
+			b:      expired(t, time.Unix(1_800_000_031, 0)),
+			want:   true,
+		},
+		"Reset": {reason: "Our own port is.", a: cut(t), b: cut(t), want: true},
 		"Lookup": {
-			"Also that to a resolver.", "lookup x on 10.0.0.10:53: read udp 10.1.2.3:41022->10.0.0.10:53: i/o timeout",
-			"lookup x on 10.0.0.10:53: read udp 10.1.2.3:59010->10.0.0.10:53: i/o timeout", true,
+			reason: "Also that to a resolver.", a: "lookup x on 10.0.0.10:53: read udp 10.1.2.3:41022->10.0.0.10:53: i/o timeout",
+			b: "lookup x on 10.0.0.10:53: read udp 10.1.2.3:59010->10.0.0.10:53: i/o timeout", want: true,
 		},
 		"AWS": {
-			"Request ids and times of clouds are.", "StatusCode: 403, RequestID: 8d2c1f0e-1, Signature expired: 20260102T030405Z is now earlier",
-			"StatusCode: 403, RequestID: 77aa0b11-9, Signature expired: 20260102T030406Z is now earlier", true,
+			reason: "Request ids and times of clouds are.", a: "StatusCode: 403, RequestID: 8d2c1f0e-1, Signature expired: 20260102T030405Z is now earlier",
+			b: "StatusCode: 403, RequestID: 77aa0b11-9, Signature expired: 20260102T030406Z is now earlier", want: true,
 		},
 		"Azure": {
-			"In all their forms.", "AADSTS700016 Trace ID: 11-aa Correlation ID: 22-bb Timestamp: 2026-01-02 03:04:05Z",
-			"AADSTS700016 Trace ID: 33-cc Correlation ID: 44-dd Timestamp: 2026-01-02 03:04:35Z", true,
+			reason: "In all their forms.", a: "AADSTS700016 Trace ID: 11-aa Correlation ID: 22-bb Timestamp: 2026-01-02 03:04:05Z",
+			b: "AADSTS700016 Trace ID: 33-cc Correlation ID: 44-dd Timestamp: 2026-01-02 03:04:35Z", want: true,
 		},
-		"Stream": {"Streams are.", "stream error: stream ID 7; INTERNAL_ERROR", "stream error: stream ID 1999; INTERNAL_ERROR", true},
-		"GoAway": {"Also by their end.", "GOAWAY; LastStreamID=7, ErrCode=NO_ERROR", "GOAWAY; LastStreamID=1999, ErrCode=NO_ERROR", true},
-		"Retry":  {"The time that is left is.", "too many requests, retry after 17s", "too many requests, retry after 5s", true},
-		"Took":   {"The time that was taken is.", "webhook failed in 1.234s", "webhook failed in 1.2s", true},
+		"Stream": {
+			reason: "Streams are.",
+			a:      "stream error: stream ID 7; INTERNAL_ERROR",
+			b:      "stream error: stream ID 1999; INTERNAL_ERROR",
+			want:   true,
+		},
+		"GoAway": {
+			reason: "Also by their end.",
+			a:      "GOAWAY; LastStreamID=7, ErrCode=NO_ERROR",
+			b:      "GOAWAY; LastStreamID=1999, ErrCode=NO_ERROR",
+			want:   true,
+		},
+		"Retry": {
+			reason: "The time that is left is.",
+			a:      "too many requests, retry after 17s",
+			b:      "too many requests, retry after 5s",
+			want:   true,
+		},
+		"Took": {
+			reason: "The time that was taken is.",
+			a:      "webhook failed in 1.234s",
+			b:      "webhook failed in 1.2s",
+			want:   true,
+		},
 		"Version": {
-			"Versions are.", "too old resource version: 123 (456)", "too old resource version: 789 (1011)", true,
+			reason: "Versions are.", a: "too old resource version: 123 (456)", b: "too old resource version: 789 (1011)", want: true,
 		},
-		"Pointer":    {"Pointers are.", "got (*string)(0xc000123456)", "got (*string)(0xc000654321)", true},
-		"Clock":      {"Times of Go are.", "at 2026-01-02 03:04:05.678 +0000 UTC m=+0.5", "at 2026-01-02 03:04:06.1 +0000 UTC m=+1.0", true},
-		"Date":       {"Dates of HTTP are.", "Date: Fri, 02 Jan 2026 03:04:05 GMT", "Date: Fri, 02 Jan 2026 03:04:35 GMT", true},
-		"Server":     {"Another server is another meaning.", "dial tcp 10.0.0.1:443: refused", "dial tcp 10.0.0.2:443: refused", false},
-		"Count":      {"Another count is.", "waiting for 2 of 3", "waiting for 1 of 3", false},
-		"Quantity":   {"Another quantity is.", "exceeded quota: used cpu=100m", "exceeded quota: used cpu=200m", false},
-		"Digest":     {"Another image is.", "image sha256:0a1b2c3d4e5f", "image sha256:1a1b2c3d4e5f", false},
-		"Name":       {"Another Pod is.", "pod web-7d4b9c6f5 is not ready", "pod web-7d4b9c6f6 is not ready", false},
-		"UID":        {"Another resource is.", "uid 8d2c1f0e-1111 in precondition", "uid 8d2c1f0e-2222 in precondition", false},
-		"StatusCode": {"Another status is.", "the server answers 502", "the server answers 503", false},
+		"Pointer": {
+			reason: "Pointers are.",
+			a:      "got (*string)(0xc000123456)",
+			b:      "got (*string)(0xc000654321)",
+			want:   true,
+		},
+		"Clock": {
+			reason: "Times of Go are.",
+			a:      "at 2026-01-02 03:04:05.678 +0000 UTC m=+0.5",
+			b:      "at 2026-01-02 03:04:06.1 +0000 UTC m=+1.0",
+			want:   true,
+		},
+		"Date": {
+			reason: "Dates of HTTP are.",
+			a:      "Date: Fri, 02 Jan 2026 03:04:05 GMT",
+			b:      "Date: Fri, 02 Jan 2026 03:04:35 GMT",
+			want:   true,
+		},
+		"Server": {
+			reason: "Another server is another meaning.",
+			a:      "dial tcp 10.0.0.1:443: refused",
+			b:      "dial tcp 10.0.0.2:443: refused",
+			want:   false,
+		},
+		"Count": {reason: "Another count is.", a: "waiting for 2 of 3", b: "waiting for 1 of 3", want: false},
+		"Quantity": {
+			reason: "Another quantity is.",
+			a:      "exceeded quota: used cpu=100m",
+			b:      "exceeded quota: used cpu=200m",
+			want:   false,
+		},
+		"Digest": {
+			reason: "Another image is.",
+			a:      "image sha256:0a1b2c3d4e5f",
+			b:      "image sha256:1a1b2c3d4e5f",
+			want:   false,
+		},
+		"Name": {
+			reason: "Another Pod is.",
+			a:      "pod web-7d4b9c6f5 is not ready",
+			b:      "pod web-7d4b9c6f6 is not ready",
+			want:   false,
+		},
+		"UID": {
+			reason: "Another resource is.",
+			a:      "uid 8d2c1f0e-1111 in precondition",
+			b:      "uid 8d2c1f0e-2222 in precondition",
+			want:   false,
+		},
+		"StatusCode": {
+			reason: "Another status is.",
+			a:      "the server answers 502",
+			b:      "the server answers 503",
+			want:   false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := SameText(tc.a, tc.b); got != tc.want {
@@ -139,7 +209,8 @@ func withStatus(c xpv2.Condition) *kind {
 	return &kind{Status: xpv2.ConditionedStatus{Conditions: []xpv2.Condition{c}}}
 }
 
-// TestKeepSame shows that a condition which says the same in other words keeps its words and its time, and that others do not.
+// TestKeepSame shows that a condition which says the same in other words keeps its words and its time, and that others
+// do not.
 func TestKeepSame(t *testing.T) {
 	then, now := metav1.Unix(1, 0), metav1.Unix(2, 0)
 	failed := func(text string, at metav1.Time) xpv2.Condition {
@@ -153,9 +224,14 @@ func TestKeepSame(t *testing.T) {
 		was, is   xpv2.Condition
 		unchanged bool
 	}{
-		"Same":    {"What differs in each attempt is no change.", failed(at, then), failed(later, now).WithObservedGeneration(2), true},
-		"Other":   {"Another failure is.", failed(at, then), failed("refused", now), false},
-		"Success": {"So is success.", failed(at, then), xpv2.ReconcileSuccess(), false},
+		"Same": {
+			reason:    "What differs in each attempt is no change.",
+			was:       failed(at, then),
+			is:        failed(later, now).WithObservedGeneration(2),
+			unchanged: true,
+		},
+		"Other":   {reason: "Another failure is.", was: failed(at, then), is: failed("refused", now), unchanged: false},
+		"Success": {reason: "So is success.", was: failed(at, then), is: xpv2.ReconcileSuccess(), unchanged: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, obj := withStatus(tc.was), withStatus(tc.is)
@@ -188,7 +264,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// FuzzSameText shows that no text of a target makes a comparison panic, and that each text is the same as itself, also when it was clipped.
+// FuzzSameText shows that no text of a target makes a comparison panic, and that each text is the same as itself, also
+// when it was clipped.
 func FuzzSameText(f *testing.F) {
 	f.Add("current time 2026-01-02T03:04:05Z is after", "x")
 	f.Add("127.0.0.1:1->", "[::1]:2->")

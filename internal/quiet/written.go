@@ -18,8 +18,8 @@ const (
 	lagInterval = 2 * time.Millisecond
 	// lagPatience is how long a pass waits for the cache.
 	lagPatience = 500 * time.Millisecond
-	// lagMost is for how long a write counts more than a cache that does not show it. A cache that is later than that may never show it: the
-	// control plane may have been restored from a backup that is older.
+	// lagMost is for how long a write counts more than a cache that does not show it. A cache that is later than that
+	// may never show it: the control plane may have been restored from a backup that is older.
 	lagMost = 10 * time.Second
 )
 
@@ -46,8 +46,8 @@ func (w *written) note(obj client.Object) {
 	w.writes[client.ObjectKeyFromObject(obj)] = write{version: obj.GetResourceVersion(), at: w.now()}
 }
 
-// await reads an object from the cache until it is no older than our last write to it. If the cache stays behind for long the error is
-// a conflict, which crossplane-runtime requeues without a word.
+// await reads an object from the cache until it is no older than our last write to it. If the cache stays behind for
+// long the error is a conflict, which crossplane-runtime requeues without a word.
 func (w *written) await(ctx context.Context, key types.NamespacedName, read func(context.Context) (string, error)) error {
 	err := wait.PollUntilContextTimeout(ctx, lagInterval, lagPatience, true, func(ctx context.Context) (bool, error) {
 		rv, err := read(ctx)
@@ -62,7 +62,8 @@ func (w *written) await(ctx context.Context, key types.NamespacedName, read func
 	return err
 }
 
-// seen reports whether a resource version is no older than our last write, or that no longer counts. It need not be remembered any more then.
+// seen reports whether a resource version is no older than our last write, or that no longer counts. It need not be
+// remembered any more then.
 func (w *written) seen(key types.NamespacedName, rv string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

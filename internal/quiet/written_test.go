@@ -45,7 +45,8 @@ func (c *cache) Get(_ context.Context, key client.ObjectKey, obj client.Object, 
 	return nil
 }
 
-// TestGetAwaitsOurWrite shows that the object of a pass is no older than our last write to it, and that what a caller gets is its own.
+// TestGetAwaitsOurWrite shows that the object of a pass is no older than our last write to it, and that what a caller
+// gets is its own.
 func TestGetAwaitsOurWrite(t *testing.T) {
 	type want struct {
 		version string
@@ -59,13 +60,48 @@ func TestGetAwaitsOurWrite(t *testing.T) {
 		versions []string
 		want     want
 	}{
-		"NeverWritten": {"What we have not written is taken as it is.", "", []string{"5"}, want{"5", 1, fine}},
-		"Current":      {"So is a cache that has seen our write.", "5", []string{"5"}, want{"5", 1, fine}},
-		"Behind":       {"A cache that has not is waited for, without copies.", "5", []string{"3", "4", "4", "6"}, want{"6", 1, fine}},
-		"NewerStill":   {"What comes after the wait is taken.", "5", []string{"4", "5", "7"}, want{"7", 1, fine}},
-		"Gone":         {"What is gone is not waited for.", "5", []string{""}, want{"", 0, apierrors.IsNotFound}},
-		"GoneMeantime": {"Nor is what goes while we wait.", "5", []string{"4", "5", ""}, want{"", 0, apierrors.IsNotFound}},
-		"StaysBehind":  {"A cache that stays behind is a conflict.", "5", []string{"4"}, want{"", 0, apierrors.IsConflict}},
+		"NeverWritten": {
+			reason:   "What we have not written is taken as it is.",
+			wrote:    "",
+			versions: []string{"5"},
+			want:     want{"5", 1, fine},
+		},
+		"Current": {
+			reason:   "So is a cache that has seen our write.",
+			wrote:    "5",
+			versions: []string{"5"},
+			want:     want{"5", 1, fine},
+		},
+		"Behind": {
+			reason:   "A cache that has not is waited for, without copies.",
+			wrote:    "5",
+			versions: []string{"3", "4", "4", "6"},
+			want:     want{"6", 1, fine},
+		},
+		"NewerStill": {
+			reason:   "What comes after the wait is taken.",
+			wrote:    "5",
+			versions: []string{"4", "5", "7"},
+			want:     want{"7", 1, fine},
+		},
+		"Gone": {
+			reason:   "What is gone is not waited for.",
+			wrote:    "5",
+			versions: []string{""},
+			want:     want{"", 0, apierrors.IsNotFound},
+		},
+		"GoneMeantime": {
+			reason:   "Nor is what goes while we wait.",
+			wrote:    "5",
+			versions: []string{"4", "5", ""},
+			want:     want{"", 0, apierrors.IsNotFound},
+		},
+		"StaysBehind": {
+			reason:   "A cache that stays behind is a conflict.",
+			wrote:    "5",
+			versions: []string{"4"},
+			want:     want{"", 0, apierrors.IsConflict},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := client.ObjectKey{Name: "x"}
@@ -91,7 +127,8 @@ func TestGetAwaitsOurWrite(t *testing.T) {
 	}
 }
 
-// TestRestoredCache shows that our own write is not waited for without end, which a control plane that was restored from a backup never shows.
+// TestRestoredCache shows that our own write is not waited for without end, which a control plane that was restored
+// from a backup never shows.
 func TestRestoredCache(t *testing.T) {
 	key := client.ObjectKey{Name: "x"}
 	c := Client{Client: &cache{versions: []string{"4"}}, written: newWritten()}

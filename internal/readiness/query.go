@@ -30,8 +30,8 @@ type query struct {
 	err     error
 }
 
-// Query answers a query about a resource: true or false. The resource is neither copied nor changed. The cause of an error is one of package
-// expression, or ErrNotBool; its text quotes nothing of the resource.
+// Query answers a query about a resource: true or false. The resource is neither copied nor changed. The cause of an
+// error is one of package expression, or ErrNotBool; its text quotes nothing of the resource.
 func Query(text string, object map[string]any) (bool, error) {
 	q := compiled(text)
 	if q.err != nil {

@@ -45,37 +45,149 @@ func TestQuery(t *testing.T) {
 		want   want
 	}{
 		// In provider-kubernetes a plain field of type bool never counts, and what is no bool is not reported.
-		"DynamicBool":      {"A field is not known to be a bool before it is read; it counts if it is.", "object.status.ready", want{answer: true}},
-		"DynamicNoBool":    {"What is no bool is reported.", "object.status.phase", want{err: ErrNotBool, message: "CEL query does not give a bool: it gives a value of type string"}},
-		"StaticNoBool":     {"What can be no bool is reported.", "'yes'", want{err: expression.ErrInvalid, message: "CEL query is invalid: it gives a value of type string and not of type bool"}},
-		"Null":             {"Nothing is no bool.", "dyn(null)", want{err: ErrNotBool}},
-		"Comparison":       {"Fields are compared.", "object.status.replicas == object.spec.replicas", want{answer: true}},
-		"MixedNumbers":     {"Whole and other numbers are compared.", "object.spec.ratio < 2 && object.spec.replicas == 3.0", want{answer: true}},
-		"Macros":           {"Lists are searched.", "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')", want{answer: true}},
-		"Has":              {"A field that is not there can be asked for.", "has(object.status.unknown)", want{answer: false}},
-		"Optional":         {"A field that is not there can have a default.", "object.?status.?unknown.orValue(true)", want{answer: true}},
-		"Strings":          {"There are functions for strings.", "object.status.phase.lowerAscii().substring(0, 3) == 'run' && '%s-%d'.format(['a', 1]).split('-').size() == 2", want{answer: true}},
-		"Lists":            {"There are functions for lists.", "[[3, 1], [2]].flatten().sort().reverse() == [3, 2, 1] && [1, 1].distinct() == [1]", want{answer: true}},
-		"Sets":             {"There are functions for sets.", "sets.contains(object.status.conditions.map(c, c.type), ['Available'])", want{answer: true}},
-		"Math":             {"There are functions for numbers.", "math.greatest(object.spec.replicas, 2) == 3", want{answer: true}},
-		"Encoders":         {"There are encodings.", "base64.encode(b'a') == 'YQ=='", want{answer: true}},
-		"Regex":            {"There are regular expressions.", "object.status.phase.matches('^Run') && regex.replace('a1', '[0-9]', 'b') == 'ab'", want{answer: true}},
-		"Empty":            {"There must be a query.", "", want{err: expression.ErrInvalid}},
-		"Syntax":           {"What is not CEL is reported, with its place.", "object.status.ready == )", want{err: expression.ErrInvalid}},
-		"UnknownVariable":  {"There is one variable.", "resource.status.ready", want{err: expression.ErrInvalid, message: "CEL query is invalid: 1:1: undeclared reference to 'resource'"}},
-		"TooLong":          {"A query has a highest length.", strings.Repeat(" ", 10_000) + "true", want{err: expression.ErrInvalid}},
-		"TooDeep":          {"A query has a highest depth.", strings.Repeat("(", 100) + "true" + strings.Repeat(")", 100), want{err: expression.ErrInvalid}},
-		"NoSuchKey":        {"A field that is not there is named if the query names it.", "object.status.unknown == 1", want{err: expression.ErrFailed, message: "CEL query fails: at 1:14: no such key: unknown"}},
-		"TooCostly":        {"A query that runs away is stopped.", "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))", want{err: expression.ErrTooCostly, message: "CEL query is too costly: it was stopped at cost 100000"}},
-		"TooLongRange":     {"A list is not made longer than can be paid for.", "lists.range(1000000000).size() > 0", want{err: expression.ErrFailed}},
-		"SecretAsKey":      {"A key that comes from the resource is not told.", "object.data[object.data.password] == 1", want{err: expression.ErrFailed, message: "CEL query fails: at 1:12: no such key"}},
-		"SecretAsIndex":    {"Nor is a part of a word of the query that is the same by chance.", "object.status.conditions[int(object.data.five)].x5x", want{err: expression.ErrFailed, message: "CEL query fails: at 1:48: index out of bounds"}},
-		"SecretAsNumber":   {"Nor is what is no number.", "int(object.data.password) == 1", want{err: expression.ErrFailed}},
-		"SecretAsTime":     {"Nor is what is no time.", "timestamp(object.data.password) < timestamp(0)", want{err: expression.ErrFailed}},
-		"SecretAsDuration": {"Nor is what is no duration.", "duration(object.data.password) < duration('1s')", want{err: expression.ErrFailed}},
-		"SecretAsPattern":  {"Nor is what is no pattern.", "'a'.matches('(' + object.data.password)", want{err: expression.ErrFailed}},
-		"SecretAsFormat":   {"Nor is what is no format.", "('%' + object.data.password).format([1]) == ''", want{err: expression.ErrFailed}},
-		"SecretAsNoBool":   {"Nor is what is no bool.", "object.data.password", want{err: ErrNotBool}},
+		"DynamicBool": {
+			reason: "A field is not known to be a bool before it is read; it counts if it is.",
+			query:  "object.status.ready",
+			want:   want{answer: true},
+		},
+		"DynamicNoBool": {
+			reason: "What is no bool is reported.",
+			query:  "object.status.phase",
+			want:   want{err: ErrNotBool, message: "CEL query does not give a bool: it gives a value of type string"},
+		},
+		"StaticNoBool": {
+			reason: "What can be no bool is reported.",
+			query:  "'yes'",
+			want:   want{err: expression.ErrInvalid, message: "CEL query is invalid: it gives a value of type string and not of type bool"},
+		},
+		"Null": {reason: "Nothing is no bool.", query: "dyn(null)", want: want{err: ErrNotBool}},
+		"Comparison": {
+			reason: "Fields are compared.",
+			query:  "object.status.replicas == object.spec.replicas",
+			want:   want{answer: true},
+		},
+		"MixedNumbers": {
+			reason: "Whole and other numbers are compared.",
+			query:  "object.spec.ratio < 2 && object.spec.replicas == 3.0",
+			want:   want{answer: true},
+		},
+		"Macros": {
+			reason: "Lists are searched.",
+			query:  "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",
+			want:   want{answer: true},
+		},
+		"Has": {
+			reason: "A field that is not there can be asked for.",
+			query:  "has(object.status.unknown)",
+			want:   want{answer: false},
+		},
+		"Optional": {
+			reason: "A field that is not there can have a default.",
+			query:  "object.?status.?unknown.orValue(true)",
+			want:   want{answer: true},
+		},
+		"Strings": {
+			reason: "There are functions for strings.",
+			query:  "object.status.phase.lowerAscii().substring(0, 3) == 'run' && '%s-%d'.format(['a', 1]).split('-').size() == 2",
+			want:   want{answer: true},
+		},
+		"Lists": {
+			reason: "There are functions for lists.",
+			query:  "[[3, 1], [2]].flatten().sort().reverse() == [3, 2, 1] && [1, 1].distinct() == [1]",
+			want:   want{answer: true},
+		},
+		"Sets": {
+			reason: "There are functions for sets.",
+			query:  "sets.contains(object.status.conditions.map(c, c.type), ['Available'])",
+			want:   want{answer: true},
+		},
+		"Math": {
+			reason: "There are functions for numbers.",
+			query:  "math.greatest(object.spec.replicas, 2) == 3",
+			want:   want{answer: true},
+		},
+		"Encoders": {reason: "There are encodings.", query: "base64.encode(b'a') == 'YQ=='", want: want{answer: true}},
+		"Regex": {
+			reason: "There are regular expressions.",
+			query:  "object.status.phase.matches('^Run') && regex.replace('a1', '[0-9]', 'b') == 'ab'",
+			want:   want{answer: true},
+		},
+		"Empty": {reason: "There must be a query.", query: "", want: want{err: expression.ErrInvalid}},
+		"Syntax": {
+			reason: "What is not CEL is reported, with its place.",
+			query:  "object.status.ready == )",
+			want:   want{err: expression.ErrInvalid},
+		},
+		"UnknownVariable": {
+			reason: "There is one variable.",
+			query:  "resource.status.ready",
+			want:   want{err: expression.ErrInvalid, message: "CEL query is invalid: 1:1: undeclared reference to 'resource'"},
+		},
+		"TooLong": {
+			reason: "A query has a highest length.",
+			query:  strings.Repeat(" ", 10_000) + "true",
+			want:   want{err: expression.ErrInvalid},
+		},
+		"TooDeep": {
+			reason: "A query has a highest depth.",
+			query:  strings.Repeat("(", 100) + "true" + strings.Repeat(")", 100),
+			want:   want{err: expression.ErrInvalid},
+		},
+		"NoSuchKey": {
+			reason: "A field that is not there is named if the query names it.",
+			query:  "object.status.unknown == 1",
+			want:   want{err: expression.ErrFailed, message: "CEL query fails: at 1:14: no such key: unknown"},
+		},
+		"TooCostly": {
+			reason: "A query that runs away is stopped.",
+			query:  "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))",
+			want:   want{err: expression.ErrTooCostly, message: "CEL query is too costly: it was stopped at cost 100000"},
+		},
+		"TooLongRange": {
+			reason: "A list is not made longer than can be paid for.",
+			query:  "lists.range(1000000000).size() > 0",
+			want:   want{err: expression.ErrFailed},
+		},
+		"SecretAsKey": {
+			reason: "A key that comes from the resource is not told.",
+			query:  "object.data[object.data.password] == 1",
+			want:   want{err: expression.ErrFailed, message: "CEL query fails: at 1:12: no such key"},
+		},
+		"SecretAsIndex": {
+			reason: "Nor is a part of a word of the query that is the same by chance.",
+			query:  "object.status.conditions[int(object.data.five)].x5x",
+			want:   want{err: expression.ErrFailed, message: "CEL query fails: at 1:48: index out of bounds"},
+		},
+		"SecretAsNumber": {
+			reason: "Nor is what is no number.",
+			query:  "int(object.data.password) == 1",
+			want:   want{err: expression.ErrFailed},
+		},
+		"SecretAsTime": {
+			reason: "Nor is what is no time.",
+			query:  "timestamp(object.data.password) < timestamp(0)",
+			want:   want{err: expression.ErrFailed},
+		},
+		"SecretAsDuration": {
+			reason: "Nor is what is no duration.",
+			query:  "duration(object.data.password) < duration('1s')",
+			want:   want{err: expression.ErrFailed},
+		},
+		"SecretAsPattern": {
+			reason: "Nor is what is no pattern.",
+			query:  "'a'.matches('(' + object.data.password)",
+			want:   want{err: expression.ErrFailed},
+		},
+		"SecretAsFormat": {
+			reason: "Nor is what is no format.",
+			query:  "('%' + object.data.password).format([1]) == ''",
+			want:   want{err: expression.ErrFailed},
+		},
+		"SecretAsNoBool": {
+			reason: "Nor is what is no bool.",
+			query:  "object.data.password",
+			want:   want{err: ErrNotBool},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := queried()
@@ -130,8 +242,8 @@ func TestQueryConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzQuery looks for queries that break out: by a panic, without an end, with a changed resource, or with an error that is none of ours
-// or tells a value.
+// FuzzQuery looks for queries that break out: by a panic, without an end, with a changed resource, or with an error
+// that is none of ours or tells a value.
 func FuzzQuery(f *testing.F) {
 	for _, q := range []string{
 		"object.status.ready", "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",

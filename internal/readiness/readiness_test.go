@@ -27,20 +27,83 @@ func TestOf(t *testing.T) {
 		want   Verdict
 		err    bool
 	}{
-		"Default":           {reason: "Without a policy, existing is enough.", u: with(), want: Verdict{Ready: true}},
-		"SuccessfulCreate":  {reason: "Existing is enough.", policy: commonv1.ReadinessSuccessfulCreate, u: with("Ready", "False"), want: Verdict{Ready: true}},
-		"ReadyTrue":         {reason: "Condition Ready counts.", policy: commonv1.ReadinessDeriveFromObject, u: with("Other", "False", "Ready", "True"), want: Verdict{Ready: true}},
-		"ReadyUnknown":      {reason: "Unknown is not True.", policy: commonv1.ReadinessDeriveFromObject, u: with("Ready", "Unknown"), want: Verdict{Message: "Condition Ready of the resource is Unknown"}},
-		"NoReady":           {reason: "Without condition Ready it is not ready.", policy: commonv1.ReadinessDeriveFromObject, u: with("Other", "True"), want: Verdict{Message: "The resource has no condition Ready"}},
-		"AllTrue":           {reason: "All conditions are True.", policy: commonv1.ReadinessAllTrue, u: with("A", "True", "B", "True"), want: Verdict{Ready: true}},
-		"NotAllTrue":        {reason: "The others are named in order.", policy: commonv1.ReadinessAllTrue, u: with("C", "False", "A", "True", "B", "Unknown"), want: Verdict{Message: "Conditions of the resource are not True: B, C"}},
-		"NoConditions":      {reason: "None is not all.", policy: commonv1.ReadinessAllTrue, u: with(), want: Verdict{Message: "The resource has no conditions"}},
-		"MalformedIsNoList": {reason: "Conditions of a strange shape are none.", policy: commonv1.ReadinessAllTrue, u: &unstructured.Unstructured{Object: map[string]any{"status": "x"}}, want: Verdict{Message: "The resource has no conditions"}},
-		"QueryTrue":         {reason: "A query that is true is enough.", policy: commonv1.ReadinessDeriveFromCelQuery, query: `object.status.conditions[0].status == "False"`, u: with("Ready", "False"), want: Verdict{Ready: true}},
-		"QueryFalse":        {reason: "A query that is false is not.", policy: commonv1.ReadinessDeriveFromCelQuery, query: `object.status.conditions.all(c, c.status == "True")`, u: with("Ready", "False"), want: Verdict{Message: "The CEL query is false"}},
-		"QueryFails":        {reason: "A query without an answer is not, and says why.", policy: commonv1.ReadinessDeriveFromCelQuery, query: "object.status.phase == 'Running'", u: with(), want: Verdict{Message: "CEL query fails: at 1:14: no such key: phase"}},
-		"NoQuery":           {reason: "An empty query is invalid.", policy: commonv1.ReadinessDeriveFromCelQuery, u: with(), want: Verdict{Message: "CEL query is invalid: it is empty"}},
-		"Unknown":           {reason: "Other policies do not exist.", policy: "Maybe", u: with(), err: true},
+		"Default": {reason: "Without a policy, existing is enough.", u: with(), want: Verdict{Ready: true}},
+		"SuccessfulCreate": {
+			reason: "Existing is enough.",
+			policy: commonv1.ReadinessSuccessfulCreate,
+			u:      with("Ready", "False"),
+			want:   Verdict{Ready: true},
+		},
+		"ReadyTrue": {
+			reason: "Condition Ready counts.",
+			policy: commonv1.ReadinessDeriveFromObject,
+			u:      with("Other", "False", "Ready", "True"),
+			want:   Verdict{Ready: true},
+		},
+		"ReadyUnknown": {
+			reason: "Unknown is not True.",
+			policy: commonv1.ReadinessDeriveFromObject,
+			u:      with("Ready", "Unknown"),
+			want:   Verdict{Message: "Condition Ready of the resource is Unknown"},
+		},
+		"NoReady": {
+			reason: "Without condition Ready it is not ready.",
+			policy: commonv1.ReadinessDeriveFromObject,
+			u:      with("Other", "True"),
+			want:   Verdict{Message: "The resource has no condition Ready"},
+		},
+		"AllTrue": {
+			reason: "All conditions are True.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      with("A", "True", "B", "True"),
+			want:   Verdict{Ready: true},
+		},
+		"NotAllTrue": {
+			reason: "The others are named in order.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      with("C", "False", "A", "True", "B", "Unknown"),
+			want:   Verdict{Message: "Conditions of the resource are not True: B, C"},
+		},
+		"NoConditions": {
+			reason: "None is not all.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      with(),
+			want:   Verdict{Message: "The resource has no conditions"},
+		},
+		"MalformedIsNoList": {
+			reason: "Conditions of a strange shape are none.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      &unstructured.Unstructured{Object: map[string]any{"status": "x"}},
+			want:   Verdict{Message: "The resource has no conditions"},
+		},
+		"QueryTrue": {
+			reason: "A query that is true is enough.",
+			policy: commonv1.ReadinessDeriveFromCelQuery,
+			query:  `object.status.conditions[0].status == "False"`,
+			u:      with("Ready", "False"),
+			want:   Verdict{Ready: true},
+		},
+		"QueryFalse": {
+			reason: "A query that is false is not.",
+			policy: commonv1.ReadinessDeriveFromCelQuery,
+			query:  `object.status.conditions.all(c, c.status == "True")`,
+			u:      with("Ready", "False"),
+			want:   Verdict{Message: "The CEL query is false"},
+		},
+		"QueryFails": {
+			reason: "A query without an answer is not, and says why.",
+			policy: commonv1.ReadinessDeriveFromCelQuery,
+			query:  "object.status.phase == 'Running'",
+			u:      with(),
+			want:   Verdict{Message: "CEL query fails: at 1:14: no such key: phase"},
+		},
+		"NoQuery": {
+			reason: "An empty query is invalid.",
+			policy: commonv1.ReadinessDeriveFromCelQuery,
+			u:      with(),
+			want:   Verdict{Message: "CEL query is invalid: it is empty"},
+		},
+		"Unknown": {reason: "Other policies do not exist.", policy: "Maybe", u: with(), err: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Of(commonv1.Readiness{Policy: tc.policy, CelQuery: tc.query}, tc.u)

@@ -16,7 +16,8 @@ import (
 // attempts is how often a change of finalizers is tried while others change them too.
 const attempts = 10
 
-// on returns the finalizers of a resource after a change of those it is thought to have, and whether the resource takes the change.
+// on returns the finalizers of a resource after a change of those it is thought to have, and whether the resource takes
+// the change.
 func (c *change) on(u metav1.Object, had []string) ([]string, bool) {
 	if c.uid != "" && u.GetUID() != c.uid {
 		return had, false // It is gone, and this is a namesake.
@@ -34,9 +35,9 @@ func (c *change) on(u metav1.Object, had []string) ([]string, bool) {
 	return next, len(next) == len(had) || u.GetDeletionTimestamp() == nil // One that is being deleted takes no new finalizers.
 }
 
-// send makes a batch of changes with one patch, which it repeats if others change the finalizers at the same time. It starts from the
-// resource as the control plane has just returned it, if that is known, or as the first change knows it. It returns the resource as it is
-// then, nil if that is not known.
+// send makes a batch of changes with one patch, which it repeats if others change the finalizers at the same time. It
+// starts from the resource as the control plane has just returned it, if that is known, or as the first change knows
+// it. It returns the resource as it is then, nil if that is not known.
 func (e *editor) send(ctx context.Context, at location, u *unstructured.Unstructured, batch []*change) *unstructured.Unstructured {
 	u, err := e.try(ctx, at, u, batch)
 	for _, c := range batch {
@@ -88,8 +89,8 @@ func (e *editor) try(ctx context.Context, at location, u *unstructured.Unstructu
 	return nil, err
 }
 
-// patchFinalizers makes the finalizers of a resource those of a list. The error is a conflict, or says that the patch is invalid, if the
-// resource is not as it was known. Nothing is returned beside an error.
+// patchFinalizers makes the finalizers of a resource those of a list. The error is a conflict, or says that the patch
+// is invalid, if the resource is not as it was known. Nothing is returned beside an error.
 func patchFinalizers(ctx context.Context, c dynamic.ResourceInterface, known metav1.Object, finalizers []string) (*unstructured.Unstructured, error) {
 	body, err := patchOf(known, finalizers)
 	if err != nil {
@@ -120,8 +121,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// patchOf returns a JSON patch of finalizers that only fits a resource with the UID and the finalizers that are known of it. Whatever
-// else changes meanwhile is in nobody's way.
+// patchOf returns a JSON patch of finalizers that only fits a resource with the UID and the finalizers that are known
+// of it. Whatever else changes meanwhile is in nobody's way.
 func patchOf(known metav1.Object, finalizers []string) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`

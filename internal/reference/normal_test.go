@@ -155,23 +155,33 @@ func TestApply(t *testing.T) {
 		value  any
 		want   map[string]any // nil for an error
 	}{
-		"Value": {"A value is written.", "data.a", "x", map[string]any{"data": map[string]any{"a": "x"}}},
+		"Value": {
+			reason: "A value is written.",
+			to:     "data.a",
+			value:  "x",
+			want:   map[string]any{"data": map[string]any{"a": "x"}},
+		},
 		"Name": {
-			"So is a name.",
-			"metadata.name",
-			"x",
-			map[string]any{"metadata": map[string]any{"name": "x"}},
+			reason: "So is a name.",
+			to:     "metadata.name",
+			value:  "x",
+			want:   map[string]any{"metadata": map[string]any{"name": "x"}},
 		},
-		"NameEmpty":    {"An empty name is none yet.", "metadata.name", "", nil},
-		"NameNumber":   {"A number is no name.", "metadata.name", int64(1), nil},
-		"NameInQuotes": {"However the field is written.", "metadata[name]", "", nil},
+		"NameEmpty":    {reason: "An empty name is none yet.", to: "metadata.name", value: "", want: nil},
+		"NameNumber":   {reason: "A number is no name.", to: "metadata.name", value: int64(1), want: nil},
+		"NameInQuotes": {reason: "However the field is written.", to: "metadata[name]", value: "", want: nil},
 		"Metadata": {
-			"Metadata may lack a namespace.",
-			"metadata",
-			map[string]any{"name": "x"},
-			map[string]any{"metadata": map[string]any{"name": "x"}},
+			reason: "Metadata may lack a namespace.",
+			to:     "metadata",
+			value:  map[string]any{"name": "x"},
+			want:   map[string]any{"metadata": map[string]any{"name": "x"}},
 		},
-		"MetadataEmpty": {"But not have an empty one.", "metadata", map[string]any{"name": "x", "namespace": ""}, nil},
+		"MetadataEmpty": {
+			reason: "But not have an empty one.",
+			to:     "metadata",
+			value:  map[string]any{"name": "x", "namespace": ""},
+			want:   nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := &Resolution{patches: []patch{{ref: Reference{GVK: schema.GroupVersionKind{Kind: "Secret"}, From: "y", To: tc.to}, value: tc.value}}}
@@ -193,11 +203,11 @@ func TestNames(t *testing.T) {
 		to     string
 		want   bool
 	}{
-		"Name":  {"The name decides.", "metadata.name", true},
-		"Whole": {"So does all of the metadata.", "metadata", true},
-		"Kind":  {"And the kind.", "kind", true},
-		"Label": {"A label does not.", "metadata.labels", false},
-		"Data":  {"Nor does data.", "data.name", false},
+		"Name":  {reason: "The name decides.", to: "metadata.name", want: true},
+		"Whole": {reason: "So does all of the metadata.", to: "metadata", want: true},
+		"Kind":  {reason: "And the kind.", to: "kind", want: true},
+		"Label": {reason: "A label does not.", to: "metadata.labels", want: false},
+		"Data":  {reason: "Nor does data.", to: "data.name", want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := &commonv1.ObjectSpec{References: []commonv1.Reference{{

@@ -14,14 +14,62 @@ func TestWrite(t *testing.T) {
 		value   any
 		want    map[string]any // nil for an error
 	}{
-		"Field":        {"A field is set.", map[string]any{"a": "b"}, "a", "c", map[string]any{"a": "c"}},
-		"Deep":         {"What it lies in is made.", map[string]any{}, "a.b[1].c", int64(1), map[string]any{"a": map[string]any{"b": []any{nil, map[string]any{"c": int64(1)}}}}},
-		"LargeNumber":  {"A whole number loses nothing.", map[string]any{}, "a", int64(1)<<62 + 1, map[string]any{"a": int64(1)<<62 + 1}},
-		"Brackets":     {"A key may hold dots.", map[string]any{}, "a[example.org/b]", "c", map[string]any{"a": map[string]any{"example.org/b": "c"}}},
-		"Element":      {"An element is replaced.", map[string]any{"a": []any{"x", "y"}}, "a[0]", "z", map[string]any{"a": []any{"z", "y"}}},
-		"Null":         {"Null gives way.", map[string]any{"a": nil}, "a.b", "c", map[string]any{"a": map[string]any{"b": "c"}}},
-		"FieldOfText":  {"A text has no fields.", map[string]any{"a": "b"}, "a.b", "c", nil},
-		"ElementOfMap": {"An object has no elements.", map[string]any{"a": map[string]any{}}, "a[0]", "c", nil},
+		"Field": {
+			reason:  "A field is set.",
+			content: map[string]any{"a": "b"},
+			path:    "a",
+			value:   "c",
+			want:    map[string]any{"a": "c"},
+		},
+		"Deep": {
+			reason:  "What it lies in is made.",
+			content: map[string]any{},
+			path:    "a.b[1].c",
+			value:   int64(1),
+			want:    map[string]any{"a": map[string]any{"b": []any{nil, map[string]any{"c": int64(1)}}}},
+		},
+		"LargeNumber": {
+			reason:  "A whole number loses nothing.",
+			content: map[string]any{},
+			path:    "a",
+			value:   int64(1)<<62 + 1,
+			want:    map[string]any{"a": int64(1)<<62 + 1},
+		},
+		"Brackets": {
+			reason:  "A key may hold dots.",
+			content: map[string]any{},
+			path:    "a[example.org/b]",
+			value:   "c",
+			want:    map[string]any{"a": map[string]any{"example.org/b": "c"}},
+		},
+		"Element": {
+			reason:  "An element is replaced.",
+			content: map[string]any{"a": []any{"x", "y"}},
+			path:    "a[0]",
+			value:   "z",
+			want:    map[string]any{"a": []any{"z", "y"}},
+		},
+		"Null": {
+			reason:  "Null gives way.",
+			content: map[string]any{"a": nil},
+			path:    "a.b",
+			value:   "c",
+			want:    map[string]any{"a": map[string]any{"b": "c"}},
+		},
+		"FieldOfText": {
+			reason:  "A text has no fields.",
+			content: map[string]any{"a": "b"},
+			path:    "a.b",
+			value:   "c",
+			want:    nil,
+		},
+		"ElementOfMap": {
+			reason:  "An object has no elements.",
+			content: map[string]any{"a": map[string]any{}},
+			path:    "a[0]",
+			value:   "c",
+			want:    nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := write(tc.content, tc.path, tc.value)
@@ -55,15 +103,15 @@ func TestCheckPath(t *testing.T) {
 		path   string
 		ok     bool
 	}{
-		"Empty":       {"No path is fine.", "", true},
-		"Plain":       {"Fields and elements are fine.", "spec.containers[0].image", true},
-		"ElementOf":   {"A resource has fields, and no elements.", "[0].b", false},
-		"Unclosed":    {"A bracket must be closed.", "a[0", false},
-		"Wildcard":    {"There are no wildcards.", "a[*].b", false},
-		"HighIndex":   {"An index is limited.", "a[1024]", true},
-		"HugeIndex":   {"A huge one is refused.", "a[1025]", false},
-		"ManyIndexes": {"Many are limited together.", "a[1000][25]", false},
-		"OnlyPeriod":  {"A path has segments.", ".", false},
+		"Empty":       {reason: "No path is fine.", path: "", ok: true},
+		"Plain":       {reason: "Fields and elements are fine.", path: "spec.containers[0].image", ok: true},
+		"ElementOf":   {reason: "A resource has fields, and no elements.", path: "[0].b", ok: false},
+		"Unclosed":    {reason: "A bracket must be closed.", path: "a[0", ok: false},
+		"Wildcard":    {reason: "There are no wildcards.", path: "a[*].b", ok: false},
+		"HighIndex":   {reason: "An index is limited.", path: "a[1024]", ok: true},
+		"HugeIndex":   {reason: "A huge one is refused.", path: "a[1025]", ok: false},
+		"ManyIndexes": {reason: "Many are limited together.", path: "a[1000][25]", ok: false},
+		"OnlyPeriod":  {reason: "A path has segments.", path: ".", ok: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := checkPath(tc.path); (err == nil) != tc.ok {

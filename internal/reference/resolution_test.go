@@ -7,8 +7,8 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// TestTake shows that the values of an Object's references are limited together: what refers to one large field many times would else
-// copy it as often.
+// TestTake shows that the values of an Object's references are limited together: what refers to one large field many
+// times would else copy it as often.
 func TestTake(t *testing.T) {
 	large := strings.Repeat("x", sizeMost/2)
 	for name, tc := range map[string]struct {
@@ -16,10 +16,22 @@ func TestTake(t *testing.T) {
 		values []any
 		ok     bool
 	}{
-		"Small":    {"Values that a manifest can hold are taken.", []any{"a", int64(1), nil, map[string]any{"a": []any{true}}, large}, true},
-		"Many":     {"Many large ones are not.", []any{large, large}, false},
-		"Nested":   {"Nor those inside of others.", []any{map[string]any{"a": []any{large, large}}}, false},
-		"LongKeys": {"Keys count.", []any{map[string]any{large: "a"}, map[string]any{large: "b"}}, false},
+		"Small": {
+			reason: "Values that a manifest can hold are taken.",
+			values: []any{"a", int64(1), nil, map[string]any{"a": []any{true}}, large},
+			ok:     true,
+		},
+		"Many": {reason: "Many large ones are not.", values: []any{large, large}, ok: false},
+		"Nested": {
+			reason: "Nor those inside of others.",
+			values: []any{map[string]any{"a": []any{large, large}}},
+			ok:     false,
+		},
+		"LongKeys": {
+			reason: "Keys count.",
+			values: []any{map[string]any{large: "a"}, map[string]any{large: "b"}},
+			ok:     false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := &Resolution{}

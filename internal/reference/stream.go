@@ -24,7 +24,8 @@ func (l *located) interest() watch.Interest {
 	return i
 }
 
-// stream returns the shared resources that a reference names, from the watches or, where the control plane denies those, from itself.
+// stream returns the shared resources that a reference names, from the watches or, where the control plane denies
+// those, from itself.
 func (r *Resolver) stream(ctx context.Context, o watch.Owner, ref *located) ([]*unstructured.Unstructured, error) {
 	if !ref.mapping.Watchable {
 		return r.ask(ctx, ref)
@@ -71,7 +72,8 @@ func (r *Resolver) ask(ctx context.Context, ref *located) ([]*unstructured.Unstr
 	return []*unstructured.Unstructured{u}, nil
 }
 
-// doubt returns no error if a resource is not found, and forgets its kind if the control plane answers as if it did not serve that.
+// doubt returns no error if a resource is not found, and forgets its kind if the control plane answers as if it did not
+// serve that.
 func (r *Resolver) doubt(ref *located, err error) error {
 	unserved := target.IsUnserved(err)
 	if unserved {

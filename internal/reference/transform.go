@@ -13,12 +13,12 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// textMost is how long a text may be that a format makes, in bytes. An API server takes no longer one, and formats that double a text
-// would soon ask for all memory.
+// textMost is how long a text may be that a format makes, in bytes. An API server takes no longer one, and formats that
+// double a text would soon ask for all memory.
 const textMost = 1 << 20
 
-// Transform changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell the value, which may
-// be secret.
+// Transform changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell the
+// value, which may be secret.
 func Transform(value any, transforms []commonv1.Transform) (any, error) {
 	for i, t := range transforms {
 		v, err := transform(value, t)

@@ -70,10 +70,18 @@ func TestWithheldIsNew(t *testing.T) {
 		sight  sight
 		want   bool
 	}{
-		{"What is seen first is new.", sight{object: "o", content: secretAt("1")}, true},
-		{"The same again is not, so that nobody is woken.", sight{object: "o", content: secretAt("1")}, false},
-		{"Another version is.", sight{object: "o", content: secretAt("2")}, true},
-		{"So is the same seen by another Object of the name.", sight{object: "p", content: secretAt("2")}, true},
+		{reason: "What is seen first is new.", sight: sight{object: "o", content: secretAt("1")}, want: true},
+		{
+			reason: "The same again is not, so that nobody is woken.",
+			sight:  sight{object: "o", content: secretAt("1")},
+			want:   false,
+		},
+		{reason: "Another version is.", sight: sight{object: "o", content: secretAt("2")}, want: true},
+		{
+			reason: "So is the same seen by another Object of the name.",
+			sight:  sight{object: "p", content: secretAt("2")},
+			want:   true,
+		},
 	} {
 		if got := w.put(k, step.sight); got != step.want {
 			t.Errorf("%s\nnew: want %t, got %t", step.reason, step.want, got)

@@ -17,7 +17,8 @@ type Config struct {
 	Key string
 	// Read returns what it says. The cause of its error is scope.ErrNoConfig if it does not exist.
 	Read func(context.Context) (commonv1.Connection, error)
-	// Ends says that the owner is deleted together with it. Its credentials may go first then, and those of the last connection will do.
+	// Ends says that the owner is deleted together with it. Its credentials may go first then, and those of the last
+	// connection will do.
 	Ends bool
 }
 

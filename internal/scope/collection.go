@@ -21,7 +21,8 @@ import (
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 )
 
-// A CollectionKind is ObservedObjectCollection served in one scope. It is no Kind, as a collection is no managed resource.
+// A CollectionKind is ObservedObjectCollection served in one scope. It is no Kind, as a collection is no managed
+// resource.
 type CollectionKind[T client.Object] struct {
 	// GVK of the kind.
 	GVK schema.GroupVersionKind
@@ -114,8 +115,8 @@ func refOf[R *xpv2.Reference | *xpv2.ProviderConfigReference](o client.Object) a
 	return nil
 }
 
-// describe makes a record of use that of a user which is no managed resource, and returns the reference to the user. The record goes with
-// its user, as its controller.
+// describe makes a record of use that of a user which is no managed resource, and returns the reference to the user.
+// The record goes with its user, as its controller.
 func describe(usage, user client.Object, gvk schema.GroupVersionKind) xpv2.TypedReference {
 	usage.SetName(string(user.GetUID()))
 	usage.SetNamespace(user.GetNamespace())

@@ -31,8 +31,8 @@ func ClusterScopeConfig() Config {
 	}
 }
 
-// NamespacedScopeConfigs returns the ProviderConfigs of namespaced resources. Both record their use in the same kind, in the namespace
-// of the user.
+// NamespacedScopeConfigs returns the ProviderConfigs of namespaced resources. Both record their use in the same kind,
+// in the namespace of the user.
 func NamespacedScopeConfigs() []Config {
 	kinds := resource.ProviderConfigKinds{
 		Config:    mpcv1alpha1.ProviderConfigGroupVersionKind,

@@ -9,8 +9,8 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// Refs returns the keys of the ProviderConfigs of this kind that a resource refers to: the one in its spec, and the one through which
-// it was last seen.
+// Refs returns the keys of the ProviderConfigs of this kind that a resource refers to: the one in its spec, and the one
+// through which it was last seen.
 func (c Config) Refs(mg client.Object) []client.ObjectKey {
 	var refs []xpv2.ProviderConfigReference
 	switch u := mg.(type) {

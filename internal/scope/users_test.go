@@ -28,11 +28,36 @@ func TestRefs(t *testing.T) {
 		user   client.Object
 		want   []client.ObjectKey
 	}{
-		"Moved":     {"Both the old and the new one are in use.", ClusterScopeConfig(), cluster, []client.ObjectKey{{Name: "now"}, {Name: "before"}}},
-		"Settled":   {"One is counted once.", ClusterScopeConfig(), settled, []client.ObjectKey{{Name: "now"}}},
-		"OwnKind":   {"It lives in the namespace of its users.", own, namespaced, []client.ObjectKey{{Namespace: "team", Name: "now"}}},
-		"OtherKind": {"It lives in none.", shared, namespaced, []client.ObjectKey{{Name: "before"}}},
-		"None":      {"Nothing is referred to.", ClusterScopeConfig(), &objectv1alpha2.Object{}, nil},
+		"Moved": {
+			reason: "Both the old and the new one are in use.",
+			config: ClusterScopeConfig(),
+			user:   cluster,
+			want:   []client.ObjectKey{{Name: "now"}, {Name: "before"}},
+		},
+		"Settled": {
+			reason: "One is counted once.",
+			config: ClusterScopeConfig(),
+			user:   settled,
+			want:   []client.ObjectKey{{Name: "now"}},
+		},
+		"OwnKind": {
+			reason: "It lives in the namespace of its users.",
+			config: own,
+			user:   namespaced,
+			want:   []client.ObjectKey{{Namespace: "team", Name: "now"}},
+		},
+		"OtherKind": {
+			reason: "It lives in none.",
+			config: shared,
+			user:   namespaced,
+			want:   []client.ObjectKey{{Name: "before"}},
+		},
+		"None": {
+			reason: "Nothing is referred to.",
+			config: ClusterScopeConfig(),
+			user:   &objectv1alpha2.Object{},
+			want:   nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.config.Refs(tc.user)); diff != "" {

@@ -1,4 +1,5 @@
-// Package steps runs the reconcilers that are not crossplane-runtime's: a pass is a row of steps, of which the first that fails ends it.
+// Package steps runs the reconcilers that are not crossplane-runtime's: a pass is a row of steps, of which the first
+// that fails ends it.
 //
 // # Decisions
 //
@@ -31,7 +32,8 @@ type Options struct {
 	Record func(event.Event)
 }
 
-// Run takes the steps of a pass until one fails, and records which. Conflicts are not recorded: they mean that something was not seen yet.
+// Run takes the steps of a pass until one fails, and records which. Conflicts are not recorded: they mean that
+// something was not seen yet.
 func Run[P any](ctx context.Context, o Options, p P, steps ...Step[P]) error {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()

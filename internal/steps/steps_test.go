@@ -28,10 +28,22 @@ func TestRun(t *testing.T) {
 		results []error
 		want    want
 	}{
-		"AllGood":  {"All steps are taken.", []error{nil, nil}, want{taken: 2}},
-		"Fails":    {"The first that fails ends the pass, and is told.", []error{nil, errBoom, nil}, want{2, []event.Reason{"second"}, errBoom}},
-		"Stops":    {"A step may end a pass that has not failed.", []error{steps.ErrStop, nil}, want{taken: 1}},
-		"Conflict": {"A conflict ends the pass without a word.", []error{conflict, nil}, want{taken: 1, err: conflict}},
+		"AllGood": {reason: "All steps are taken.", results: []error{nil, nil}, want: want{taken: 2}},
+		"Fails": {
+			reason:  "The first that fails ends the pass, and is told.",
+			results: []error{nil, errBoom, nil},
+			want:    want{2, []event.Reason{"second"}, errBoom},
+		},
+		"Stops": {
+			reason:  "A step may end a pass that has not failed.",
+			results: []error{steps.ErrStop, nil},
+			want:    want{taken: 1},
+		},
+		"Conflict": {
+			reason:  "A conflict ends the pass without a word.",
+			results: []error{conflict, nil},
+			want:    want{taken: 1, err: conflict},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := want{}

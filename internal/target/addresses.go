@@ -17,8 +17,8 @@ const (
 	dialKeepAlive = 30 * time.Second
 )
 
-// Addresses are the networks that kubeconfigs and identities of tenants may point at. The narrowest network that holds an address
-// decides. Denied wins over Allowed, and both over the built-in networks, if they are equally narrow.
+// Addresses are the networks that kubeconfigs and identities of tenants may point at. The narrowest network that holds
+// an address decides. Denied wins over Allowed, and both over the built-in networks, if they are equally narrow.
 type Addresses struct {
 	// Allowed are the networks that may be dialled. If it is empty, all may that are not denied.
 	Allowed []netip.Prefix
@@ -48,7 +48,8 @@ func ParseNetworks(list []string) ([]netip.Prefix, error) {
 	return networks, nil
 }
 
-// builtIn returns the networks that are denied unless a flag says otherwise: what belongs to the node, not to the network.
+// builtIn returns the networks that are denied unless a flag says otherwise: what belongs to the node, not to the
+// network.
 func (a Addresses) builtIn() []netip.Prefix {
 	networks := []string{
 		"0.0.0.0/8", "::/128", // This host.

@@ -80,7 +80,8 @@ func TestParseNetworks(t *testing.T) {
 	}
 }
 
-// TestDialledAddress shows that the address is checked that is dialled, for tenants and nobody else, and that a proxy's is.
+// TestDialledAddress shows that the address is checked that is dialled, for tenants and nobody else, and that a proxy's
+// is.
 func TestDialledAddress(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
@@ -105,7 +106,8 @@ func TestDialledAddress(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreNotShared shows that a tenant who has an operator's kubeconfig does not get the operator's connection.
+// TestConnectionsAreNotShared shows that a tenant who has an operator's kubeconfig does not get the operator's
+// connection.
 func TestConnectionsAreNotShared(t *testing.T) {
 	tenant := credentials{kubeconfig: document{content: []byte("k")}, writer: identity.WriterTenant}
 	operator := tenant

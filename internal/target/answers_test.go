@@ -99,8 +99,8 @@ func requests() map[string]func(context.Context, *Cluster) error {
 	}
 }
 
-// TestForeignAnswers shows that an answer that is none of a Kubernetes API server is an error for each request, that nothing of it is
-// repeated, and that nothing is taken for absent by it.
+// TestForeignAnswers shows that an answer that is none of a Kubernetes API server is an error for each request, that
+// nothing of it is repeated, and that nothing is taken for absent by it.
 func TestForeignAnswers(t *testing.T) {
 	const html = "<html>node-role-secret-123</html>"
 	for name, tc := range map[string]struct {
@@ -108,26 +108,42 @@ func TestForeignAnswers(t *testing.T) {
 		contentType string
 		body        string
 	}{
-		"JSON":              {http.StatusOK, "application/json", foreign},
-		"JSONWithKind":      {http.StatusOK, "application/json", `{"kind":"","SecretAccessKey":"node-role-secret-123"}`},
-		"JSONList":          {http.StatusOK, "application/json", `["node-role-secret-123"]`},
-		"HTML":              {http.StatusOK, "text/html", html},
-		"HTMLAsJSON":        {http.StatusOK, "application/json", html},
-		"YAML":              {http.StatusOK, "application/yaml", "kind: node-role-secret-123"},
-		"Protobuf":          {http.StatusOK, "application/vnd.kubernetes.protobuf", "node-role-secret-123"},
-		"Empty":             {http.StatusOK, "", ""},
-		"EmptyJSON":         {http.StatusOK, "application/json", ""},
-		"HalfAnObject":      {http.StatusOK, "application/json", `{"kind":"Secret","apiVersion":"v1","a":"node-role-secret-123"`},
-		"NotFound":          {http.StatusNotFound, "text/plain", "404 node-role-secret-123"},
-		"NotFoundJSON":      {http.StatusNotFound, "application/json", foreign},
-		"NotFoundElsewhere": {http.StatusNotFound, "application/json", `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,"details":{"name":"root:ws","kind":"workspaces"}}`},
-		"Gone":              {http.StatusGone, "text/plain", html},
-		"Conflict":          {http.StatusConflict, "text/plain", html},
-		"Forbidden":         {http.StatusForbidden, "text/html", html},
-		"Unauthorized":      {http.StatusUnauthorized, "application/json", foreign},
-		"TooMany":           {http.StatusTooManyRequests, "text/html", html},
-		"Internal":          {http.StatusInternalServerError, "application/json", foreign},
-		"BadGateway":        {http.StatusBadGateway, "text/html", html},
+		"JSON": {code: http.StatusOK, contentType: "application/json", body: foreign},
+		"JSONWithKind": {
+			code:        http.StatusOK,
+			contentType: "application/json",
+			body:        `{"kind":"","SecretAccessKey":"node-role-secret-123"}`,
+		},
+		"JSONList":   {code: http.StatusOK, contentType: "application/json", body: `["node-role-secret-123"]`},
+		"HTML":       {code: http.StatusOK, contentType: "text/html", body: html},
+		"HTMLAsJSON": {code: http.StatusOK, contentType: "application/json", body: html},
+		"YAML":       {code: http.StatusOK, contentType: "application/yaml", body: "kind: node-role-secret-123"},
+		"Protobuf": {
+			code:        http.StatusOK,
+			contentType: "application/vnd.kubernetes.protobuf",
+			body:        "node-role-secret-123",
+		},
+		"Empty":     {code: http.StatusOK, contentType: "", body: ""},
+		"EmptyJSON": {code: http.StatusOK, contentType: "application/json", body: ""},
+		"HalfAnObject": {
+			code:        http.StatusOK,
+			contentType: "application/json",
+			body:        `{"kind":"Secret","apiVersion":"v1","a":"node-role-secret-123"`,
+		},
+		"NotFound":     {code: http.StatusNotFound, contentType: "text/plain", body: "404 node-role-secret-123"},
+		"NotFoundJSON": {code: http.StatusNotFound, contentType: "application/json", body: foreign},
+		"NotFoundElsewhere": {
+			code:        http.StatusNotFound,
+			contentType: "application/json",
+			body:        `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,"details":{"name":"root:ws","kind":"workspaces"}}`,
+		},
+		"Gone":         {code: http.StatusGone, contentType: "text/plain", body: html},
+		"Conflict":     {code: http.StatusConflict, contentType: "text/plain", body: html},
+		"Forbidden":    {code: http.StatusForbidden, contentType: "text/html", body: html},
+		"Unauthorized": {code: http.StatusUnauthorized, contentType: "application/json", body: foreign},
+		"TooMany":      {code: http.StatusTooManyRequests, contentType: "text/html", body: html},
+		"Internal":     {code: http.StatusInternalServerError, contentType: "application/json", body: foreign},
+		"BadGateway":   {code: http.StatusBadGateway, contentType: "text/html", body: html},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -194,15 +210,35 @@ func TestRealAnswersPass(t *testing.T) {
 		body string
 		want func(error) bool
 	}{
-		"Object":      {http.StatusOK, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"}}`, func(err error) bool { return err == nil }},
-		"SortedKeys":  {http.StatusOK, ` {"apiVersion":"v1","data":{"kind":"","a\"\\":"}{"},"kind":"ConfigMap"}` + "\n", func(err error) bool { return err == nil }},
-		"NotFound":    {http.StatusNotFound, notFound, apierrors.IsNotFound},
-		"NoNamespace": {http.StatusNotFound, strings.ReplaceAll(notFound, `"name":"c"`, `"name":"n"`), apierrors.IsNotFound},
-		"Forbidden":   {http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, apierrors.IsForbidden},
-		"Refused":     {http.StatusForbidden, "no", apierrors.IsForbidden},
-		"NoMethod":    {http.StatusMethodNotAllowed, "405: Method Not Allowed", apierrors.IsMethodNotSupported},
-		"Overloaded":  {http.StatusTooManyRequests, "later", apierrors.IsTooManyRequests},
-		"Unavailable": {http.StatusServiceUnavailable, "later", apierrors.IsServiceUnavailable},
+		"Object": {
+			code: http.StatusOK,
+			body: `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"}}`,
+			want: func(err error) bool { return err == nil },
+		},
+		"SortedKeys": {
+			code: http.StatusOK,
+			body: ` {"apiVersion":"v1","data":{"kind":"","a\"\\":"}{"},"kind":"ConfigMap"}` + "\n",
+			want: func(err error) bool { return err == nil },
+		},
+		"NotFound": {code: http.StatusNotFound, body: notFound, want: apierrors.IsNotFound},
+		"NoNamespace": {
+			code: http.StatusNotFound,
+			body: strings.ReplaceAll(notFound, `"name":"c"`, `"name":"n"`),
+			want: apierrors.IsNotFound,
+		},
+		"Forbidden": {
+			code: http.StatusForbidden,
+			body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`,
+			want: apierrors.IsForbidden,
+		},
+		"Refused": {code: http.StatusForbidden, body: "no", want: apierrors.IsForbidden},
+		"NoMethod": {
+			code: http.StatusMethodNotAllowed,
+			body: "405: Method Not Allowed",
+			want: apierrors.IsMethodNotSupported,
+		},
+		"Overloaded":  {code: http.StatusTooManyRequests, body: "later", want: apierrors.IsTooManyRequests},
+		"Unavailable": {code: http.StatusServiceUnavailable, body: "later", want: apierrors.IsServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -255,7 +291,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestBombInWatch shows that one event of a watch is bounded, even with line breaks in it, and that their number is not.
+// TestBombInWatch shows that one event of a watch is bounded, even with line breaks in it, and that their number is
+// not.
 func TestBombInWatch(t *testing.T) {
 	const event = `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"data":{"a":"%s"}}}` + "\n"
 	many := 3 * maxObject >> 20
@@ -295,8 +332,8 @@ func TestBombInWatch(t *testing.T) {
 	}
 }
 
-// TestStalls shows that a request whose answer stops at any point is given up with its context, and that all are once a probe is not
-// answered either.
+// TestStalls shows that a request whose answer stops at any point is given up with its context, and that all are once a
+// probe is not answered either.
 func TestStalls(t *testing.T) {
 	for name, stall := range map[string]func(w http.ResponseWriter){
 		"Headers": func(http.ResponseWriter) {},

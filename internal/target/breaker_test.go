@@ -144,7 +144,8 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 	}
 }
 
-// TestBreakerBoundsSlowRequests shows that a target which answers probes but nothing else holds few of those who ask it.
+// TestBreakerBoundsSlowRequests shows that a target which answers probes but nothing else holds few of those who ask
+// it.
 func TestBreakerBoundsSlowRequests(t *testing.T) {
 	const requests = 3 * lateMost
 	hang := make(chan struct{})
@@ -189,7 +190,8 @@ func TestBreakerBoundsSlowRequests(t *testing.T) {
 	}
 }
 
-// TestBreakerLanes shows that a logical cluster that keeps many requests waiting takes none from the others of a virtual workspace.
+// TestBreakerLanes shows that a logical cluster that keeps many requests waiting takes none from the others of a
+// virtual workspace.
 func TestBreakerLanes(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/vw/clusters/hangs/") {

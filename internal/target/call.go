@@ -15,7 +15,8 @@ type call struct {
 	name      string // empty for a list
 }
 
-// callOf parses a request. base is what comes before the API in the path, and up to the logical cluster if wildcard is set.
+// callOf parses a request. base is what comes before the API in the path, and up to the logical cluster if wildcard is
+// set.
 func callOf(req *http.Request, base string, wildcard bool) call {
 	c := call{watch: isWatch(req)}
 	path := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(base, "/")), "/")

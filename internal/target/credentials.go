@@ -42,8 +42,8 @@ type credentials struct {
 	identityType commonv1.IdentityType // empty if there is no identity
 	identity     document
 	as           rest.ImpersonationConfig
-	// writer is who has written them. It is part of what they are: a tenant may not reach every address, and who writes down an
-	// operator's identity or kubeconfig must not get the operator's connection.
+	// writer is who has written them. It is part of what they are: a tenant may not reach every address, and who writes
+	// down an operator's identity or kubeconfig must not get the operator's connection.
 	writer identity.Writer
 }
 
@@ -65,7 +65,8 @@ func (c credentials) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// credentials reads what a ProviderConfig names. Secrets come from the cache of the control plane; the owner is woken when they change.
+// credentials reads what a ProviderConfig names. Secrets come from the cache of the control plane; the owner is woken
+// when they change.
 func (r *Registry) credentials(ctx context.Context, o watch.Owner, c commonv1.Connection) (credentials, error) {
 	err := r.options.admit(c)
 	if err != nil {
@@ -109,7 +110,8 @@ func interests(c commonv1.Connection) []watch.Interest {
 	return out
 }
 
-// interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is in its own.
+// interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is
+// in its own.
 func interest(ref *xpv2.SecretKeySelector, tenant string) watch.Interest {
 	n := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	if n.Namespace == "" {

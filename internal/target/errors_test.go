@@ -12,7 +12,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// TestUnreachableMessage shows that messages hold nothing that differs from one attempt to the next: they become conditions.
+// TestUnreachableMessage shows that messages hold nothing that differs from one attempt to the next: they become
+// conditions.
 func TestUnreachableMessage(t *testing.T) {
 	address := func(port int) net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port} }
 	of := func(op string, cause error, port int) error {
@@ -23,24 +24,36 @@ func TestUnreachableMessage(t *testing.T) {
 		cause  func(port int) error // of an attempt from a port of ours
 		want   string               // part of the message
 	}{
-		"Reset": {"A reset read names the server.", func(port int) error { return of("read", syscall.ECONNRESET, port) }, "connection to 127.0.0.1:6443: connection reset by peer"},
-		"Pipe":  {"So does a write that broke off.", func(port int) error { return of("write", syscall.EPIPE, port) }, "write tcp 127.0.0.1:6443: write: broken pipe"},
-		"Refused": {"A refused connection has no port of ours.", func(int) error {
+		"Reset": {
+			reason: "A reset read names the server.",
+			cause:  func(port int) error { return of("read", syscall.ECONNRESET, port) },
+			want:   "connection to 127.0.0.1:6443: connection reset by peer",
+		},
+		"Pipe": {
+			reason: "So does a write that broke off.",
+			cause:  func(port int) error { return of("write", syscall.EPIPE, port) },
+			want:   "write tcp 127.0.0.1:6443: write: broken pipe",
+		},
+		"Refused": {reason: "A refused connection has no port of ours.", cause: func(int) error {
 			return &net.OpError{Op: "dial", Net: "tcp", Addr: address(6443), Err: syscall.ECONNREFUSED}
-		}, "dial tcp 127.0.0.1:6443: connection refused"},
+		}, want: "dial tcp 127.0.0.1:6443: connection refused"},
 		"Wrapped": {
-			"A client may have wrapped the error.", func(port int) error {
+			reason: "A client may have wrapped the error.", cause: func(port int) error {
 				return &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/version", Err: errors.Wrap(of("read", syscall.ECONNRESET, port), "cannot probe")}
-			}, "connection reset by peer",
+			}, want: "connection reset by peer",
 		},
 		"DNS": {
-			"The address of the resolver, and our port, do not matter.", func(port int) error {
+			reason: "The address of the resolver, and our port, do not matter.", cause: func(port int) error {
 				return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
 					Name: "kcp.example.com", Server: "10.0.0.10:53", Err: "read udp " + address(port).String() + "->10.0.0.10:53: i/o timeout",
 				}}
-			}, `cannot resolve "kcp.example.com"`,
+			}, want: `cannot resolve "kcp.example.com"`,
 		},
-		"Other": {"Any other error is told as it is.", func(int) error { return io.ErrUnexpectedEOF }, "unexpected EOF"},
+		"Other": {
+			reason: "Any other error is told as it is.",
+			cause:  func(int) error { return io.ErrUnexpectedEOF },
+			want:   "unexpected EOF",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := unreachableError{cause: tc.cause(34567)}.Error(), unreachableError{cause: tc.cause(45678)}.Error()

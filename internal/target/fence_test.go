@@ -49,8 +49,8 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 	return clusters[0], clusters[1], clusters[2]
 }
 
-// TestFence shows that all connections are behind the Fence: to the control plane, to a target, to a virtual workspace of kcp and to a logical
-// cluster in it.
+// TestFence shows that all connections are behind the Fence: to the control plane, to a target, to a virtual workspace
+// of kcp and to a logical cluster in it.
 func TestFence(t *testing.T) {
 	var writes atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestFenceSharesConnections shows that clusters with the same TLS settings share one connection, with a Fence and without.
+// TestFenceSharesConnections shows that clusters with the same TLS settings share one connection, with a Fence and
+// without.
 func TestFenceSharesConnections(t *testing.T) {
 	for name, f := range map[string]*fence.Fence{"With": fence.New(nil), "Without": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -2,8 +2,8 @@ package target
 
 import "bytes"
 
-// A jsonScan follows a stream of JSON objects without keeping it. It knows where each begins and ends, how long it is and how many
-// values it has, which bounds the memory that its decoder will need, and whether it says what it is.
+// A jsonScan follows a stream of JSON objects without keeping it. It knows where each begins and ends, how long it is
+// and how many values it has, which bounds the memory that its decoder will need, and whether it says what it is.
 type jsonScan struct {
 	foreign bool // there is something other than an object
 	ended   bool // the last object has ended

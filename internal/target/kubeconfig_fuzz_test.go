@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// FuzzKubeconfig shows that whatever a Secret holds is either refused, without being repeated, or a connection that runs no program and
-// reads no file.
+// FuzzKubeconfig shows that whatever a Secret holds is either refused, without being repeated, or a connection that
+// runs no program and reads no file.
 func FuzzKubeconfig(f *testing.F) {
 	const server = `server: "https://127.0.0.1:6443"`
 	for _, seed := range [][]byte{
@@ -55,7 +55,8 @@ func FuzzKubeconfig(f *testing.F) {
 	})
 }
 
-// keepsSecrets checks that an error does not repeat the secrets of a kubeconfig. Those that are part of a name cannot be told from it.
+// keepsSecrets checks that an error does not repeat the secrets of a kubeconfig. Those that are part of a name cannot
+// be told from it.
 func keepsSecrets(t *testing.T, content []byte, err error) {
 	t.Helper()
 	const telling = 8 // Shorter ones are in any text.

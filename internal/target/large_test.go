@@ -39,7 +39,21 @@ func TestLargeRest(t *testing.T) {
 	got = append(got, look{refused(0), refused(time.Hour)})
 	r.begin(now, failed)
 	got = append(got, look{refused(largeRestFirst - 1), refused(largeRestFirst)})
-	want := []look{{Before: true}, {Before: true}, {Before: true}, {Before: true}, {Before: true}, {Before: true}, {}, {Before: true}}
+	want := []look{{
+		Before: true,
+	}, {
+		Before: true,
+	}, {
+		Before: true,
+	}, {
+		Before: true,
+	}, {
+		Before: true,
+	}, {
+		Before: true,
+	}, {}, {
+		Before: true,
+	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("refused a moment before and after the end of each rest, -want, +got:\n%s", diff)
 	}

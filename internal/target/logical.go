@@ -11,7 +11,8 @@ import (
 // AllClusters is the end of the URL of a virtual workspace of kcp that shows all its logical clusters.
 const AllClusters = "/clusters/*"
 
-// In returns a client of one logical cluster, by the same connection, for a cluster that is a virtual workspace of all of them.
+// In returns a client of one logical cluster, by the same connection, for a cluster that is a virtual workspace of all
+// of them.
 func (c *Cluster) In(logical string) (dynamic.Interface, error) {
 	cfg := rest.CopyConfig(c.config)
 	cfg.Host = strings.TrimSuffix(cfg.Host, "*") + logical

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// mappings returns how the target serves kinds, without those it does not serve. Who asks waits for these, and for no others.
+// mappings returns how the target serves kinds, without those it does not serve. Who asks waits for these, and for no
+// others.
 func (k *kinds) mappings(ctx context.Context, w waiter, gvks []schema.GroupVersionKind) (map[schema.GroupVersionKind]Mapping, error) {
 	for _, gvk := range k.unsought(gvks) {
 		if err := k.discoverOnce(ctx, gvk); err != nil {

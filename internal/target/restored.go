@@ -37,7 +37,8 @@ type Restored struct {
 	Owners []watch.Owner
 }
 
-// CountRestoredControlPlane counts that caches of the control plane have noticed a restore. The connections of a Registry count themselves.
+// CountRestoredControlPlane counts that caches of the control plane have noticed a restore. The connections of a
+// Registry count themselves.
 func CountRestoredControlPlane() { restores.WithLabelValues(restoredControlPlane).Inc() }
 
 // OnRestored has f called when a cluster other than the control plane is found to have been restored. It must

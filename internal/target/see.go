@@ -12,8 +12,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
-// See returns a resource that an owner tracks, nil if it does not exist: from the watch or, if the cluster refuses that, by a request.
-// The result is shared and must not be changed. The error satisfies watch.IsNotSynced as long as the watch has not begun.
+// See returns a resource that an owner tracks, nil if it does not exist: from the watch or, if the cluster refuses
+// that, by a request. The result is shared and must not be changed. The error satisfies watch.IsNotSynced as long as
+// the watch has not begun.
 func (c *Cluster) See(ctx context.Context, o watch.Owner, i watch.Interest) (*unstructured.Unstructured, error) {
 	u, err := c.watches.Get(ctx, o, i)
 	if !watch.IsDenied(err) {

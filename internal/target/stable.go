@@ -19,8 +19,9 @@ const (
 	partsOfAStream = 3 // its number, its code, and a cause
 )
 
-// stable returns the text of what a connection died of. It leaves out what differs between attempts, such as our own port and the time,
-// because conditions must not flap. It leaves out what the server has sent, because that may be anybody's secret.
+// stable returns the text of what a connection died of. It leaves out what differs between attempts, such as our own
+// port and the time, because conditions must not flap. It leaves out what the server has sent, because that may be
+// anybody's secret.
 func stable(err error) string {
 	var (
 		dns  *net.DNSError
@@ -43,7 +44,8 @@ func stable(err error) string {
 	return withoutQuotes(err.Error())
 }
 
-// withoutQuotes returns the text of an error of net/http without what it quotes of the server, and without the number of a stream.
+// withoutQuotes returns the text of an error of net/http without what it quotes of the server, and without the number
+// of a stream.
 func withoutQuotes(text string) string {
 	switch {
 	case strings.HasPrefix(text, errNoHTTP):

@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/hostile"
 )
 
-// TestFailuresAreStable shows that errors of connections are equal each time, so that conditions do not flap, and hold nothing that the
-// server has sent.
+// TestFailuresAreStable shows that errors of connections are equal each time, so that conditions do not flap, and hold
+// nothing that the server has sent.
 func TestFailuresAreStable(t *testing.T) {
 	for _, mode := range []string{
 		"ForeignProtocol", "ForeignHeader", "BombHeaders", "ResetBody", "ResetAccept", "CertificateExpired", "CertificateOfAnother", "AuthorityRotated",

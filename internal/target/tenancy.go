@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
 
-// admit returns an error that names the field by which a namespaced ProviderConfig reaches for what is not its tenant's, and the flag
-// that allows it. It is the one check of that: all connections come from here.
+// admit returns an error that names the field by which a namespaced ProviderConfig reaches for what is not its
+// tenant's, and the flag that allows it. It is the one check of that: all connections come from here.
 func (o Options) admit(c commonv1.Connection) error {
 	if c.Tenant == "" {
 		return nil
@@ -44,7 +44,8 @@ func (o Options) admitSource(field, tenant string, p commonv1.ProviderCredential
 	return nil
 }
 
-// admitProxied returns an error if a tenant's server is at an address that is denied. Behind a proxy, nobody else checks it.
+// admitProxied returns an error if a tenant's server is at an address that is denied. Behind a proxy, nobody else
+// checks it.
 func (r *Registry) admitProxied(c credentials, cfg *rest.Config) error {
 	if c.writer != identity.WriterTenant || cfg.Proxy == nil {
 		return nil

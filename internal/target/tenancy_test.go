@@ -25,8 +25,8 @@ func identityFrom(p commonv1.ProviderCredentials) *commonv1.Identity {
 	return &commonv1.Identity{Type: commonv1.IdentityGoogle, ProviderCredentials: p}
 }
 
-// A defect of provider-kubernetes: a tenant's ProviderConfig lends the provider's ServiceAccount, files, environment and the Secrets of
-// others.
+// A defect of provider-kubernetes: a tenant's ProviderConfig lends the provider's ServiceAccount, files, environment
+// and the Secrets of others.
 func TestAdmit(t *testing.T) {
 	const tenant = "team"
 	for name, tc := range map[string]struct {
@@ -148,12 +148,29 @@ func TestImpersonation(t *testing.T) {
 		want      string
 		err       string
 	}{
-		"Nobody":      {reason: "Without impersonation requests are made as the credentials say."},
-		"User":        {reason: "A user is impersonated.", as: &commonv1.Impersonation{User: "jane"}, want: "jane"},
-		"Account":     {reason: "A ServiceAccount is that of the Object's namespace.", as: &commonv1.Impersonation{ServiceAccountName: "robot"}, namespace: "team", want: "system:serviceaccount:team:robot"},
-		"NoNamespace": {reason: "A cluster-scoped Object has no namespace.", as: &commonv1.Impersonation{ServiceAccountName: "robot"}, err: "cluster-scoped Object has none"},
-		"OddUser":     {reason: "A name that no header can hold is refused.", as: &commonv1.Impersonation{User: "a\r\nb"}, err: "spec.impersonate has"},
-		"OddGroup":    {reason: "So is such a group.", as: &commonv1.Impersonation{User: "a", Groups: []string{"\x00"}}, err: "spec.impersonate has"},
+		"Nobody": {reason: "Without impersonation requests are made as the credentials say."},
+		"User":   {reason: "A user is impersonated.", as: &commonv1.Impersonation{User: "jane"}, want: "jane"},
+		"Account": {
+			reason:    "A ServiceAccount is that of the Object's namespace.",
+			as:        &commonv1.Impersonation{ServiceAccountName: "robot"},
+			namespace: "team",
+			want:      "system:serviceaccount:team:robot",
+		},
+		"NoNamespace": {
+			reason: "A cluster-scoped Object has no namespace.",
+			as:     &commonv1.Impersonation{ServiceAccountName: "robot"},
+			err:    "cluster-scoped Object has none",
+		},
+		"OddUser": {
+			reason: "A name that no header can hold is refused.",
+			as:     &commonv1.Impersonation{User: "a\r\nb"},
+			err:    "spec.impersonate has",
+		},
+		"OddGroup": {
+			reason: "So is such a group.",
+			as:     &commonv1.Impersonation{User: "a", Groups: []string{"\x00"}},
+			err:    "spec.impersonate has",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := impersonation(tc.as, tc.namespace)

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// NewBuildInfo returns the metric provider_kcp_build_info. Its value is always 1, and its labels are the version of the provider and that of Go.
+// NewBuildInfo returns the metric provider_kcp_build_info. Its value is always 1, and its labels are the version of the
+// provider and that of Go.
 func NewBuildInfo() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        "provider_kcp_build_info",

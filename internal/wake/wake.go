@@ -16,8 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// Targets is the source of events from targets and credentials: those who watch them add requests to the queue of a controller directly.
-// Events of one object that come within the time to gather are one; zero takes each as it comes.
+// Targets is the source of events from targets and credentials: those who watch them add requests to the queue of a
+// controller directly. Events of one object that come within the time to gather are one; zero takes each as it comes.
 func Targets(r *target.Registry, controller string, gather time.Duration) source.Source {
 	return TargetsOf(r, controller, gather, func(n types.NamespacedName) types.NamespacedName { return n })
 }

@@ -19,8 +19,8 @@ type answer struct {
 	told    *unstructured.Unstructured // what the stream tells, nil for nothing
 }
 
-// begin records that a write of ours to a resource is under way: what the stream tells of it meanwhile may be the echo of that write, and
-// is not passed on before end.
+// begin records that a write of ours to a resource is under way: what the stream tells of it meanwhile may be the echo
+// of that write, and is not passed on before end.
 func (s *store) begin(n types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,8 +30,8 @@ func (s *store) begin(n types.NamespacedName) {
 	s.writes[n].count++
 }
 
-// end records that a write of an owner is over, and what the server has answered, nil if nothing. A change is passed on to all but its
-// author; to all if somebody else has changed the resource meanwhile.
+// end records that a write of an owner is over, and what the server has answered, nil if nothing. A change is passed on
+// to all but its author; to all if somebody else has changed the resource meanwhile.
 func (s *store) end(n types.NamespacedName, by Owner, answer *unstructured.Unstructured) {
 	changed, ours := s.finish(n, answer)
 	switch {
@@ -42,7 +42,8 @@ func (s *store) end(n types.NamespacedName, by Owner, answer *unstructured.Unstr
 	}
 }
 
-// finish ends a write and reports whether the resource has changed since the writes began, and whether the answer is its last state.
+// finish ends a write and reports whether the resource has changed since the writes began, and whether the answer is
+// its last state.
 func (s *store) finish(n types.NamespacedName, answer *unstructured.Unstructured) (changed, ours bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +64,8 @@ func (s *store) finish(n types.NamespacedName, answer *unstructured.Unstructured
 	return w.heard || held != w.before, ours
 }
 
-// put shows the answer to a write, unless the stream has come as far. What the stream has passed and does not hold is gone, has lost our
-// label, or was never part of this history. The caller holds the lock.
+// put shows the answer to a write, unless the stream has come as far. What the stream has passed and does not hold is
+// gone, has lost our label, or was never part of this history. The caller holds the lock.
 func (s *store) put(n types.NamespacedName, u *unstructured.Unstructured) {
 	held, ok := s.items[n]
 	if s.stream.past(u.GetResourceVersion()) || ok && !newer(u.GetResourceVersion(), held.GetResourceVersion()) {
@@ -78,8 +79,9 @@ func (s *store) put(n types.NamespacedName, u *unstructured.Unstructured) {
 	s.set(n, u)
 }
 
-// outlasts reports whether the answer to a write is newer than what the stream tells of the resource, nil if it is gone, as of a resource
-// version. If so that is kept for later; if not the answer has served. The caller holds the lock.
+// outlasts reports whether the answer to a write is newer than what the stream tells of the resource, nil if it is
+// gone, as of a resource version. If so that is kept for later; if not the answer has served. The caller holds the
+// lock.
 func (s *store) outlasts(n types.NamespacedName, version string, told *unstructured.Unstructured) bool {
 	a := s.answers[n]
 	if a == nil {
@@ -93,8 +95,9 @@ func (s *store) outlasts(n types.NamespacedName, version string, told *unstructu
 	return false
 }
 
-// advance records how far the stream has come. Answers it has passed without telling of them are not part of the history it tells: the word of
-// the stream counts. It returns the resources of which that has to be passed on now. The caller holds the lock.
+// advance records how far the stream has come. Answers it has passed without telling of them are not part of the
+// history it tells: the word of the stream counts. It returns the resources of which that has to be passed on now. The
+// caller holds the lock.
 func (s *store) advance(version string) []types.NamespacedName {
 	s.stream.advance(version)
 	var changed []types.NamespacedName
@@ -111,7 +114,8 @@ func (s *store) advance(version string) []types.NamespacedName {
 	return changed
 }
 
-// told records that the stream has told of a change, and reports whether to pass that on now. The caller holds the lock.
+// told records that the stream has told of a change, and reports whether to pass that on now. The caller holds the
+// lock.
 func (s *store) told(n types.NamespacedName) bool {
 	w := s.writes[n]
 	if w != nil {
@@ -120,8 +124,8 @@ func (s *store) told(n types.NamespacedName) bool {
 	return w == nil
 }
 
-// forgetAnswers drops all that is known by the answers to writes, those under way included: they speak of a history that the server has
-// left. The caller holds the lock.
+// forgetAnswers drops all that is known by the answers to writes, those under way included: they speak of a history
+// that the server has left. The caller holds the lock.
 func (s *store) forgetAnswers() {
 	clear(s.answers)
 	for _, w := range s.writes {

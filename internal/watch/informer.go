@@ -19,8 +19,9 @@ import (
 // retryRefused is how long an informer waits at least, and twice as long at most, after a refused connection.
 const retryRefused = 500 * time.Millisecond
 
-// NewInformer returns what makes the informers of a manager's cache, which notice when a watch is dead or the server has gone back in its
-// history, as the streams of a Set do. WentBack, if set, is called then, once for all informers that notice it.
+// NewInformer returns what makes the informers of a manager's cache, which notice when a watch is dead or the server
+// has gone back in its history, as the streams of a Set do. WentBack, if set, is called then, once for all informers
+// that notice it.
 func NewInformer(wentBack func()) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
 	wentBack = onceFor(restoreMost, wentBack)
 	return func(lw cache.ListerWatcher, o runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
@@ -90,8 +91,8 @@ func (g *informerGuard) WatchWithContext(ctx context.Context, o metav1.ListOptio
 	}), nil
 }
 
-// untilServed makes a request until something answers at the address of the server and, if nothing did, until that is no longer starting:
-// reflectors of informers would try again too, but up to a minute later each time.
+// untilServed makes a request until something answers at the address of the server and, if nothing did, until that is
+// no longer starting: reflectors of informers would try again too, but up to a minute later each time.
 func untilServed[T any](ctx context.Context, g *informerGuard, request func() (T, error)) (T, error) {
 	for {
 		answer, err := request()

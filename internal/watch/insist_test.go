@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestLookInsistsOnce shows that a look at a stream of names that the server denies has it tried again once, and no more: whoever looks does
-// not tell that the server is back, as a kick does.
+// TestLookInsistsOnce shows that a look at a stream of names that the server denies has it tried again once, and no
+// more: whoever looks does not tell that the server is back, as a kick does.
 func TestLookInsistsOnce(t *testing.T) {
 	const soon, window = 20 * time.Second, 4 * retryFailed
 	ns := server.Namespace(t)

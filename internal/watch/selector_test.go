@@ -21,8 +21,8 @@ var server kube.Server
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &server)) }
 
-// TestSelectorStream shows that an interest with a selector carries what it selects in its namespace, that each change of that wakes its
-// owner, and that its stream is another one than that of the labelled resources of the kind.
+// TestSelectorStream shows that an interest with a selector carries what it selects in its namespace, that each change
+// of that wakes its owner, and that its stream is another one than that of the labelled resources of the kind.
 func TestSelectorStream(t *testing.T) {
 	const soon = 2 * time.Minute
 	c, ns := server.Client(t), server.Namespace(t)

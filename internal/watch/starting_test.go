@@ -15,8 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestRefusedAtStart shows that a refusal soon after a kick, which tells that the server is back, is taken for a passing one: a server that
-// starts does not know yet who has which rights.
+// TestRefusedAtStart shows that a refusal soon after a kick, which tells that the server is back, is taken for a
+// passing one: a server that starts does not know yet who has which rights.
 func TestRefusedAtStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

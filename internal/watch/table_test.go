@@ -18,8 +18,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTable shows that a Table tells of what changes by name, finds it by namespace and key, shows answers at once, and that its stream ends
-// with the last who looks at it.
+// TestTable shows that a Table tells of what changes by name, finds it by namespace and key, shows answers at once, and
+// that its stream ends with the last who looks at it.
 func TestTable(t *testing.T) {
 	const soon = 2 * time.Minute
 	c, ns, other := server.Client(t), server.Namespace(t), server.Namespace(t)
@@ -89,7 +89,8 @@ func unserved(t *testing.T) *Table {
 	return s.Table(Interest{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Scope: ScopeAll}, nil)
 }
 
-// TestTableEndsWithSet shows that a Table whose Set has been closed does not pass for one that shows what the server has.
+// TestTableEndsWithSet shows that a Table whose Set has been closed does not pass for one that shows what the server
+// has.
 func TestTableEndsWithSet(t *testing.T) {
 	table := unserved(t)
 	table.feed.fill()
@@ -111,7 +112,8 @@ func TestTableAwaitEnds(t *testing.T) {
 	}
 }
 
-// TestTableUntilLeaves shows that a stream whose last Table is closed ends when nobody waits for a change any more either.
+// TestTableUntilLeaves shows that a stream whose last Table is closed ends when nobody waits for a change any more
+// either.
 func TestTableUntilLeaves(t *testing.T) {
 	table := unserved(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -15,7 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestWildcardStream shows that an interest in all resources of a kind carries them without our label, and that a change of any wakes its owner.
+// TestWildcardStream shows that an interest in all resources of a kind carries them without our label, and that a
+// change of any wakes its owner.
 func TestWildcardStream(t *testing.T) {
 	const soon = 2 * time.Minute
 	c, ns := server.Client(t), server.Namespace(t)

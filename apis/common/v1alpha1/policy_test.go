@@ -17,12 +17,32 @@ func TestEffectivePolicies(t *testing.T) {
 		policies xpv2.ManagementPolicies
 		want     xpv2.ManagementPolicies
 	}{
-		"Default":             {"Default leaves it to the policies.", ManagementPolicyDefault, some, some},
-		"Unset":               {"No policy leaves it to the policies.", "", some, some},
-		"Unknown":             {"An unknown policy leaves it to the policies.", "x", some, some},
-		"ObserveCreateUpdate": {"Never delete.", ManagementPolicyObserveCreateUpdate, all, xpv2.ManagementPolicies{"Observe", "Create", "Update"}},
-		"ObserveDelete":       {"Never create or change.", ManagementPolicyObserveDelete, all, xpv2.ManagementPolicies{"Observe", "Delete"}},
-		"Observe":             {"Only observe.", ManagementPolicyObserve, all, xpv2.ManagementPolicies{"Observe"}},
+		"Default": {
+			reason:   "Default leaves it to the policies.",
+			policy:   ManagementPolicyDefault,
+			policies: some,
+			want:     some,
+		},
+		"Unset":   {reason: "No policy leaves it to the policies.", policy: "", policies: some, want: some},
+		"Unknown": {reason: "An unknown policy leaves it to the policies.", policy: "x", policies: some, want: some},
+		"ObserveCreateUpdate": {
+			reason:   "Never delete.",
+			policy:   ManagementPolicyObserveCreateUpdate,
+			policies: all,
+			want:     xpv2.ManagementPolicies{"Observe", "Create", "Update"},
+		},
+		"ObserveDelete": {
+			reason:   "Never create or change.",
+			policy:   ManagementPolicyObserveDelete,
+			policies: all,
+			want:     xpv2.ManagementPolicies{"Observe", "Delete"},
+		},
+		"Observe": {
+			reason:   "Only observe.",
+			policy:   ManagementPolicyObserve,
+			policies: all,
+			want:     xpv2.ManagementPolicies{"Observe"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, EffectivePolicies(tc.policy, tc.policies)); diff != "" {
@@ -38,9 +58,21 @@ func TestWithoutDelete(t *testing.T) {
 		policies xpv2.ManagementPolicies
 		want     xpv2.ManagementPolicies
 	}{
-		"Delete":  {"Orphan outweighs Delete.", xpv2.ManagementPolicies{"Observe", "Delete"}, xpv2.ManagementPolicies{"Observe"}},
-		"All":     {"The runtime itself lets Orphan outweigh *.", xpv2.ManagementPolicies{"*"}, xpv2.ManagementPolicies{"*"}},
-		"Without": {"There is nothing to take away.", xpv2.ManagementPolicies{"Observe"}, xpv2.ManagementPolicies{"Observe"}},
+		"Delete": {
+			reason:   "Orphan outweighs Delete.",
+			policies: xpv2.ManagementPolicies{"Observe", "Delete"},
+			want:     xpv2.ManagementPolicies{"Observe"},
+		},
+		"All": {
+			reason:   "The runtime itself lets Orphan outweigh *.",
+			policies: xpv2.ManagementPolicies{"*"},
+			want:     xpv2.ManagementPolicies{"*"},
+		},
+		"Without": {
+			reason:   "There is nothing to take away.",
+			policies: xpv2.ManagementPolicies{"Observe"},
+			want:     xpv2.ManagementPolicies{"Observe"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := slices.Clone(tc.policies)

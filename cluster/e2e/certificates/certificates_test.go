@@ -1,5 +1,5 @@
-// Package certificates_test has cert-manager issue certificates for consumers in workspaces of a kcp, with the program and the examples that
-// users have.
+// Package certificates_test has cert-manager issue certificates for consumers in workspaces of a kcp, with the program
+// and the examples that users have.
 package certificates_test
 
 import (

@@ -19,8 +19,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestCutOffLeaderWritesNothing cuts the leader off from the control plane, while it still reaches the target, where somebody keeps changing
-// what it would revert.
+// TestCutOffLeaderWritesNothing cuts the leader off from the control plane, while it still reaches the target, where
+// somebody keeps changing what it would revert.
 func TestCutOffLeaderWritesNothing(t *testing.T) {
 	s := newStage(t)
 	var proxy *kube.Proxy

@@ -20,8 +20,9 @@ func rounds(t *testing.T) int {
 	return n
 }
 
-// TestFrozenLeaderWritesNothing freezes the leader in the middle of a storm, for longer than its Lease, and thaws it when another replica
-// leads. A round does not count if the leader loses its Lease before, as it may on a machine that is too busy to renew it.
+// TestFrozenLeaderWritesNothing freezes the leader in the middle of a storm, for longer than its Lease, and thaws it
+// when another replica leads. A round does not count if the leader loses its Lease before, as it may on a machine that
+// is too busy to renew it.
 func TestFrozenLeaderWritesNothing(t *testing.T) {
 	s := newStage(t)
 	leader := s.start(t, nil)
@@ -60,7 +61,8 @@ func (s *stage) freezeOnce(t *testing.T, leader *replica) (*replica, bool) {
 	return follower, true
 }
 
-// TestFrozenAlone freezes the only replica for longer than its Lease. It ends, and its successor does not wait for the Lease.
+// TestFrozenAlone freezes the only replica for longer than its Lease. It ends, and its successor does not wait for the
+// Lease.
 func TestFrozenAlone(t *testing.T) {
 	s := newStage(t)
 	leader := s.start(t, nil)

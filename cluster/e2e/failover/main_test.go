@@ -76,7 +76,8 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// start starts a replica and waits until its caches are filled. It reaches the control plane through what through returns, if that is not nil.
+// start starts a replica and waits until its caches are filled. It reaches the control plane through what through
+// returns, if that is not nil.
 func (s *stage) start(t *testing.T, through func(*rest.Config) *rest.Config) *replica {
 	t.Helper()
 	s.replicas++
@@ -150,7 +151,8 @@ func checkNoWrites(t *testing.T, former *replica, since time.Time, m, mt kube.Ma
 	}
 }
 
-// awaitWrites waits until a replica has written more than n times to the target from a time on, and reports whether it still runs.
+// awaitWrites waits until a replica has written more than n times to the target from a time on, and reports whether it
+// still runs.
 func (s *stage) awaitWrites(t *testing.T, r *replica, mt kube.Mark, from time.Time, n int) bool {
 	t.Helper()
 	kube.Eventually(t, soon, "writes of replica "+r.user, func() (bool, string) {

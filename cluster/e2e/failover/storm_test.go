@@ -73,8 +73,8 @@ func (st *storm) write(ctx context.Context, i int) error {
 	return client.IgnoreNotFound(st.stage.c.Patch(ctx, o, patch))
 }
 
-// awaitSettled waits until there is a ConfigMap on the target for each Object, as the Object wants it, and no other. A replica that has ended
-// is replaced meanwhile, as a kubelet does. It returns the replica or what has replaced it.
+// awaitSettled waits until there is a ConfigMap on the target for each Object, as the Object wants it, and no other. A
+// replica that has ended is replaced meanwhile, as a kubelet does. It returns the replica or what has replaced it.
 func (s *stage) awaitSettled(t *testing.T, r *replica) *replica {
 	t.Helper()
 	kube.Eventually(t, soon, "each Object to have its ConfigMap, and none without an Object", func() (bool, string) {

@@ -18,8 +18,8 @@ import (
 // prompt is less than the half minute after which an Object that waits looks again unasked.
 const prompt = 20 * time.Second
 
-// TestMadeAgain shows that a ClusterServiceVersion which OLM makes again while its Subscription lives does not stay: its Object deletes it
-// again, until the Subscription is gone, and also if the provider is killed meanwhile.
+// TestMadeAgain shows that a ClusterServiceVersion which OLM makes again while its Subscription lives does not stay:
+// its Object deletes it again, until the Subscription is gone, and also if the provider is killed meanwhile.
 func TestMadeAgain(t *testing.T) {
 	forChains(t, func(t *testing.T, b *bed) {
 		p := start(t)

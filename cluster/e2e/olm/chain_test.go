@@ -28,7 +28,8 @@ const (
 	late = 5 * time.Second
 )
 
-// A chain is Objects for a Subscription, the ClusterServiceVersion it leads to, and a Kong for the operator which that installs.
+// A chain is Objects for a Subscription, the ClusterServiceVersion it leads to, and a Kong for the operator which that
+// installs.
 type chain struct {
 	file string
 	// strict says that the Kong waits for the operator, not only for its ClusterServiceVersion.
@@ -147,8 +148,8 @@ func (b *bed) awaitWork(t *testing.T) {
 	})
 }
 
-// awaitRest waits until OLM has done all that it has to do: for some seconds it repeats what it has done already. What is uninstalled
-// meanwhile comes back in part, whoever uninstalls it and in whichever order.
+// awaitRest waits until OLM has done all that it has to do: for some seconds it repeats what it has done already. What
+// is uninstalled meanwhile comes back in part, whoever uninstalls it and in whichever order.
 func (b *bed) awaitRest(t *testing.T) {
 	t.Helper()
 	b.awaitIdle(t, "OLM to be at rest", func(state string) bool { return !strings.Contains(state, "Installing") }, "Subscription", "InstallPlan")
@@ -260,7 +261,8 @@ func (b *bed) condition(t *testing.T, o *unstructured.Unstructured, of xpv2.Cond
 	return "", ""
 }
 
-// connect makes what the Objects need on the control plane: ProviderConfigs by the names they use, and the namespaces they live in.
+// connect makes what the Objects need on the control plane: ProviderConfigs by the names they use, and the namespaces
+// they live in.
 func connect(t *testing.T, c client.Client) {
 	t.Helper()
 	for _, o := range connection(t) {

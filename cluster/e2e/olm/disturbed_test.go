@@ -8,7 +8,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// killed shows that a stack is installed, and uninstalled in order, as if nothing had happened though the provider is killed at each step.
+// killed shows that a stack is installed, and uninstalled in order, as if nothing had happened though the provider is
+// killed at each step.
 func (s *site) killed(t *testing.T, f form) {
 	x := bundle{capability: "networking", backend: "olm", objects: 3}
 	s.takeInventories(t)

@@ -1,15 +1,18 @@
-// Package olm holds black-box tests of the built provider with the Operator Lifecycle Manager: Objects for a Subscription, the
-// ClusterServiceVersion it leads to, and a resource of the operator which that installs. They are installed in this order and uninstalled in
-// reverse, and leave nothing. The package runs by make e2e only, as OLM and KWOK take minutes to build.
+// Package olm holds black-box tests of the built provider with the Operator Lifecycle Manager: Objects for a
+// Subscription, the ClusterServiceVersion it leads to, and a resource of the operator which that installs. They are
+// installed in this order and uninstalled in reverse, and leave nothing. The package runs by make e2e only, as OLM and
+// KWOK take minutes to build.
 //
-// OLM, its catalog and the controllers of Kubernetes are real. KWOK plays the node, so that the Deployment of the operator becomes available;
-// what its containers would do is done by the test (operator_test.go), with a finalizer on each Kong: if the operator goes before the Kong,
-// the Kong stays and the test fails. What came first is read from the resource versions of the target, not from the requests of the provider.
+// OLM, its catalog and the controllers of Kubernetes are real. KWOK plays the node, so that the Deployment of the
+// operator becomes available; what its containers would do is done by the test (operator_test.go), with a finalizer on
+// each Kong: if the operator goes before the Kong, the Kong stays and the test fails. What came first is read from the
+// resource versions of the target, not from the requests of the provider.
 //
-// What users are shown as capabilities is installed in the same way, by a real Crossplane 2 and by the last Crossplane 1 (stacks_test.go and
-// legacy_test.go), with OLM and without. Crossplane 2 installs the Configurations from a registry, and asks functions: auto-ready is the
-// real one, in a process of its own; patch-and-transform cannot be had, and is as far as needed in patches_test.go. Crossplane 1 has
-// the same engine in itself, so that both see that the Compositions mean the same.
+// What users are shown as capabilities is installed in the same way, by a real Crossplane 2 and by the last Crossplane
+// 1 (stacks_test.go and legacy_test.go), with OLM and without. Crossplane 2 installs the Configurations from a
+// registry, and asks functions: auto-ready is the real one, in a process of its own; patch-and-transform cannot be had,
+// and is as far as needed in patches_test.go. Crossplane 1 has the same engine in itself, so that both see that the
+// Compositions mean the same.
 //
 // The files in testdata/document are those of the design document of policies and references, to the letter.
 //
@@ -33,9 +36,10 @@
 //
 // # How Objects cope with it
 //
-// An Object that deletes what it does not make waits for the deletion of the Objects it has referred to before it goes. Until then it knows
-// its resource by name, not by UID, and deletes it as often as it appears. So nothing stays of what OLM makes while the Subscription is
-// there. What OLM makes after that is beyond an Object: uninstall what has come to rest.
+// An Object that deletes what it does not make waits for the deletion of the Objects it has referred to before it goes.
+// Until then it knows its resource by name, not by UID, and deletes it as often as it appears. So nothing stays of what
+// OLM makes while the Subscription is there. What OLM makes after that is beyond an Object: uninstall what has come to
+// rest.
 //
 // # Decisions
 //

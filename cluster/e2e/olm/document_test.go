@@ -48,8 +48,8 @@ func TestDocumentNamespace(t *testing.T) {
 	b.awaitNothing(t)
 }
 
-// TestDocumentPolicy applies the Object that only observes and deletes, with the Object's own name for that of the resource: it is not
-// created, it is seen once OLM's users make it, and it goes with the Object.
+// TestDocumentPolicy applies the Object that only observes and deletes, with the Object's own name for that of the
+// resource: it is not created, it is seen once OLM's users make it, and it goes with the Object.
 func TestDocumentPolicy(t *testing.T) {
 	b := newDocument(t, "policy.yaml")
 	b.create(t)
@@ -81,8 +81,8 @@ func operatorOf(t *testing.T, bundle, name string) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// TestDocumentPatches follows the references of the document to resources that are no Objects: a managed resource of another provider, and
-// a ConfigMap.
+// TestDocumentPatches follows the references of the document to resources that are no Objects: a managed resource of
+// another provider, and a ConfigMap.
 func TestDocumentPatches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

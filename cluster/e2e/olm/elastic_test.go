@@ -14,8 +14,9 @@ var (
 	kibanas         = schema.GroupVersionResource{Group: "kibana.k8s.elastic.co", Version: "v1", Resource: "kibanas"}
 )
 
-// workOnElastic does what the containers of Elastic's operator would, while its own Deployment is available: it runs each Elasticsearch and
-// each Kibana, and says how they are. What it runs belongs to them, so that they need nobody when they go.
+// workOnElastic does what the containers of Elastic's operator would, while its own Deployment is available: it runs
+// each Elasticsearch and each Kibana, and says how they are. What it runs belongs to them, so that they need nobody
+// when they go.
 func (o operator) workOnElastic(ctx context.Context) {
 	if runs, _ := o.available(ctx, operatorsNamespace, "elastic-operator"); !runs {
 		return

@@ -50,7 +50,8 @@ func startRegistry(t *testing.T) string {
 	return strings.TrimPrefix(s.URL, "http://")
 }
 
-// runFunctions runs the functions of the stacks until the test ends, each where Crossplane finds it: one in this process, one in its own.
+// runFunctions runs the functions of the stacks until the test ends, each where Crossplane finds it: one in this
+// process, one in its own.
 func runFunctions(t *testing.T, c client.Client, host string) {
 	t.Helper()
 	certs := issue(t, c)

@@ -21,8 +21,8 @@ var (
 	csvs          = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
 )
 
-// A history is what has happened on the target to the three resources of the chain. Their resource versions are those of one etcd, so
-// that they tell what came first.
+// A history is what has happened on the target to the three resources of the chain. Their resource versions are those
+// of one etcd, so that they tell what came first.
 type history struct {
 	mu     sync.Mutex
 	events []happening
@@ -44,7 +44,8 @@ func newHistory(t *testing.T) *history {
 	})
 }
 
-// newHistoryOf keeps a history of some resources of the target, each in a namespace or, if that is empty, in all, until the test ends.
+// newHistoryOf keeps a history of some resources of the target, each in a namespace or, if that is empty, in all, until
+// the test ends.
 func newHistoryOf(t *testing.T, resources map[schema.GroupVersionResource]string) *history {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -21,8 +21,8 @@ import (
 // transient are kinds whose resources come and go by the clock, or tell of the past.
 var transient = []string{"events", "leases", "componentstatuses"}
 
-// kept is what OLM leaves by design when an operator goes: its CustomResourceDefinitions, as with them all resources of the kind would
-// go, the service of their version, who may use them, and an Operator that lists them.
+// kept is what OLM leaves by design when an operator goes: its CustomResourceDefinitions, as with them all resources of
+// the kind would go, the service of their version, who may use them, and an Operator that lists them.
 var kept = regexp.MustCompile(`^(customresourcedefinitions /` + kinds + `|apiservices /(v1alpha1\.charts\.helm\.k8s\.io|v1\.(elasticsearch|kibana)\.k8s\.elastic\.co)|` +
 	`clusterroles /` + kinds + `-v1(alpha1)?-(admin|crdview|edit|view)|operators /(kong|other|elastic-cloud-eck)\.operators)$`)
 

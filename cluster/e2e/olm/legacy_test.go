@@ -11,8 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestStacksInCrossplane1 shows that claims work in the last Crossplane 1, whose own engine makes of the stacks what function
-// patch-and-transform would.
+// TestStacksInCrossplane1 shows that claims work in the last Crossplane 1, whose own engine makes of the stacks what
+// function patch-and-transform would.
 func TestStacksInCrossplane1(t *testing.T) {
 	s := newSite(t)
 	startCrossplane(t, local.StartCrossplane1, s.server)
@@ -21,7 +21,8 @@ func TestStacksInCrossplane1(t *testing.T) {
 	s.rounds(t, claims, append(plains(1), olms(2, 1, 1)...))
 }
 
-// defineStacks makes the definitions and Compositions of the stacks, with the resources of the function as those of the Composition.
+// defineStacks makes the definitions and Compositions of the stacks, with the resources of the function as those of the
+// Composition.
 func (s *site) defineStacks(t *testing.T) {
 	t.Helper()
 	dir := filepath.Join(capabilities, "configurations", "claims")

@@ -25,7 +25,8 @@ const (
 	admins = "system:masters"
 )
 
-// Objects live on one cluster, and OLM works on another. Both collect garbage: the uses of ProviderConfigs, and what belongs to operators.
+// Objects live on one cluster, and OLM works on another. Both collect garbage: the uses of ProviderConfigs, and what
+// belongs to operators.
 var (
 	control = kube.Server{ControllerManager: true}
 	target  = kube.Server{ControllerManager: true}
@@ -33,7 +34,8 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &control, local.StartFunc(startTarget))) }
 
-// startTarget starts the target with what makes an OLM work: nodes, its CustomResourceDefinitions, and a catalog of one operator.
+// startTarget starts the target with what makes an OLM work: nodes, its CustomResourceDefinitions, and a catalog of one
+// operator.
 func startTarget(ctx context.Context) (stop func() error, err error) {
 	s := &stack{}
 	defer func() {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// patches is the function patch-and-transform as far as the stacks use it: optional patches from fields of a composite resource, which a format may
-// change. The module of the real one cannot be had. That the stacks mean to the real one what they mean here, Crossplane 1 shows, which has
-// the same by itself.
+// patches is the function patch-and-transform as far as the stacks use it: optional patches from fields of a composite
+// resource, which a format may change. The module of the real one cannot be had. That the stacks mean to the real one
+// what they mean here, Crossplane 1 shows, which has the same by itself.
 type patches struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 }

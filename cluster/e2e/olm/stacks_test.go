@@ -62,15 +62,46 @@ func atLeast(t *testing.T) int {
 
 // plains are the stacks without a backend.
 func plains(rounds int) []bundle {
-	return []bundle{{"networking", "plain", 3, rounds}, {"logging", "plain", 5, rounds}, {"all", "plain", 8, rounds}}
+	return []bundle{{
+		capability: "networking",
+		backend:    "plain",
+		objects:    3,
+		rounds:     rounds,
+	}, {
+		capability: "logging",
+		backend:    "plain",
+		objects:    5,
+		rounds:     rounds,
+	}, {
+		capability: "all",
+		backend:    "plain",
+		objects:    8,
+		rounds:     rounds,
+	}}
 }
 
 // olms are the stacks by OLM, which each take the time that OLM needs to come to rest.
 func olms(networking, logging, all int) []bundle {
-	return []bundle{{"networking", "olm", 3, networking}, {"logging", "olm", 4, logging}, {"all", "olm", 7, all}}
+	return []bundle{{
+		capability: "networking",
+		backend:    "olm",
+		objects:    3,
+		rounds:     networking,
+	}, {
+		capability: "logging",
+		backend:    "olm",
+		objects:    4,
+		rounds:     logging,
+	}, {
+		capability: "all",
+		backend:    "olm",
+		objects:    7,
+		rounds:     all,
+	}}
 }
 
-// TestStacks shows that what Crossplane composes of a claim, or of a composite resource in a namespace, gets ready, and leaves nothing.
+// TestStacks shows that what Crossplane composes of a claim, or of a composite resource in a namespace, gets ready, and
+// leaves nothing.
 func TestStacks(t *testing.T) {
 	s := newSite(t)
 	startCrossplane(t, local.StartCrossplane, s.server)
@@ -95,7 +126,8 @@ type site struct {
 	provider   *provider.Process
 }
 
-// newSite starts a control plane that serves our kinds and has what Objects of stacks need: whatever Crossplane leaves there goes with it.
+// newSite starts a control plane that serves our kinds and has what Objects of stacks need: whatever Crossplane leaves
+// there goes with it.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	server := &kube.Server{ControllerManager: true}

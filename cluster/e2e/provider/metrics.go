@@ -16,7 +16,8 @@ import (
 // guides are what tells users of metrics, below the top of the tree.
 var guides = []string{"examples/monitoring/dashboard.json", "examples/monitoring/alerts.yaml", "docs/monitoring.md"}
 
-// NamedMetrics returns the metrics that users are told of whose names begin with one of some words, sorted. Each guide names one at least.
+// NamedMetrics returns the metrics that users are told of whose names begin with one of some words, sorted. Each guide
+// names one at least.
 func NamedMetrics(top string, words ...string) ([]string, error) {
 	metric := regexp.MustCompile(`\b(` + strings.Join(words, "|") + `)_[a-z_]+\b`)
 	var all []string
@@ -35,7 +36,8 @@ func NamedMetrics(top string, words ...string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// MissingMetrics returns which of some metrics the provider does not serve. Of a histogram the buckets count as the metric.
+// MissingMetrics returns which of some metrics the provider does not serve. Of a histogram the buckets count as the
+// metric.
 func (p *Process) MissingMetrics(ctx context.Context, wanted []string) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Metrics(), nil)
 	if err != nil {

@@ -16,7 +16,8 @@ const (
 	portTries = 200
 )
 
-// A port is a TCP port on loopback. It is held by UDP, in the way of package local, so that neither takes a port of the other.
+// A port is a TCP port on loopback. It is held by UDP, in the way of package local, so that neither takes a port of the
+// other.
 type port struct {
 	number int
 	held   net.PacketConn

@@ -24,8 +24,8 @@ type Options struct {
 	Binary string
 	// Dir holds the log and the kubeconfig, and is made if it is not there.
 	Dir string
-	// Kubeconfig is the content of the kubeconfig of the control plane. It is given by flag, or, with KubeconfigByEnv, by the
-	// variable KUBECONFIG and no flag.
+	// Kubeconfig is the content of the kubeconfig of the control plane. It is given by flag, or, with KubeconfigByEnv,
+	// by the variable KUBECONFIG and no flag.
 	Kubeconfig      []byte
 	KubeconfigByEnv bool
 	// Args are flags beside those for the kubeconfig, the two addresses and the port of the webhook.
@@ -101,8 +101,8 @@ func (c *Container) hold(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.User, Gid: c.User}
 }
 
-// start runs the command from a thread that lives as long as the command: a child that is to die with its parent dies with the thread
-// that started it. See package local.
+// start runs the command from a thread that lives as long as the command: a child that is to die with its parent dies
+// with the thread that started it. See package local.
 func (p *Process) start() error {
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -125,8 +125,8 @@ func (p *Process) start() error {
 	return errors.Wrap(<-started, "cannot start provider")
 }
 
-// Stop asks the provider to end, and returns when it is gone. It is an error if it does not end in time, and is then killed, or if it
-// ends with another code than 0.
+// Stop asks the provider to end, and returns when it is gone. It is an error if it does not end in time, and is then
+// killed, or if it ends with another code than 0.
 func (p *Process) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // It may be gone already.
 	select {

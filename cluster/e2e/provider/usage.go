@@ -13,7 +13,8 @@ import (
 // ticksPerSecond is the unit of CPU times in /proc: 100 on every Linux, whatever the kernel's own clock.
 const ticksPerSecond = 100
 
-// Fields of /proc/<pid>/stat behind the name of the program, which is in brackets. See proc_pid_stat(5), where the state is field 3.
+// Fields of /proc/<pid>/stat behind the name of the program, which is in brackets. See proc_pid_stat(5), where the
+// state is field 3.
 const (
 	fieldParent     = 4 - 3
 	fieldUserTime   = 14 - 3
@@ -26,8 +27,8 @@ func (p *Process) CPU() (time.Duration, error) {
 	return s.cpu, err
 }
 
-// FamilyCPU returns the processor time that this program and its children, a provider among them, have used so far, by the name of the
-// program. What a child has used is left out once the child is gone.
+// FamilyCPU returns the processor time that this program and its children, a provider among them, have used so far, by
+// the name of the program. What a child has used is left out once the child is gone.
 func FamilyCPU() (map[string]time.Duration, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 
 const lookAtBindings = "list apibindings.apis.kcp.io"
 
-// TestCost counts what an object costs in its whole life: four writes until its status is up, two for a change, three for its end, and no reads
-// but one at its end, of whether its workspace still binds the API, that serves for all that end at that time.
+// TestCost counts what an object costs in its whole life: four writes until its status is up, two for a change, three
+// for its end, and no reads but one at its end, of whether its workspace still binds the API, that serves for all that
+// end at that time.
 func TestCost(t *testing.T) {
 	const many = 50 // in each of two workspaces
 	s := open(t, 2)
@@ -75,7 +76,13 @@ func TestCost(t *testing.T) {
 			for server, c := range map[string]struct {
 				asked kube.Requests
 				want  map[string]int
-			}{"kcp": {about(m.inKCP(t)), step.kcp}, "the service cluster": {about(m.onService(t)), step.service}} {
+			}{"kcp": {
+				asked: about(m.inKCP(t)),
+				want:  step.kcp,
+			}, "the service cluster": {
+				asked: about(m.onService(t)),
+				want:  step.service,
+			}} {
 				want := map[string]int{}
 				for what := range c.want {
 					want[what] = c.want[what] * many * len(s.consumers)

@@ -18,8 +18,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestKilled kills a provider in the middle of hundreds of creations, changes and deletions, and shows that the next one completes each of
-// them once.
+// TestKilled kills a provider in the middle of hundreds of creations, changes and deletions, and shows that the next
+// one completes each of them once.
 func TestKilled(t *testing.T) {
 	const many = 500
 	s := open(t, 1)
@@ -92,8 +92,8 @@ type pair struct {
 	Finalizers         []string
 }
 
-// awaitInStep waits until a workspace has a number of objects, each of them with one copy that is like it, and that nothing else is there but a
-// state for each.
+// awaitInStep waits until a workspace has a number of objects, each of them with one copy that is like it, and that
+// nothing else is there but a state for each.
 func (s *shop) awaitInStep(t *testing.T, in consumer, n int) {
 	t.Helper()
 	kube.Eventually(t, soon, fmt.Sprintf("%d objects in step", n), func() (bool, string) {

@@ -1,4 +1,5 @@
-// Package sync_test tests the built provider with objects of consumers that it syncs: what they cost, and that none waits for others.
+// Package sync_test tests the built provider with objects of consumers that it syncs: what they cost, and that none
+// waits for others.
 package sync_test
 
 import (

@@ -14,17 +14,18 @@ import (
 const (
 	// atRest is for how long nothing may be asked.
 	atRest = 60 * time.Second
-	// placed is how soon after readiness a new object has its copy, and fair how soon it has beside the backlog of another workspace. The
-	// benchmark holds them to two seconds and one, on a machine with nothing else to do.
+	// placed is how soon after readiness a new object has its copy, and fair how soon it has beside the backlog of
+	// another workspace. The benchmark holds them to two seconds and one, on a machine with nothing else to do.
 	placed = 30 * time.Second
 	fair   = 15 * time.Second
-	// overtaking is how many of a backlog may be placed between the request for a new object of another workspace and its copy: those under way,
-	// and those of the time that the request and its news take. In a queue without turns it would be all.
+	// overtaking is how many of a backlog may be placed between the request for a new object of another workspace and
+	// its copy: those under way, and those of the time that the request and its news take. In a queue without turns it
+	// would be all.
 	overtaking = 500
 )
 
-// TestRestart shows that a provider that starts with a thousand objects standing rewrites none of them and soon has time for a new one, and
-// that it asks nothing when it is done.
+// TestRestart shows that a provider that starts with a thousand objects standing rewrites none of them and soon has
+// time for a new one, and that it asks nothing when it is done.
 func TestRestart(t *testing.T) {
 	const many = 1000
 	s := open(t, 2)
@@ -54,8 +55,11 @@ func TestRestart(t *testing.T) {
 		asked kube.Requests
 		want  map[string]int
 	}{
-		"kcp":                 {m.inKCP(t), map[string]int{"patch hats." + s.group: n}},
-		"the service cluster": {m.onService(t), map[string]int{"create hats." + s.group: n, "create secrets": n}},
+		"kcp": {asked: m.inKCP(t), want: map[string]int{"patch hats." + s.group: n}},
+		"the service cluster": {
+			asked: m.onService(t),
+			want:  map[string]int{"create hats." + s.group: n, "create secrets": n},
+		},
 	} {
 		if diff := cmp.Diff(c.want, writes(about(c.asked)).Count()); diff != "" {
 			t.Errorf("writes to %s: -want, +got:\n%s", server, diff)

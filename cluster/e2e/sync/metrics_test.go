@@ -10,7 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestMetricsExist shows that the provider serves each metric of objects of consumers that the dashboard, the alerts and the guide name.
+// TestMetricsExist shows that the provider serves each metric of objects of consumers that the dashboard, the alerts
+// and the guide name.
 func TestMetricsExist(t *testing.T) {
 	s := open(t, 1)
 	in := s.consumers[0]

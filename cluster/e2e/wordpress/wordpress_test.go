@@ -91,8 +91,8 @@ func example(t *testing.T, name string) *workloadv1alpha1.KubernetesApplication 
 	return app
 }
 
-// TestTwoClusters shows that two applications of the example go to a cluster each, become available there, show so on the control plane,
-// and leave nothing behind.
+// TestTwoClusters shows that two applications of the example go to a cluster each, become available there, show so on
+// the control plane, and leave nothing behind.
 func TestTwoClusters(t *testing.T) {
 	control.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
 	c := control.Client(t, apis.AddToScheme)
@@ -143,7 +143,8 @@ func awaitSubmitted(t *testing.T, c client.Client, app *workloadv1alpha1.Kuberne
 	})
 }
 
-// awaitAvailable waits until the status of the remote Deployment, as the control plane shows it, says that it is available.
+// awaitAvailable waits until the status of the remote Deployment, as the control plane shows it, says that it is
+// available.
 func awaitAvailable(t *testing.T, c client.Client, app *workloadv1alpha1.KubernetesApplication) {
 	t.Helper()
 	r := &workloadv1alpha1.KubernetesApplicationResource{}

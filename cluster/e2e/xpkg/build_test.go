@@ -53,7 +53,8 @@ func buildIn(t *testing.T, dir string) []byte {
 	return b
 }
 
-// TestLayers shows what is in the package beside the program. The linter of Crossplane has seen it, or there would be none.
+// TestLayers shows what is in the package beside the program. The linter of Crossplane has seen it, or there would be
+// none.
 func TestLayers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "package")
 	if err := os.WriteFile(path, buildIn(t, top), 0o600); err != nil {
@@ -97,9 +98,9 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// What the validation says: of all resources, and of one that it cannot judge, with its group. Our groups and those of Crossplane it must know,
-// but for those of what is no kind that a cluster serves: the description of a package, which crossplane xpkg build has a look at, and the
-// input of a function.
+// What the validation says: of all resources, and of one that it cannot judge, with its group. Our groups and those of
+// Crossplane it must know, but for those of what is no kind that a cluster serves: the description of a package, which
+// crossplane xpkg build has a look at, and the input of a function.
 var (
 	verdict  = regexp.MustCompile(`Total (\d+) resources: (\d+) missing schemas, (\d+) success cases, (\d+) failure cases`)
 	unknown  = regexp.MustCompile(`could not find CRD/XRD for: ([^/\s]+)/.*`)
@@ -134,7 +135,8 @@ func TestExamplesAreValid(t *testing.T) {
 	}
 }
 
-// pushKinds pushes an image with the CustomResourceDefinitions of Crossplane, as its own image has them, and returns its name.
+// pushKinds pushes an image with the CustomResourceDefinitions of Crossplane, as its own image has them, and returns
+// its name.
 func pushKinds(t *testing.T) string {
 	t.Helper()
 	dir, err := local.Data("crossplane", "crossplane-cluster")

@@ -22,8 +22,9 @@ const (
 	atUpgrade = 20
 )
 
-// interrupted shows that a chain of Objects is installed as if nothing had happened while its pod is made anew in the middle of it, and the package
-// is upgraded somewhat later: each is there, in order, and applied once. So is its end, which another upgrade interrupts.
+// interrupted shows that a chain of Objects is installed as if nothing had happened while its pod is made anew in the
+// middle of it, and the package is upgraded somewhat later: each is there, in order, and applied once. So is its end,
+// which another upgrade interrupts.
 func (s *stage) interrupted(t *testing.T) {
 	next, last := push(t, "v0.1.2"), push(t, "v0.1.3")
 	chain := s.chain()
@@ -59,7 +60,8 @@ func (s *stage) interrupted(t *testing.T) {
 	s.assertOrder(t, mark, "delete")
 }
 
-// chain returns Objects of which each waits until the one before it is ready. Two of them are gates: ready once somebody opens them.
+// chain returns Objects of which each waits until the one before it is ready. Two of them are gates: ready once
+// somebody opens them.
 func (s *stage) chain() []build.Object {
 	var chain []build.Object
 	for i := range links {
@@ -87,7 +89,8 @@ func (s *stage) open(t *testing.T, gate int) {
 	}
 }
 
-// firsts returns the ConfigMaps of the target on which the provider has used a verb since a mark, in the order of the first time.
+// firsts returns the ConfigMaps of the target on which the provider has used a verb since a mark, in the order of the
+// first time.
 func (s *stage) firsts(t *testing.T, since kube.Mark, verb string) []string {
 	t.Helper()
 	var names []string
@@ -108,7 +111,8 @@ func (s *stage) awaitFirst(t *testing.T, since kube.Mark, verb string, n int) {
 	})
 }
 
-// assertOrder fails the test if the provider has not used a verb on the chain from its begin to its end, or in reverse if it has deleted it.
+// assertOrder fails the test if the provider has not used a verb on the chain from its begin to its end, or in reverse
+// if it has deleted it.
 func (s *stage) assertOrder(t *testing.T, since kube.Mark, verb string) {
 	t.Helper()
 	got := s.firsts(t, since, verb)

@@ -23,8 +23,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software. It is less than the lease of a
-// leader, a minute.
+// soon is how long anything may take that must happen at once; a busy machine is slower than the software. It is less
+// than the lease of a leader, a minute.
 const soon = 45 * time.Second
 
 // Crossplane works on one cluster, and Objects keep their resources on the other.

@@ -41,18 +41,18 @@ func TestPackage(t *testing.T) {
 		name string
 		test func(*testing.T)
 	}{
-		{"Installs", s.installs},
-		{"StartsWhenAKindIsActive", s.starts},
-		{"DeniesTenantsTheLoopbackOfItsPod", s.denies},
-		{"WorksWithWhatCrossplaneGrants", s.works},
-		{"NeedsRightsForLocalObjects", s.local},
-		{"NeedsRightsForReferences", s.references},
-		{"NeedsRightsForCollections", s.collections},
-		{"TakesOnAKindThatIsActivatedLater", s.activates},
-		{"NeedsRightsForApplications", s.applications},
-		{"NeedsRightsToPublish", s.publishes},
-		{"LosesNothingInAnUpgrade", s.upgrade},
-		{"FinishesWhatIsInterrupted", s.interrupted},
+		{name: "Installs", test: s.installs},
+		{name: "StartsWhenAKindIsActive", test: s.starts},
+		{name: "DeniesTenantsTheLoopbackOfItsPod", test: s.denies},
+		{name: "WorksWithWhatCrossplaneGrants", test: s.works},
+		{name: "NeedsRightsForLocalObjects", test: s.local},
+		{name: "NeedsRightsForReferences", test: s.references},
+		{name: "NeedsRightsForCollections", test: s.collections},
+		{name: "TakesOnAKindThatIsActivatedLater", test: s.activates},
+		{name: "NeedsRightsForApplications", test: s.applications},
+		{name: "NeedsRightsToPublish", test: s.publishes},
+		{name: "LosesNothingInAnUpgrade", test: s.upgrade},
+		{name: "FinishesWhatIsInterrupted", test: s.interrupted},
 	} {
 		if !t.Run(step.name, step.test) {
 			return // What follows rests on it.

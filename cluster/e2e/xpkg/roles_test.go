@@ -37,7 +37,8 @@ func (s *stage) activate(t *testing.T, name string, kinds ...string) {
 	create(t, s.c, policy)
 }
 
-// applications shows what applications need: Crossplane lets them make their resources, and the example lets them delete what they have made.
+// applications shows what applications need: Crossplane lets them make their resources, and the example lets them
+// delete what they have made.
 func (s *stage) applications(t *testing.T) {
 	s.activate(t, "applications", "*.workload.crossplane.io")
 	for _, kind := range []string{"kubernetesapplications", "kubernetesapplicationresources"} {
@@ -70,7 +71,8 @@ func (s *stage) applications(t *testing.T) {
 	}
 }
 
-// publishes shows that to publish needs nothing of the control plane but what Crossplane grants, and what it needs of the workspace.
+// publishes shows that to publish needs nothing of the control plane but what Crossplane grants, and what it needs of
+// the workspace.
 func (s *stage) publishes(t *testing.T) {
 	s.activate(t, "publishing", "publishedresources.syncagent.kcp.io")
 	s.awaitKind(t, "publishedresources.syncagent.kcp.io")

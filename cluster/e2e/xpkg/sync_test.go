@@ -16,8 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// syncs shows that the owner of an API that is published at a path is told which right is missing to sync its objects, and that the example
-// gives all of them, from the first copy to its end.
+// syncs shows that the owner of an API that is published at a path is told which right is missing to sync its objects,
+// and that the example gives all of them, from the first copy to its end.
 func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedResource) {
 	_, consumer := workspaces.Workspace(t)
 	events := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}}

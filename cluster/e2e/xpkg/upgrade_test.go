@@ -38,8 +38,8 @@ type load struct {
 	done    chan struct{}
 }
 
-// upgrade shows that Objects which are created, changed and deleted while one revision of the package takes over from another end as if
-// nothing had happened, and that what was there is not touched.
+// upgrade shows that Objects which are created, changed and deleted while one revision of the package takes over from
+// another end as if nothing had happened, and that what was there is not touched.
 func (s *stage) upgrade(t *testing.T) {
 	s.apply(t, "rbac/leader-election.yaml")
 	for i := range standing {
@@ -123,8 +123,8 @@ func (l *load) once(ctx context.Context, name string, i int) error {
 	return l.remove(ctx, o)
 }
 
-// remove deletes an Object as it is. A server that deletes one without a finalizer forgets a finalizer that is added meanwhile, unless it is told
-// which version to delete.
+// remove deletes an Object as it is. A server that deletes one without a finalizer forgets a finalizer that is added
+// meanwhile, unless it is told which version to delete.
 func (l *load) remove(ctx context.Context, o build.Object) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := l.c.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {

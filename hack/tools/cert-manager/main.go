@@ -1,7 +1,7 @@
-// Package main runs what cert-manager issues certificates with, for issuers that are self-signed or an authority of their own. It stands for
-// cert-manager's own program, whose module is required by folder and never published (see
-// https://github.com/cert-manager/cert-manager/blob/v1.21.0/cmd/controller/go.mod), and which brings along the clients of every cloud whose DNS
-// can prove who owns a name.
+// Package main runs what cert-manager issues certificates with, for issuers that are self-signed or an authority of
+// their own. It stands for cert-manager's own program, whose module is required by folder and never published (see
+// https://github.com/cert-manager/cert-manager/blob/v1.21.0/cmd/controller/go.mod), and which brings along the clients
+// of every cloud whose DNS can prove who owns a name.
 package main
 
 import (

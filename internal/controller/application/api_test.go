@@ -72,44 +72,52 @@ func TestApplicationIsRefused(t *testing.T) {
 		want   string
 	}{
 		"NoCluster": {
-			"An application says where it may run.", func(app *application) { app.Spec.ClusterSelector = nil },
-			"one of clusterSelector and clusterRef must be set",
+			reason: "An application says where it may run.", change: func(app *application) { app.Spec.ClusterSelector = nil },
+			want: "one of clusterSelector and clusterRef must be set",
 		},
 		"NoTemplates": {
-			"An application consists of one or more resources.", func(app *application) { app.Spec.ResourceTemplates = nil },
-			"spec.resourceTemplates",
+			reason: "An application consists of one or more resources.", change: func(app *application) { app.Spec.ResourceTemplates = nil },
+			want: "spec.resourceTemplates",
 		},
 		"SameName": {
-			"Names of templates are unique.",
-			func(app *application) {
+			reason: "Names of templates are unique.",
+			change: func(app *application) {
 				app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, app.Spec.ResourceTemplates[0])
 			},
-			"metadata.name must be unique among resourceTemplates",
+			want: "metadata.name must be unique among resourceTemplates",
 		},
 		"TooMany": {
-			"The number of templates is limited, so that rules about all of them can be checked.",
-			func(app *application) { app.Spec.ResourceTemplates = many(129) }, "must have at most 128 items",
+			reason: "The number of templates is limited, so that rules about all of them can be checked.",
+			change: func(app *application) { app.Spec.ResourceTemplates = many(129) }, want: "must have at most 128 items",
 		},
-		"NoAPIVersion": {"A template has an apiVersion.", without("apiVersion"), "template.apiVersion: Required"},
-		"NoKind":       {"A template has a kind.", without("kind"), "template.kind: Required"},
-		"NoMetadata":   {"A template has metadata.", without("metadata"), "template.metadata: Required"},
+		"NoAPIVersion": {
+			reason: "A template has an apiVersion.",
+			change: without("apiVersion"),
+			want:   "template.apiVersion: Required",
+		},
+		"NoKind": {reason: "A template has a kind.", change: without("kind"), want: "template.kind: Required"},
+		"NoMetadata": {
+			reason: "A template has metadata.",
+			change: without("metadata"),
+			want:   "template.metadata: Required",
+		},
 		"ConfigKind": {
-			"A cluster is the ProviderConfig of one of two kinds.",
-			func(app *application) {
+			reason: "A cluster is the ProviderConfig of one of two kinds.",
+			change: func(app *application) {
 				app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "KubernetesCluster", Name: "x"}
 			},
-			"Unsupported value",
+			want: "Unsupported value",
 		},
 		"BadName": {
-			"An invalid template has the whole application refused.",
-			func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Name = "Not_A_Name" }, "metadata.name",
+			reason: "An invalid template has the whole application refused.",
+			change: func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Name = "Not_A_Name" }, want: "metadata.name",
 		},
 		"SameSecret": {
-			"A Secret is named once.",
-			func(app *application) {
+			reason: "A Secret is named once.",
+			change: func(app *application) {
 				app.Spec.ResourceTemplates[0].Spec.Secrets = []workloadv1alpha1.SecretReference{{Name: "sql"}, {Name: "sql"}}
 			},
-			"Duplicate value",
+			want: "Duplicate value",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,21 +158,39 @@ func TestApplicationIsImmutable(t *testing.T) {
 		change func(*application)
 		want   string // empty if the change is allowed
 	}{
-		"Selector":        {func(app *application) { app.Spec.ClusterSelector.MatchLabels["tier"] = "other" }, "clusterSelector is immutable"},
-		"SelectorRemoved": {func(app *application) { app.Spec.ClusterSelector = nil }, "clusterSelector is immutable"},
-		"Cluster":         {func(app *application) { app.Spec.ClusterRef.Name = "other" }, "clusterRef is immutable"},
-		"ClusterRemoved":  {func(app *application) { app.Spec.ClusterRef = nil }, "clusterRef is immutable"},
-		"APIVersion":      {template(func(m build.Manifest) { m["apiVersion"] = "v2" }), identity},
-		"Kind":            {template(func(m build.Manifest) { m["kind"] = "Secret" }), identity},
-		"Name":            {template(metadata("name", "other")), identity},
-		"Namespace":       {template(metadata("namespace", "other")), identity},
-		"NamespaceRemoved": {
-			template(func(m build.Manifest) { delete(m["metadata"].(map[string]any), "namespace") }), identity,
+		"Selector": {
+			change: func(app *application) { app.Spec.ClusterSelector.MatchLabels["tier"] = "other" },
+			want:   "clusterSelector is immutable",
 		},
-		"Content":      {template(func(m build.Manifest) { m["data"] = map[string]any{"color": "red"} }), ""},
-		"OtherName":    {func(app *application) { app.Spec.ResourceTemplates[0] = named("other") }, ""},
-		"Ending":       {func(app *application) { app.Spec.UnreachableTarget = "Orphan" }, ""},
-		"MoreMetadata": {func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Labels["more"] = "labels" }, ""},
+		"SelectorRemoved": {
+			change: func(app *application) { app.Spec.ClusterSelector = nil },
+			want:   "clusterSelector is immutable",
+		},
+		"Cluster": {
+			change: func(app *application) { app.Spec.ClusterRef.Name = "other" },
+			want:   "clusterRef is immutable",
+		},
+		"ClusterRemoved": {
+			change: func(app *application) { app.Spec.ClusterRef = nil },
+			want:   "clusterRef is immutable",
+		},
+		"APIVersion": {change: template(func(m build.Manifest) { m["apiVersion"] = "v2" }), want: identity},
+		"Kind":       {change: template(func(m build.Manifest) { m["kind"] = "Secret" }), want: identity},
+		"Name":       {change: template(metadata("name", "other")), want: identity},
+		"Namespace":  {change: template(metadata("namespace", "other")), want: identity},
+		"NamespaceRemoved": {
+			change: template(func(m build.Manifest) { delete(m["metadata"].(map[string]any), "namespace") }), want: identity,
+		},
+		"Content": {
+			change: template(func(m build.Manifest) { m["data"] = map[string]any{"color": "red"} }),
+			want:   "",
+		},
+		"OtherName": {change: func(app *application) { app.Spec.ResourceTemplates[0] = named("other") }, want: ""},
+		"Ending":    {change: func(app *application) { app.Spec.UnreachableTarget = "Orphan" }, want: ""},
+		"MoreMetadata": {
+			change: func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Labels["more"] = "labels" },
+			want:   "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			app := build.Application(local.Namespace(t), "fixed", "none", named("one"))
@@ -184,15 +210,24 @@ func TestApplicationIsImmutable(t *testing.T) {
 func TestResourceIsImmutable(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct{ patch, want string }{
-		"APIVersion":       {`{"spec":{"template":{"apiVersion":"v2"}}}`, "template.apiVersion is immutable"},
-		"Kind":             {`{"spec":{"template":{"kind":"Secret"}}}`, "template.kind is immutable"},
-		"Name":             {`{"spec":{"template":{"metadata":{"name":"other"}}}}`, "template.metadata.name is immutable"},
-		"Namespace":        {`{"spec":{"template":{"metadata":{"namespace":"other"}}}}`, "template.metadata.namespace is immutable"},
-		"NamespaceRemoved": {`{"spec":{"template":{"metadata":{"namespace":null}}}}`, "template.metadata.namespace is immutable"},
-		"Cluster":          {`{"spec":{"clusterRef":{"name":"other"}}}`, "clusterRef is immutable"},
-		"ClusterRemoved":   {`{"spec":{"clusterRef":null}}`, "clusterRef is immutable"},
-		"Content":          {`{"spec":{"template":{"data":{"color":"red"}}}}`, ""},
-		"Secrets":          {`{"spec":{"secrets":[{"name":"sql"}]}}`, ""},
+		"APIVersion": {patch: `{"spec":{"template":{"apiVersion":"v2"}}}`, want: "template.apiVersion is immutable"},
+		"Kind":       {patch: `{"spec":{"template":{"kind":"Secret"}}}`, want: "template.kind is immutable"},
+		"Name": {
+			patch: `{"spec":{"template":{"metadata":{"name":"other"}}}}`,
+			want:  "template.metadata.name is immutable",
+		},
+		"Namespace": {
+			patch: `{"spec":{"template":{"metadata":{"namespace":"other"}}}}`,
+			want:  "template.metadata.namespace is immutable",
+		},
+		"NamespaceRemoved": {
+			patch: `{"spec":{"template":{"metadata":{"namespace":null}}}}`,
+			want:  "template.metadata.namespace is immutable",
+		},
+		"Cluster":        {patch: `{"spec":{"clusterRef":{"name":"other"}}}`, want: "clusterRef is immutable"},
+		"ClusterRemoved": {patch: `{"spec":{"clusterRef":null}}`, want: "clusterRef is immutable"},
+		"Content":        {patch: `{"spec":{"template":{"data":{"color":"red"}}}}`, want: ""},
+		"Secrets":        {patch: `{"spec":{"secrets":[{"name":"sql"}]}}`, want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &resource{ObjectMeta: build.Meta(local.Namespace(t), "fixed")}

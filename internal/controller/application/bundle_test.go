@@ -11,8 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// bundle returns 50 templates of the kinds that the design document counts in GitLab, the rest ServiceAccounts. Nothing in them runs, so
-// that their status comes to rest.
+// bundle returns 50 templates of the kinds that the design document counts in GitLab, the rest ServiceAccounts. Nothing
+// in them runs, so that their status comes to rest.
 func (w world) bundle(prefix string) []workloadv1alpha1.ResourceTemplate {
 	var out []workloadv1alpha1.ResourceTemplate
 	add := func(n int, kind string, manifest func(name string) build.Manifest) {
@@ -48,7 +48,8 @@ func (w world) bundle(prefix string) []workloadv1alpha1.ResourceTemplate {
 	return out
 }
 
-// TestBundle shows that an application of the size of GitLab is submitted in under 5 s, and that at rest it costs no request.
+// TestBundle shows that an application of the size of GitLab is submitted in under 5 s, and that at rest it costs no
+// request.
 func TestBundle(t *testing.T) {
 	w, n := newWorld(t), 0
 	warm := w.application("warm", w.bundle("warm")...)
@@ -68,8 +69,8 @@ func TestBundle(t *testing.T) {
 	w.atRest(t)
 }
 
-// atRest checks that the provider asks nothing in the namespaces of a world for longer than its poll interval, once it is done with what
-// there is. What other tests have left behind may still be tried in theirs.
+// atRest checks that the provider asks nothing in the namespaces of a world for longer than its poll interval, once it
+// is done with what there is. What other tests have left behind may still be tried in theirs.
 func (w world) atRest(t *testing.T) {
 	t.Helper()
 	l, r := local.Audit(t), target.Audit(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTwoApplicationsOneName shows that of two applications with a template of one name the first has the resource, the second says so,
-// and takes its place when it is gone.
+// TestTwoApplicationsOneName shows that of two applications with a template of one name the first has the resource, the
+// second says so, and takes its place when it is gone.
 func TestTwoApplicationsOneName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,8 +76,8 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 	}
 }
 
-// TestTwoResourcesOneTarget shows that of two resources with one remote target only one has it, without a race, and the other takes its
-// place when it is gone.
+// TestTwoResourcesOneTarget shows that of two resources with one remote target only one has it, without a race, and the
+// other takes its place when it is gone.
 func TestTwoResourcesOneTarget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,8 +109,8 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 	})
 }
 
-// TestForeignResourceIsRefused shows that a resource on the cluster which nobody of ours has made is neither changed nor deleted, and is
-// not in the way once it is gone.
+// TestForeignResourceIsRefused shows that a resource on the cluster which nobody of ours has made is neither changed
+// nor deleted, and is not in the way once it is gone.
 func TestForeignResourceIsRefused(t *testing.T) {
 	w := newWorld(t)
 	theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "one"), Data: map[string]string{"of": "them"}}

@@ -29,7 +29,8 @@ func (w world) let(t *testing.T, name string) {
 	change(t, w.tc, w.configMap(t, name), func(cm *corev1.ConfigMap) { cm.SetFinalizers(nil) })
 }
 
-// TestForegroundDeletion shows that an application outlives its resources, and these what they have made, whatever propagation is asked for.
+// TestForegroundDeletion shows that an application outlives its resources, and these what they have made, whatever
+// propagation is asked for.
 func TestForegroundDeletion(t *testing.T) {
 	t.Parallel()
 	for _, p := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
@@ -64,7 +65,8 @@ func TestForegroundDeletion(t *testing.T) {
 	}
 }
 
-// TestPruneWaits shows that a resource whose template is removed is waited for, and that its name is free for another after that.
+// TestPruneWaits shows that a resource whose template is removed is waited for, and that its name is free for another
+// after that.
 func TestPruneWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -114,8 +116,8 @@ func TestResourceIsMadeAgain(t *testing.T) {
 	}
 }
 
-// TestClusterGoneForGood shows that a deleted application waits for a cluster that does not answer and says how to let it go, and goes when
-// it is told to.
+// TestClusterGoneForGood shows that a deleted application waits for a cluster that does not answer and says how to let
+// it go, and goes when it is told to.
 func TestClusterGoneForGood(t *testing.T) {
 	t.Parallel()
 	w := unconnected(t)
@@ -146,7 +148,8 @@ func TestClusterGoneForGood(t *testing.T) {
 	}
 }
 
-// TestNamespaceGoes shows that an application goes with its namespace, though its ProviderConfig and credentials go with it too.
+// TestNamespaceGoes shows that an application goes with its namespace, though its ProviderConfig and credentials go
+// with it too.
 func TestNamespaceGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

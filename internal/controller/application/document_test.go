@@ -16,8 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestOneCluster shows that all of an application is on one of the clusters it might be on, and that what is there names the
-// KubernetesApplicationResource that has made it.
+// TestOneCluster shows that all of an application is on one of the clusters it might be on, and that what is there
+// names the KubernetesApplicationResource that has made it.
 func TestOneCluster(t *testing.T) {
 	w := unconnected(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -41,7 +41,8 @@ func TestOneCluster(t *testing.T) {
 	}
 }
 
-// TestOpaqueStatus shows that a status is copied whatever it is, of a kind that only the cluster knows, and goes when it does.
+// TestOpaqueStatus shows that a status is copied whatever it is, of a kind that only the cluster knows, and goes when
+// it does.
 func TestOpaqueStatus(t *testing.T) {
 	w := newWorld(t)
 	group := strings.ReplaceAll(w.tns, "-", "") + ".example.org"
@@ -104,8 +105,8 @@ func (w world) setStatus(t *testing.T, group, status string) {
 	}
 }
 
-// TestControllerReferenceIsTaken shows that a resource of which somebody takes the controller reference is not adopted again: the application
-// says so, and makes another when it is gone.
+// TestControllerReferenceIsTaken shows that a resource of which somebody takes the controller reference is not adopted
+// again: the application says so, and makes another when it is gone.
 func TestControllerReferenceIsTaken(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a"))

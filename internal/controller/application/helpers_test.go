@@ -108,7 +108,8 @@ func awaitState(t *testing.T, c client.Client, app *application, want workloadv1
 	})
 }
 
-// awaitResource waits until a KubernetesApplicationResource has a state and a reason of condition Synced, and returns it.
+// awaitResource waits until a KubernetesApplicationResource has a state and a reason of condition Synced, and returns
+// it.
 func (w world) awaitResource(t *testing.T, name string, state workloadv1alpha1.State, reason xpv2.ConditionReason) *resource {
 	t.Helper()
 	r := &resource{}

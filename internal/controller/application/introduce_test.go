@@ -14,7 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// TestIntroduce shows what becomes of a resource that is there although it was not when its name was looked up: nothing.
+// TestIntroduce shows what becomes of a resource that is there although it was not when its name was looked up:
+// nothing.
 func TestIntroduce(t *testing.T) {
 	tc := target.Client(t)
 	dyn, err := dynamic.NewForConfig(target.Config())

@@ -21,8 +21,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestNamespaceBeforeDeployment shows that a Deployment which is tried before its Namespace exists is tried again, and that both are ready
-// in under 3 s.
+// TestNamespaceBeforeDeployment shows that a Deployment which is tried before its Namespace exists is tried again, and
+// that both are ready in under 3 s.
 func TestNamespaceBeforeDeployment(t *testing.T) {
 	w, n := newWorld(t), 0
 	kube.Within(t, 3*time.Second, "Namespace and Deployment to be submitted", func() time.Duration {
@@ -37,7 +37,8 @@ func TestNamespaceBeforeDeployment(t *testing.T) {
 	})
 }
 
-// TestNamespaces shows where resources go of which the template does not fit its kind: into namespace default, or into none.
+// TestNamespaces shows where resources go of which the template does not fit its kind: into namespace default, or into
+// none.
 func TestNamespaces(t *testing.T) {
 	w := newWorld(t)
 	name := w.tns
@@ -62,7 +63,8 @@ func TestNamespaces(t *testing.T) {
 	awaitGone(t, w.tc, cm, cr)
 }
 
-// TestRemoteStatus shows that the status of what is on the cluster is copied as it is, follows changes, and is absent where there is none.
+// TestRemoteStatus shows that the status of what is on the cluster is copied as it is, follows changes, and is absent
+// where there is none.
 func TestRemoteStatus(t *testing.T) {
 	w := newWorld(t)
 	d := build.Deployment(w.tns, "web")
@@ -93,7 +95,8 @@ func TestRemoteStatus(t *testing.T) {
 	}
 }
 
-// TestDrift shows that a resource which somebody changes, strips of our marks or deletes becomes as it was, and that fields of others stay.
+// TestDrift shows that a resource which somebody changes, strips of our marks or deletes becomes as it was, and that
+// fields of others stay.
 func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("one", "color", "blue"))
@@ -103,9 +106,9 @@ func TestDrift(t *testing.T) {
 		name  string
 		spoil func(*corev1.ConfigMap)
 	}{
-		{"Changed", func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" }},
-		{"Extended", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"theirs": "stays"} }},
-		{"Stripped", func(cm *corev1.ConfigMap) { cm.Labels, cm.Annotations = nil, nil }},
+		{name: "Changed", spoil: func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" }},
+		{name: "Extended", spoil: func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"theirs": "stays"} }},
+		{name: "Stripped", spoil: func(cm *corev1.ConfigMap) { cm.Labels, cm.Annotations = nil, nil }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			change(t, w.tc, w.configMap(t, "one"), tc.spoil)
@@ -123,7 +126,8 @@ func TestDrift(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 }
 
-// TestOneBadTemplate shows that a template which the cluster refuses harms no other, and that its state says so until it is corrected.
+// TestOneBadTemplate shows that a template which the cluster refuses harms no other, and that its state says so until
+// it is corrected.
 func TestOneBadTemplate(t *testing.T) {
 	w := newWorld(t)
 	bad := build.ConfigMap(w.tns, "bad")
@@ -144,7 +148,8 @@ func TestOneBadTemplate(t *testing.T) {
 	awaitState(t, w.c, alone, workloadv1alpha1.StateFailed)
 }
 
-// TestUnknownKind shows that a resource of a kind that comes with its own application is submitted when the kind is served.
+// TestUnknownKind shows that a resource of a kind that comes with its own application is submitted when the kind is
+// served.
 func TestUnknownKind(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// TestLostResource shows that a KubernetesApplicationResource which is gone although the server has accepted its finalizer leaves nothing on
-// the cluster: neither its resource nor the copy of a Secret.
+// TestLostResource shows that a KubernetesApplicationResource which is gone although the server has accepted its
+// finalizer leaves nothing on the cluster: neither its resource nor the copy of a Secret.
 func TestLostResource(t *testing.T) {
 	w := newWorld(t)
 	group := schema.GroupResource{Group: workloadv1alpha1.ResourceGroupVersionKind.Group, Resource: "kubernetesapplicationresources"}

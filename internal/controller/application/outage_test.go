@@ -18,12 +18,13 @@ import (
 const (
 	// outage is how long the cluster is down in TestClusterDown.
 	outage = time.Minute
-	// promptly is how long what takes seconds may take on a busy machine: less than the minute that a stream which is denied rests.
+	// promptly is how long what takes seconds may take on a busy machine: less than the minute that a stream which is
+	// denied rests.
 	promptly = 30 * time.Second
 )
 
-// keeper connects to the target as a user whose rights come from a ClusterRoleBinding, as those of most do. A server that starts refuses
-// such users until it has read its roles.
+// keeper connects to the target as a user whose rights come from a ClusterRoleBinding, as those of most do. A server
+// that starts refuses such users until it has read its roles.
 func (w world) keeper(t *testing.T, name string) {
 	t.Helper()
 	create(t, w.tc, &rbacv1.ClusterRoleBinding{
@@ -40,9 +41,9 @@ func on(cluster string, app *application) *application {
 	return app
 }
 
-// TestClusterDown shows what happens when a cluster is down for a minute. Applications on it say so, and nothing of what is asked of them
-// meanwhile is lost: all is done within seconds when the cluster is back, and what was there before is not made again. Applications on other
-// clusters are not concerned.
+// TestClusterDown shows what happens when a cluster is down for a minute. Applications on it say so, and nothing of
+// what is asked of them meanwhile is lost: all is done within seconds when the cluster is back, and what was there
+// before is not made again. Applications on other clusters are not concerned.
 func TestClusterDown(t *testing.T) {
 	w := unconnected(t)
 	w.keeper(t, "down")

@@ -118,8 +118,8 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean that something was
-// not seen yet.
+// report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
+// that something was not seen yet.
 func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) || p.done {
 		return reconcile.Result{}, err

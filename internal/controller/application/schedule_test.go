@@ -51,7 +51,8 @@ func (w world) schedule(t *testing.T, name string) workloadv1alpha1.ClusterRefer
 	return *app.Spec.ClusterRef
 }
 
-// TestScheduleWaits shows that an application which no cluster fits is Pending and says why, and is scheduled when one appears.
+// TestScheduleWaits shows that an application which no cluster fits is Pending and says why, and is scheduled when one
+// appears.
 func TestScheduleWaits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -60,31 +61,31 @@ func TestScheduleWaits(t *testing.T) {
 		cure   func(*testing.T, world)
 	}{
 		"NoCluster": {
-			"Without any ProviderConfig there is nothing to choose from.",
-			func(*testing.T, world) {}, "matches spec.clusterSelector",
-			func(t *testing.T, w world) { w.connect(t, "late", good(t)) },
+			reason: "Without any ProviderConfig there is nothing to choose from.",
+			before: func(*testing.T, world) {}, says: "matches spec.clusterSelector",
+			cure: func(t *testing.T, w world) { w.connect(t, "late", good(t)) },
 		},
 		"OtherLabel": {
-			"A ProviderConfig is chosen by its labels.",
-			func(t *testing.T, w world) { w.labelled(t, "labelled", "other", good(t)) }, "matches spec.clusterSelector",
-			func(t *testing.T, w world) {
+			reason: "A ProviderConfig is chosen by its labels.",
+			before: func(t *testing.T, w world) { w.labelled(t, "labelled", "other", good(t)) }, says: "matches spec.clusterSelector",
+			cure: func(t *testing.T, w world) {
 				pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, "labelled")}
 				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = w.ns })
 			},
 		},
 		"OtherNamespace": {
-			"The ProviderConfigs of other namespaces are not considered.",
-			func(t *testing.T, w world) {
+			reason: "The ProviderConfigs of other namespaces are not considered.",
+			before: func(t *testing.T, w world) {
 				other := w
 				other.ns = local.Namespace(t)
 				other.labelled(t, "elsewhere", w.ns, good(t))
-			}, "matches spec.clusterSelector",
-			func(t *testing.T, w world) { w.shared(t, w.ns+"-late", good(t)) },
+			}, says: "matches spec.clusterSelector",
+			cure: func(t *testing.T, w world) { w.shared(t, w.ns+"-late", good(t)) },
 		},
 		"DoesNotAnswer": {
-			"A cluster that does not answer is not chosen, and is when it does.",
-			func(t *testing.T, w world) { w.connect(t, "dead", dead(t)) }, "none of 1 clusters that match spec.clusterSelector answers",
-			func(t *testing.T, w world) {
+			reason: "A cluster that does not answer is not chosen, and is when it does.",
+			before: func(t *testing.T, w world) { w.connect(t, "dead", dead(t)) }, says: "none of 1 clusters that match spec.clusterSelector answers",
+			cure: func(t *testing.T, w world) {
 				s := secret(w.ns, "dead-credentials", "kubeconfig", string(good(t)))
 				if err := w.c.Update(t.Context(), s); err != nil {
 					t.Fatal(err)
@@ -92,12 +93,12 @@ func TestScheduleWaits(t *testing.T) {
 			},
 		},
 		"NoCredentials": {
-			"A cluster without credentials is not chosen, and is when they are there.",
-			func(t *testing.T, w world) {
+			reason: "A cluster without credentials is not chosen, and is when they are there.",
+			before: func(t *testing.T, w world) {
 				w.connect(t, "bare", nil)
 				remove(t, w.c, secret(w.ns, "bare-credentials"))
-			}, "does not exist",
-			func(t *testing.T, w world) {
+			}, says: "does not exist",
+			cure: func(t *testing.T, w world) {
 				create(t, w.c, secret(w.ns, "bare-credentials", "kubeconfig", string(good(t))))
 			},
 		},
@@ -125,8 +126,8 @@ func TestScheduleWaits(t *testing.T) {
 	}
 }
 
-// TestScheduleSpreads shows that each application goes to the healthy cluster with the fewest applications, a ClusterProviderConfig as
-// well as one of the namespace, and that a deleted application no longer counts.
+// TestScheduleSpreads shows that each application goes to the healthy cluster with the fewest applications, a
+// ClusterProviderConfig as well as one of the namespace, and that a deleted application no longer counts.
 func TestScheduleSpreads(t *testing.T) {
 	w := unconnected(t)
 	w.connect(t, "a-dead", dead(t))
@@ -168,8 +169,8 @@ func TestScheduleByExpression(t *testing.T) {
 	}
 }
 
-// TestScheduleIsFinal shows that an application stays where it is when the labels of its cluster change, and that a cluster which is set by
-// the user is not questioned.
+// TestScheduleIsFinal shows that an application stays where it is when the labels of its cluster change, and that a
+// cluster which is set by the user is not questioned.
 func TestScheduleIsFinal(t *testing.T) {
 	w := unconnected(t)
 	pc := w.connect(t, "a", good(t))
@@ -188,7 +189,8 @@ func TestScheduleIsFinal(t *testing.T) {
 	awaitState(t, w.c, preset, workloadv1alpha1.StateSubmitted)
 }
 
-// TestClusterInUseStays shows that the ProviderConfig of a cluster outlives the applications on it, and keeps their resources deletable.
+// TestClusterInUseStays shows that the ProviderConfig of a cluster outlives the applications on it, and keeps their
+// resources deletable.
 func TestClusterInUseStays(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(*testing.T, world) client.Object{

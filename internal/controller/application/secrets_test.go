@@ -41,7 +41,8 @@ func (w world) needing(name string, secrets ...string) workloadv1alpha1.Resource
 	return build.ResourceTemplate(name, build.Deployment(w.tns, name), secrets...)
 }
 
-// TestSecretsOfTwoResources shows that two resources get a copy each of one Secret, that the copies follow it, and go with their resources.
+// TestSecretsOfTwoResources shows that two resources get a copy each of one Secret, that the copies follow it, and go
+// with their resources.
 func TestSecretsOfTwoResources(t *testing.T) {
 	w := newWorld(t)
 	sql := secret(w.ns, "sql", "username", "admin", "password", "first")
@@ -86,8 +87,8 @@ func TestSecretsOfTwoResources(t *testing.T) {
 	}
 }
 
-// TestSecretMissing shows that a resource waits for a Secret that does not exist and says so, and that one which goes later takes nothing
-// with it.
+// TestSecretMissing shows that a resource waits for a Secret that does not exist and says so, and that one which goes
+// later takes nothing with it.
 func TestSecretMissing(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.needing("front", "sql"), w.settings("other"))
@@ -113,8 +114,8 @@ func TestSecretMissing(t *testing.T) {
 	w.awaitResource(t, "front", workloadv1alpha1.StateSubmitted, xpv2.ReasonReconcileSuccess)
 }
 
-// TestSecretCopyIsMended shows that a copy which somebody changes, deletes or strips of our marks becomes as it was, and that a Secret whose
-// type changes is replaced.
+// TestSecretCopyIsMended shows that a copy which somebody changes, deletes or strips of our marks becomes as it was,
+// and that a Secret whose type changes is replaced.
 func TestSecretCopyIsMended(t *testing.T) {
 	w := newWorld(t)
 	sql := secret(w.ns, "sql", "password", "right")
@@ -150,7 +151,8 @@ func TestSecretCopyIsMended(t *testing.T) {
 	})
 }
 
-// TestSecretConflict shows that a Secret of somebody else on the cluster is not overwritten, and is not in the way once it is gone.
+// TestSecretConflict shows that a Secret of somebody else on the cluster is not overwritten, and is not in the way once
+// it is gone.
 func TestSecretConflict(t *testing.T) {
 	w := newWorld(t)
 	theirs := secret(w.tns, "front-sql", "password", "theirs")

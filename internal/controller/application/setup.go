@@ -66,7 +66,8 @@ func names(o client.Object) []string {
 	return out
 }
 
-// users wakes the application that controls a resource and, when the resource goes or is orphaned, those that have a template of its name.
+// users wakes the application that controls a resource and, when the resource goes or is orphaned, those that have a
+// template of its name.
 func (r *Reconciler) users() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(o client.Object, q queue) {

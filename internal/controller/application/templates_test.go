@@ -10,7 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTemplates shows that resources follow templates that are added, changed and removed after the creation of their application.
+// TestTemplates shows that resources follow templates that are added, changed and removed after the creation of their
+// application.
 func TestTemplates(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a", "color", "blue"), w.settings("b"))

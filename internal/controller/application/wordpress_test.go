@@ -67,7 +67,8 @@ func kubectl(t *testing.T, args ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestWordPress applies the example of the design document and shows what it prints, on a cluster that refuses the Service at first.
+// TestWordPress applies the example of the design document and shows what it prints, on a cluster that refuses the
+// Service at first.
 func TestWordPress(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	allow(t, "builder", []string{"", "apps"}, []string{"namespaces", "deployments", "secrets"})

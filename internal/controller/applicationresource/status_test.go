@@ -31,17 +31,58 @@ func TestStateOf(t *testing.T) {
 		change func(*workloadv1alpha1.KubernetesApplicationResource)
 		want   workloadv1alpha1.State
 	}{
-		"Current":     {reason: "What is as it is wanted is submitted.", pass: pass{current: true, looked: true}, want: submitted},
-		"NoCluster":   {reason: "Without a cluster it is pending.", change: func(r *workloadv1alpha1.KubernetesApplicationResource) { r.Spec.ClusterRef = nil }, want: workloadv1alpha1.StatePending},
-		"NoNamespace": {reason: "A missing namespace is waited for.", err: errors.Wrap(noNamespace, "cannot create"), want: workloadv1alpha1.StateScheduled},
-		"Refused":     {reason: "What the cluster refuses has failed.", err: apierrors.NewBadRequest("no"), want: workloadv1alpha1.StateFailed},
-		"Conflict":    {reason: "What another controller keeps has failed, though it was submitted once.", last: last(submitted, 1), err: errConflict, want: workloadv1alpha1.StateFailed},
-		"Unreachable": {reason: "What was submitted stays so while nothing else is known.", last: last(submitted, 1), err: target.ErrUnreachable, want: submitted},
-		"Changed":     {reason: "What has changed since is not submitted as it is wanted now.", last: last(submitted, 0), err: target.ErrUnreachable, want: workloadv1alpha1.StateScheduled},
-		"SecretGone":  {reason: "A Secret that goes later does not undo the submission.", pass: pass{current: true, looked: true}, err: missingError{}, want: submitted},
-		"Deleted": {reason: "What is deleted is deleting, whatever happens.", err: errConflict, change: func(r *workloadv1alpha1.KubernetesApplicationResource) {
-			r.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-		}, want: workloadv1alpha1.StateDeleting},
+		"Current": {
+			reason: "What is as it is wanted is submitted.",
+			pass:   pass{current: true, looked: true},
+			want:   submitted,
+		},
+		"NoCluster": {
+			reason: "Without a cluster it is pending.",
+			change: func(r *workloadv1alpha1.KubernetesApplicationResource) { r.Spec.ClusterRef = nil },
+			want:   workloadv1alpha1.StatePending,
+		},
+		"NoNamespace": {
+			reason: "A missing namespace is waited for.",
+			err:    errors.Wrap(noNamespace, "cannot create"),
+			want:   workloadv1alpha1.StateScheduled,
+		},
+		"Refused": {
+			reason: "What the cluster refuses has failed.",
+			err:    apierrors.NewBadRequest("no"),
+			want:   workloadv1alpha1.StateFailed,
+		},
+		"Conflict": {
+			reason: "What another controller keeps has failed, though it was submitted once.",
+			last:   last(submitted, 1),
+			err:    errConflict,
+			want:   workloadv1alpha1.StateFailed,
+		},
+		"Unreachable": {
+			reason: "What was submitted stays so while nothing else is known.",
+			last:   last(submitted, 1),
+			err:    target.ErrUnreachable,
+			want:   submitted,
+		},
+		"Changed": {
+			reason: "What has changed since is not submitted as it is wanted now.",
+			last:   last(submitted, 0),
+			err:    target.ErrUnreachable,
+			want:   workloadv1alpha1.StateScheduled,
+		},
+		"SecretGone": {
+			reason: "A Secret that goes later does not undo the submission.",
+			pass:   pass{current: true, looked: true},
+			err:    missingError{},
+			want:   submitted,
+		},
+		"Deleted": {
+			reason: "What is deleted is deleting, whatever happens.",
+			err:    errConflict,
+			change: func(r *workloadv1alpha1.KubernetesApplicationResource) {
+				r.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+			},
+			want: workloadv1alpha1.StateDeleting,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &workloadv1alpha1.KubernetesApplicationResource{}
@@ -59,8 +100,8 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-// TestShowRemote shows that a status which does not fit is left out, that it stays so as long as it is no smaller, and that one which fits
-// is shown.
+// TestShowRemote shows that a status which does not fit is left out, that it stays so as long as it is no smaller, and
+// that one which fits is shown.
 func TestShowRemote(t *testing.T) {
 	const fits, tooLarge = 1000, 2_000_000
 	r := &workloadv1alpha1.KubernetesApplicationResource{}

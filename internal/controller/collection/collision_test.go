@@ -11,7 +11,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// colliding returns the names of two ConfigMaps of a namespace whose hashes begin with the same 7 digits, in their order.
+// colliding returns the names of two ConfigMaps of a namespace whose hashes begin with the same 7 digits, in their
+// order.
 func colliding(t *testing.T, namespace string) (before, after string) {
 	t.Helper()
 	seen := map[string]string{}

@@ -26,9 +26,9 @@ func (w world) deleteMember(ctx context.Context, of client.Object, name string, 
 	return collection.DeleteMember(ctx, w.c, scope.NamespacedCollection(w.c), of.(*mcollectionv1alpha1.ObservedObjectCollection), name, uid)
 }
 
-// TestMemberThatHasGone shows that a member which somebody else has deleted just before is no failure, and that its successor of the same
-// name is not deleted in its place.
-// A defect of provider-kubernetes: that it is not found is an error, with which the collection is not synced.
+// TestMemberThatHasGone shows that a member which somebody else has deleted just before is no failure, and that its
+// successor of the same name is not deleted in its place. A defect of provider-kubernetes: that it is not found is an
+// error, with which the collection is not synced.
 func TestMemberThatHasGone(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		oc := w.collect()
@@ -50,8 +50,9 @@ func TestMemberThatHasGone(t *testing.T) {
 	})
 }
 
-// TestStatusBesideOthers shows that the status of a collection is written while somebody else writes its metadata all the time.
-// A defect of provider-kubernetes: it updates the whole, which fails whenever somebody else has written meanwhile.
+// TestStatusBesideOthers shows that the status of a collection is written while somebody else writes its metadata all
+// the time. A defect of provider-kubernetes: it updates the whole, which fails whenever somebody else has written
+// meanwhile.
 func TestStatusBesideOthers(t *testing.T) {
 	const writes = 30
 	forScopes(t, func(t *testing.T, w world) {

@@ -29,7 +29,8 @@ func (w world) staysWithMembers(t *testing.T, names ...string) {
 	w.staysNamed(t, want)
 }
 
-// TestTargetDown shows that no member is deleted while the target does not answer, and that what has changed meanwhile is made up for.
+// TestTargetDown shows that no member is deleted while the target does not answer, and that what has changed meanwhile
+// is made up for.
 func TestTargetDown(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
@@ -50,9 +51,9 @@ func TestTargetDown(t *testing.T) {
 	})
 }
 
-// TestMissingProviderConfig shows that a ProviderConfig or Secret that does not exist is said in the status, that members stay meanwhile,
-// and that it is noticed when it appears.
-// A defect of provider-kubernetes: it did not put errors about the ProviderConfig in the status.
+// TestMissingProviderConfig shows that a ProviderConfig or Secret that does not exist is said in the status, that
+// members stay meanwhile, and that it is noticed when it appears. A defect of provider-kubernetes: it did not put
+// errors about the ProviderConfig in the status.
 func TestMissingProviderConfig(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
@@ -75,8 +76,8 @@ func TestMissingProviderConfig(t *testing.T) {
 	})
 }
 
-// TestDeniedStream shows that a target which denies list and watch is reported, and that members stay; and that rights given later are
-// noticed by the next change at the latest.
+// TestDeniedStream shows that a target which denies list and watch is reported, and that members stay; and that rights
+// given later are noticed by the next change at the latest.
 func TestDeniedStream(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
@@ -126,8 +127,8 @@ func awaitDenied(t *testing.T, who, namespace string) {
 	})
 }
 
-// TestUnknownKind shows that a kind which the target does not serve is reported and then waited for; and that when it goes, its members
-// go with the resources, and it is waited for again.
+// TestUnknownKind shows that a kind which the target does not serve is reported and then waited for; and that when it
+// goes, its members go with the resources, and it is waited for again.
 func TestUnknownKind(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		crd := widgets(w.tns)
@@ -191,20 +192,24 @@ func TestInvalidSelection(t *testing.T) {
 			change func(build.Collection)
 			want   string
 		}{
-			"APIVersion": {"An apiVersion has one slash at most.", func(c build.Collection) { c.Desired().ObserveObjects.APIVersion = "a/b/c" }, "cannot parse apiVersion"},
+			"APIVersion": {
+				reason: "An apiVersion has one slash at most.",
+				change: func(c build.Collection) { c.Desired().ObserveObjects.APIVersion = "a/b/c" },
+				want:   "cannot parse apiVersion",
+			},
 			"Operator": {
-				"An operator is one of four.",
-				func(c build.Collection) {
+				reason: "An operator is one of four.",
+				change: func(c build.Collection) {
 					c.Desired().ObserveObjects.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Maybe"}}
 				},
-				`"Maybe" is not a valid label selector operator`,
+				want: `"Maybe" is not a valid label selector operator`,
 			},
 			"Unwatchable": {
-				"A kind must be one that can be watched.",
-				func(c build.Collection) {
+				reason: "A kind must be one that can be watched.",
+				change: func(c build.Collection) {
 					c.Desired().ObserveObjects.APIVersion, c.Desired().ObserveObjects.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
 				},
-				"target cannot watch kind SelfSubjectAccessReview",
+				want: "target cannot watch kind SelfSubjectAccessReview",
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -229,9 +234,21 @@ func TestSchema(t *testing.T) {
 			change func(build.Collection)
 			want   string
 		}{
-			"LongName":     {"A name must fit in a label.", func(c build.Collection) { c.SetName(strings.Repeat("n", 64)) }, "metadata.name max length is 63"},
-			"NoAPIVersion": {"A kind has a version.", func(c build.Collection) { c.Desired().ObserveObjects.APIVersion = "" }, "spec.observeObjects.apiVersion"},
-			"NoKind":       {"A kind has a name.", func(c build.Collection) { c.Desired().ObserveObjects.Kind = "" }, "spec.observeObjects.kind"},
+			"LongName": {
+				reason: "A name must fit in a label.",
+				change: func(c build.Collection) { c.SetName(strings.Repeat("n", 64)) },
+				want:   "metadata.name max length is 63",
+			},
+			"NoAPIVersion": {
+				reason: "A kind has a version.",
+				change: func(c build.Collection) { c.Desired().ObserveObjects.APIVersion = "" },
+				want:   "spec.observeObjects.apiVersion",
+			},
+			"NoKind": {
+				reason: "A kind has a name.",
+				change: func(c build.Collection) { c.Desired().ObserveObjects.Kind = "" },
+				want:   "spec.observeObjects.kind",
+			},
 		} {
 			oc := w.collect()
 			tc.change(oc)

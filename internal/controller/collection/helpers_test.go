@@ -128,7 +128,8 @@ func observes(t *testing.T, members map[string]build.Object) map[string]string {
 	return got
 }
 
-// awaitMembers waits until a collection has members for exactly these ConfigMaps of the world's namespace, by their shortest names.
+// awaitMembers waits until a collection has members for exactly these ConfigMaps of the world's namespace, by their
+// shortest names.
 func (w world) awaitMembers(t *testing.T, names ...string) map[string]build.Object {
 	t.Helper()
 	want := map[string]string{}

@@ -21,8 +21,8 @@ import (
 // indexCollection is the index of Objects by the names of the collections that own them or that their label names.
 const indexCollection = "collection"
 
-// gather is how long events of members and of selected resources are gathered before their collection looks: a thousand of them are a
-// handful of looks.
+// gather is how long events of members and of selected resources are gathered before their collection looks: a thousand
+// of them are a handful of looks.
 const gather = 100 * time.Millisecond
 
 // collectionsOf returns the names of the collections of a kind that own an Object or that its label names.
@@ -44,7 +44,8 @@ func addIndex(ctx context.Context, indexer client.FieldIndexer, member client.Ob
 	return indexer.IndexField(ctx, member, indexCollection, func(o client.Object) []string { return collectionsOf(o, kind) })
 }
 
-// members wakes the collections of an Object when what counts of it changes, and the collection that waits for its name when it goes.
+// members wakes the collections of an Object when what counts of it changes, and the collection that waits for its name
+// when it goes.
 func members(kind schema.GroupKind) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(q queue, o client.Object, names ...string) {

@@ -133,8 +133,8 @@ func TestSelectionChanges(t *testing.T) {
 	})
 }
 
-// TestSelectsAcrossNamespaces shows that a collection without a namespace selects from all, and that one of a kind that has none ignores
-// the namespace.
+// TestSelectsAcrossNamespaces shows that a collection without a namespace selects from all, and that one of a kind that
+// has none ignores the namespace.
 func TestSelectsAcrossNamespaces(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		other := target.Namespace(t)
@@ -157,8 +157,8 @@ func TestSelectsAcrossNamespaces(t *testing.T) {
 	})
 }
 
-// TestDeletedCollection shows that members go with their collection, that nothing on the target does, and that the ProviderConfig is in
-// use as long as the collection is there, even if it has no members.
+// TestDeletedCollection shows that members go with their collection, that nothing on the target does, and that the
+// ProviderConfig is in use as long as the collection is there, even if it has no members.
 func TestDeletedCollection(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		cm := configMap(w.tns, "first", "a")

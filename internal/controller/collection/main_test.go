@@ -65,8 +65,8 @@ func forScopes(t *testing.T, f func(*testing.T, world)) {
 	}
 }
 
-// forScopesBeside is forScopes for a test that mostly waits, and neither counts requests nor stops a server: it runs beside others of its
-// kind, once all other tests are over.
+// forScopesBeside is forScopes for a test that mostly waits, and neither counts requests nor stops a server: it runs
+// beside others of its kind, once all other tests are over.
 func forScopesBeside(t *testing.T, f func(*testing.T, world)) {
 	t.Helper()
 	t.Parallel()

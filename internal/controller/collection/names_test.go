@@ -44,11 +44,19 @@ func TestNames(t *testing.T) {
 		id     resourceID
 		want   string
 	}{
-		"Example": {"The name is that which provider-kubernetes gives.", id("configmap-foo"), "foo-collection-f878ca0"},
+		"Example": {
+			reason: "The name is that which provider-kubernetes gives.",
+			id:     id("configmap-foo"),
+			want:   "foo-collection-f878ca0",
+		},
 		// printf 'apps/v1, Kind=Deployment/default/configmap-foo' | sha256sum
-		"Group": {"The group is part of the text.", group, "foo-collection-c663c42"},
+		"Group": {reason: "The group is part of the text.", id: group, want: "foo-collection-c663c42"},
 		// printf '/v1, Kind=ConfigMap//configmap-foo' | sha256sum
-		"NoNamespace": {"A missing namespace is an empty part of the text.", bare, "foo-collection-f018291"},
+		"NoNamespace": {
+			reason: "A missing namespace is an empty part of the text.",
+			id:     bare,
+			want:   "foo-collection-f018291",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tc.id.names("foo-collection")

@@ -26,7 +26,8 @@ type application struct {
 	uid      types.UID // of the member there is, empty if there is none
 }
 
-// planFor compares the members that are held with those assigned. A member that is being deleted is left alone until it is gone.
+// planFor compares the members that are held with those assigned. A member that is being deleted is left alone until it
+// is gone.
 func planFor(assigned map[string]resourceID, held map[string]member, t template) plan {
 	var p plan
 	for name, r := range assigned {

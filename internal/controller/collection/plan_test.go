@@ -28,17 +28,57 @@ func TestPlanFor(t *testing.T) {
 		missing bool // no resource is selected
 		want    plan
 	}{
-		"Settled":       {reason: "A member that is as it should be is not applied.", change: func(*member) {}},
-		"Renew":         {reason: "All members are applied with a new template.", change: func(*member) {}, renew: true, want: again},
-		"Label":         {reason: "A label that differs is applied.", change: func(m *member) { m.labels["team"] = "b" }, want: again},
-		"NoLabel":       {reason: "A label that is missing is applied.", change: func(m *member) { delete(m.labels, "team") }, want: again},
-		"Annotation":    {reason: "An annotation that differs is applied.", change: func(m *member) { m.annotations["note"] = "" }, want: again},
-		"Policy":        {reason: "A member that does more than observe is applied.", change: func(m *member) { m.observes = false }, want: again},
-		"Manifest":      {reason: "A manifest that says more is applied.", change: func(m *member) { m.bare = false }, want: again},
-		"OtherResource": {reason: "A manifest of another resource is applied.", change: func(m *member) { m.resource = id("y") }, want: again},
-		"NoOwner":       {reason: "A member without its owner is applied.", change: func(m *member) { m.owned = false }, want: again},
-		"Config":        {reason: "Another ProviderConfig is applied.", change: func(m *member) { m.ref = &xpv2.Reference{Name: "old"} }, want: again},
-		"Terminating":   {reason: "A member that is being deleted is waited for.", change: func(m *member) { m.terminating, m.bare = true, false }},
+		"Settled": {reason: "A member that is as it should be is not applied.", change: func(*member) {}},
+		"Renew": {
+			reason: "All members are applied with a new template.",
+			change: func(*member) {},
+			renew:  true,
+			want:   again,
+		},
+		"Label": {
+			reason: "A label that differs is applied.",
+			change: func(m *member) { m.labels["team"] = "b" },
+			want:   again,
+		},
+		"NoLabel": {
+			reason: "A label that is missing is applied.",
+			change: func(m *member) { delete(m.labels, "team") },
+			want:   again,
+		},
+		"Annotation": {
+			reason: "An annotation that differs is applied.",
+			change: func(m *member) { m.annotations["note"] = "" },
+			want:   again,
+		},
+		"Policy": {
+			reason: "A member that does more than observe is applied.",
+			change: func(m *member) { m.observes = false },
+			want:   again,
+		},
+		"Manifest": {
+			reason: "A manifest that says more is applied.",
+			change: func(m *member) { m.bare = false },
+			want:   again,
+		},
+		"OtherResource": {
+			reason: "A manifest of another resource is applied.",
+			change: func(m *member) { m.resource = id("y") },
+			want:   again,
+		},
+		"NoOwner": {
+			reason: "A member without its owner is applied.",
+			change: func(m *member) { m.owned = false },
+			want:   again,
+		},
+		"Config": {
+			reason: "Another ProviderConfig is applied.",
+			change: func(m *member) { m.ref = &xpv2.Reference{Name: "old"} },
+			want:   again,
+		},
+		"Terminating": {
+			reason: "A member that is being deleted is waited for.",
+			change: func(m *member) { m.terminating, m.bare = true, false },
+		},
 		"Gone": {
 			reason: "A member whose resource is gone is deleted.", change: func(*member) {}, missing: true,
 			want: plan{prune: []member{settled(func(*member) {})}},

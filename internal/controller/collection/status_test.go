@@ -24,18 +24,53 @@ func TestReason(t *testing.T) {
 		want   xpv2.ConditionReason
 		woken  bool
 	}{
-		"Target":       {"What the target denies is called forbidden.", errors.Wrap(forbidden, "cannot select"), commonv1.ReasonForbidden, true},
-		"ControlPlane": {"What the control plane denies is not blamed on the target.", controlPlaneError{forbidden}, xpv2.ReasonReconcileError, false},
-		"Template": {
-			"What the control plane finds invalid is the template.",
-			controlPlaneError{errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")},
-			commonv1.ReasonInvalidTemplate, true,
+		"Target": {
+			reason: "What the target denies is called forbidden.",
+			err:    errors.Wrap(forbidden, "cannot select"),
+			want:   commonv1.ReasonForbidden,
+			woken:  true,
 		},
-		"Selection":   {"An invalid selection is called so.", errors.Wrap(errInvalidSelection, "x"), commonv1.ReasonInvalidSelection, true},
-		"Name":        {"A name that is taken is called so.", errors.Wrap(errNameTaken, "x"), commonv1.ReasonNameTaken, true},
-		"Unreachable": {"A target that does not answer is unreachable.", errors.Wrap(target.ErrUnreachable, "x"), commonv1.ReasonTargetUnreachable, true},
-		"NoConfig":    {"A missing ProviderConfig is no connection.", errors.Wrap(scope.ErrNoConfig, "x"), commonv1.ReasonInvalidConnection, true},
-		"Other":       {"Any other error is tried again.", errors.New("boom"), xpv2.ReasonReconcileError, false},
+		"ControlPlane": {
+			reason: "What the control plane denies is not blamed on the target.",
+			err:    controlPlaneError{forbidden},
+			want:   xpv2.ReasonReconcileError,
+			woken:  false,
+		},
+		"Template": {
+			reason: "What the control plane finds invalid is the template.",
+			err:    controlPlaneError{errors.Wrap(apierrors.NewInvalid(schema.GroupKind{}, "x", nil), "cannot apply")},
+			want:   commonv1.ReasonInvalidTemplate, woken: true,
+		},
+		"Selection": {
+			reason: "An invalid selection is called so.",
+			err:    errors.Wrap(errInvalidSelection, "x"),
+			want:   commonv1.ReasonInvalidSelection,
+			woken:  true,
+		},
+		"Name": {
+			reason: "A name that is taken is called so.",
+			err:    errors.Wrap(errNameTaken, "x"),
+			want:   commonv1.ReasonNameTaken,
+			woken:  true,
+		},
+		"Unreachable": {
+			reason: "A target that does not answer is unreachable.",
+			err:    errors.Wrap(target.ErrUnreachable, "x"),
+			want:   commonv1.ReasonTargetUnreachable,
+			woken:  true,
+		},
+		"NoConfig": {
+			reason: "A missing ProviderConfig is no connection.",
+			err:    errors.Wrap(scope.ErrNoConfig, "x"),
+			want:   commonv1.ReasonInvalidConnection,
+			woken:  true,
+		},
+		"Other": {
+			reason: "Any other error is tried again.",
+			err:    errors.New("boom"),
+			want:   xpv2.ReasonReconcileError,
+			woken:  false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, reason(tc.err)); diff != "" {

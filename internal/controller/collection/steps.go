@@ -70,7 +70,8 @@ func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) 
 	return gv.WithKind(of.Kind), selector.String(), nil
 }
 
-// namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled in.
+// namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled
+// in.
 func namesOn(ctx context.Context, c *target.Cluster, o watch.Owner, gvk schema.GroupVersionKind, i watch.Interest) ([]types.NamespacedName, error) {
 	m, err := c.Mapping(ctx, o, gvk)
 	if err != nil {

@@ -35,7 +35,8 @@ func give(labels, annotations map[string]string) func(build.Collection) {
 	}
 }
 
-// awaitMetadata waits until each member of a collection has these labels beside that of its membership, and holds these annotations.
+// awaitMetadata waits until each member of a collection has these labels beside that of its membership, and holds these
+// annotations.
 func (w world) awaitMetadata(t *testing.T, labels, annotations map[string]string) {
 	t.Helper()
 	want := maps.Clone(labels)
@@ -53,8 +54,8 @@ func (w world) awaitMetadata(t *testing.T, labels, annotations map[string]string
 	})
 }
 
-// TestTemplate shows that members have what the template gives them, lose what it gives no more, and keep what others gave them.
-// A defect of provider-kubernetes: the template could overwrite the label of membership.
+// TestTemplate shows that members have what the template gives them, lose what it gives no more, and keep what others
+// gave them. A defect of provider-kubernetes: the template could overwrite the label of membership.
 func TestTemplate(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
@@ -85,7 +86,8 @@ func TestTemplate(t *testing.T) {
 	})
 }
 
-// TestInvalidTemplate shows that a label which the control plane refuses is reported once, and that a good one cures it.
+// TestInvalidTemplate shows that a label which the control plane refuses is reported once, and that a good one cures
+// it.
 func TestInvalidTemplate(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
@@ -104,7 +106,8 @@ func TestInvalidTemplate(t *testing.T) {
 	})
 }
 
-// TestChangedMember shows that a member which somebody changes, deletes or takes the label from is made again what it was.
+// TestChangedMember shows that a member which somebody changes, deletes or takes the label from is made again what it
+// was.
 func TestChangedMember(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
@@ -163,8 +166,8 @@ func configOf(t *testing.T, o build.Object) string {
 	return ""
 }
 
-// TestNamesake shows that an Object of a user which has the name of a member is left alone and named, that other members are made
-// nevertheless, and that the member is made when the Object is gone.
+// TestNamesake shows that an Object of a user which has the name of a member is left alone and named, that other
+// members are made nevertheless, and that the member is made when the Object is gone.
 func TestNamesake(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
@@ -208,8 +211,8 @@ func TestLabelledObjectOfUser(t *testing.T) {
 	})
 }
 
-// TestTakeover shows that members which provider-kubernetes has made become ours as the same Objects, lose what its template gave them
-// and ours does not, and are deleted when their resource is gone.
+// TestTakeover shows that members which provider-kubernetes has made become ours as the same Objects, lose what its
+// template gave them and ours does not, and are deleted when their resource is gone.
 func TestTakeover(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))

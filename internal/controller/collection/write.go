@@ -57,8 +57,8 @@ func (r *Reconciler[T]) deleteMember(ctx context.Context, p *pass[T], m member) 
 	return controlPlaneError{errors.Wrapf(err, "cannot delete Object %q", m.name)}
 }
 
-// inTurn calls do for each number below count, some at a time, and begins no other once one has failed. It returns the error of the
-// lowest number: while the same ones fail, it is always the same.
+// inTurn calls do for each number below count, some at a time, and begins no other once one has failed. It returns the
+// error of the lowest number: while the same ones fail, it is always the same.
 func inTurn(count int, do func(i int) error) error {
 	var (
 		mu     sync.Mutex

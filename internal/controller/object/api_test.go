@@ -25,9 +25,9 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// TestVersionsKeepEveryField shows that an Object written in one version reads the same in the other, and still does when it is then
-// written in that one.
-// provider-kubernetes drops watch, celQuery, deletionPropagationPolicy and providerRef in between.
+// TestVersionsKeepEveryField shows that an Object written in one version reads the same in the other, and still does
+// when it is then written in that one. provider-kubernetes drops watch, celQuery, deletionPropagationPolicy and
+// providerRef in between.
 func TestVersionsKeepEveryField(t *testing.T) {
 	c := provide(t)
 	const spec = `{
@@ -49,7 +49,13 @@ func TestVersionsKeepEveryField(t *testing.T) {
 			"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "d"}, "data": {"a": "b"}}
 		}
 	}`
-	for _, tc := range []struct{ write, read string }{{"v1alpha1", "v1alpha2"}, {"v1alpha2", "v1alpha1"}} {
+	for _, tc := range []struct{ write, read string }{{
+		write: "v1alpha1",
+		read:  "v1alpha2",
+	}, {
+		write: "v1alpha2",
+		read:  "v1alpha1",
+	}} {
 		t.Run(tc.write, func(t *testing.T) {
 			o := parse(t, `{"apiVersion":"kubernetes.crossplane.io/`+tc.write+`","kind":"Object","metadata":{"name":"`+local.Namespace(t)+`"},"spec":`+spec+`}`)
 			create(t, c, o)
@@ -123,21 +129,53 @@ func TestValidation(t *testing.T) {
 	}
 	for name, tc := range map[string]struct{ reason, object, want string }{
 		"BothPolicies": {
-			"Two ways to say a policy cannot both be used.",
-			cluster(manifest + `,"managementPolicy":"Observe","managementPolicies":["Observe"]`), "cannot both differ from their defaults",
+			reason: "Two ways to say a policy cannot both be used.",
+			object: cluster(manifest + `,"managementPolicy":"Observe","managementPolicies":["Observe"]`), want: "cannot both differ from their defaults",
 		},
 		"CelWithoutQuery": {
-			"A CEL policy needs a query.",
-			cluster(manifest + `,"readiness":{"policy":"DeriveFromCelQuery"}`), "celQuery must be set if policy is DeriveFromCelQuery",
+			reason: "A CEL policy needs a query.",
+			object: cluster(manifest + `,"readiness":{"policy":"DeriveFromCelQuery"}`), want: "celQuery must be set if policy is DeriveFromCelQuery",
 		},
-		"UnknownReadiness": {"A readiness policy is one of four.", cluster(manifest + `,"readiness":{"policy":"Maybe"}`), "Unsupported value"},
-		"UnknownAction":    {"A management action is one of six.", cluster(manifest + `,"managementPolicies":["Destroy"]`), "Unsupported value"},
-		"Propagation":      {"A propagation policy is one of three.", cluster(`"forProvider":{"deletionPropagationPolicy":"Never","manifest":{"apiVersion":"v1","kind":"X"}}`), "Unsupported value"},
-		"NoManifest":       {"An Object needs a manifest.", cluster(`"forProvider":{}`), "spec.forProvider.manifest: Required"},
-		"SecretWithoutRef": {"Credentials from a Secret need its name.", config(`"credentials":{"source":"Secret"}`), "secretRef must be set if source is Secret"},
-		"EnvWithoutName":   {"Credentials from the environment need a name.", config(`"credentials":{"source":"Environment"}`), "env must be set if source is Environment"},
-		"FsWithoutPath":    {"Credentials from a file need a path.", config(`"credentials":{"source":"Filesystem"}`), "fs must be set if source is Filesystem"},
-		"WorkspacePath":    {"A workspace path is made of names and colons.", config(`"credentials":{"source":"InjectedIdentity"},"kcp":{"workspacePath":"root/../x"}`), "workspacePath"},
+		"UnknownReadiness": {
+			reason: "A readiness policy is one of four.",
+			object: cluster(manifest + `,"readiness":{"policy":"Maybe"}`),
+			want:   "Unsupported value",
+		},
+		"UnknownAction": {
+			reason: "A management action is one of six.",
+			object: cluster(manifest + `,"managementPolicies":["Destroy"]`),
+			want:   "Unsupported value",
+		},
+		"Propagation": {
+			reason: "A propagation policy is one of three.",
+			object: cluster(`"forProvider":{"deletionPropagationPolicy":"Never","manifest":{"apiVersion":"v1","kind":"X"}}`),
+			want:   "Unsupported value",
+		},
+		"NoManifest": {
+			reason: "An Object needs a manifest.",
+			object: cluster(`"forProvider":{}`),
+			want:   "spec.forProvider.manifest: Required",
+		},
+		"SecretWithoutRef": {
+			reason: "Credentials from a Secret need its name.",
+			object: config(`"credentials":{"source":"Secret"}`),
+			want:   "secretRef must be set if source is Secret",
+		},
+		"EnvWithoutName": {
+			reason: "Credentials from the environment need a name.",
+			object: config(`"credentials":{"source":"Environment"}`),
+			want:   "env must be set if source is Environment",
+		},
+		"FsWithoutPath": {
+			reason: "Credentials from a file need a path.",
+			object: config(`"credentials":{"source":"Filesystem"}`),
+			want:   "fs must be set if source is Filesystem",
+		},
+		"WorkspacePath": {
+			reason: "A workspace path is made of names and colons.",
+			object: config(`"credentials":{"source":"InjectedIdentity"},"kcp":{"workspacePath":"root/../x"}`),
+			want:   "workspacePath",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := c.Create(t.Context(), parse(t, tc.object))

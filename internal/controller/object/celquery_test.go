@@ -21,8 +21,8 @@ func queries(query string) commonv1.Readiness {
 	return commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: query}
 }
 
-// TestReadinessFollowsQuery shows that readiness is what the query says of the resource, also when somebody else changes it, and that
-// an Object whose query is true asks nothing.
+// TestReadinessFollowsQuery shows that readiness is what the query says of the resource, also when somebody else
+// changes it, and that an Object whose query is true asks nothing.
 func TestReadinessFollowsQuery(t *testing.T) {
 	const reconciles = 10
 	c, tc := provide(t), target.Client(t)
@@ -64,8 +64,8 @@ func setPhase(t *testing.T, tc client.Client, namespace, value string) {
 	}
 }
 
-// TestQueryWithoutAnswer shows that a query which has no answer makes an Object not ready, says why, and does not stop it from keeping its
-// resource.
+// TestQueryWithoutAnswer shows that a query which has no answer makes an Object not ready, says why, and does not stop
+// it from keeping its resource.
 func TestQueryWithoutAnswer(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct {
@@ -74,10 +74,26 @@ func TestQueryWithoutAnswer(t *testing.T) {
 		want   string
 	}{
 		// A defect of provider-kubernetes: it is not ready, and does not say why.
-		"NoBool":    {"What is no bool is reported.", "object.data.color", "CEL query does not give a bool: it gives a value of type string"},
-		"NoSuchKey": {"What is not there is reported.", "object.data.shape == 'round'", "CEL query fails: at 1:12: no such key: shape"},
-		"NoCEL":     {"What is not CEL is reported.", "color == 'blue'", "CEL query is invalid: 1:1: undeclared reference to 'color'"},
-		"Runaway":   {"What takes too long is reported.", "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))", "CEL query is too costly: it was stopped at cost 100000"},
+		"NoBool": {
+			reason: "What is no bool is reported.",
+			query:  "object.data.color",
+			want:   "CEL query does not give a bool: it gives a value of type string",
+		},
+		"NoSuchKey": {
+			reason: "What is not there is reported.",
+			query:  "object.data.shape == 'round'",
+			want:   "CEL query fails: at 1:12: no such key: shape",
+		},
+		"NoCEL": {
+			reason: "What is not CEL is reported.",
+			query:  "color == 'blue'",
+			want:   "CEL query is invalid: 1:1: undeclared reference to 'color'",
+		},
+		"Runaway": {
+			reason: "What takes too long is reported.",
+			query:  "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))",
+			want:   "CEL query is too costly: it was stopped at cost 100000",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {

@@ -38,7 +38,13 @@ func TestDiscreetLogger(t *testing.T) {
 			wantStatus: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","annotations":{}},"data":{"redacted":null}}`,
 		},
 		"NotSeenYet": {reason: "There may be no status yet.", desired: config, wantSpec: config},
-		"OtherKind":  {reason: "Other kinds are logged as they are.", desired: config, observed: config, wantSpec: config, wantStatus: config},
+		"OtherKind": {
+			reason:     "Other kinds are logged as they are.",
+			desired:    config,
+			observed:   config,
+			wantSpec:   config,
+			wantStatus: config,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &objectv1alpha2.Object{}

@@ -28,7 +28,8 @@ func pairs() map[string][2]build.Scope {
 // short returns a name for Objects of a test from that of a namespace.
 func short(namespace string) string { return "app-" + namespace[len(namespace)-5:] }
 
-// namesakes returns two Objects of one name, each with a field of its own on one ConfigMap, and with credentials of its own.
+// namesakes returns two Objects of one name, each with a field of its own on one ConfigMap, and with credentials of its
+// own.
 func namesakes(t *testing.T, c client.Client, scopes [2]build.Scope, tns string) (first, second build.Object) {
 	t.Helper()
 	var both [2]build.Object
@@ -39,8 +40,8 @@ func namesakes(t *testing.T, c client.Client, scopes [2]build.Scope, tns string)
 	return both[0], both[1]
 }
 
-// TestNamesakesShareAResource shows that Objects of one name, in two namespaces or two scopes, keep each its fields of one resource.
-// In provider-kubernetes they have one field manager, and take each other's fields off.
+// TestNamesakesShareAResource shows that Objects of one name, in two namespaces or two scopes, keep each its fields of
+// one resource. In provider-kubernetes they have one field manager, and take each other's fields off.
 func TestNamesakesShareAResource(t *testing.T) {
 	t.Parallel()
 	c, tc := provide(t), target.Client(t)
@@ -123,7 +124,8 @@ func each(a, b build.Object, f func(build.Object) error) error {
 	return err
 }
 
-// TestStrangersKeepTheName shows that Objects of one name with resources of their own, or with one they only look at, are not told apart.
+// TestStrangersKeepTheName shows that Objects of one name with resources of their own, or with one they only look at,
+// are not told apart.
 func TestStrangersKeepTheName(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for name, scopes := range pairs() {
@@ -165,8 +167,8 @@ func TestStrangersKeepTheName(t *testing.T) {
 	}
 }
 
-// TestNamesakeThatNeverApplied shows that an Object which was deleted before it could apply anything leaves the resource that another of its
-// name has made.
+// TestNamesakeThatNeverApplied shows that an Object which was deleted before it could apply anything leaves the
+// resource that another of its name has made.
 func TestNamesakeThatNeverApplied(t *testing.T) {
 	t.Parallel()
 	c, tc := provide(t), target.Client(t)

@@ -177,22 +177,22 @@ func TestStormHidesNothing(t *testing.T) {
 			key  string // of the data of the ConfigMap that is changed
 			done func(value string) (bool, string)
 		}{
-			"an Object to become ready, or unready": {"ready", func(value string) (bool, string) {
+			"an Object to become ready, or unready": {key: "ready", done: func(value string) (bool, string) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 				return err == nil && o.GetCondition(xpv2.TypeReady).Status == map[string]corev1.ConditionStatus{
 					"yes": corev1.ConditionTrue, "no": corev1.ConditionFalse,
 				}[value], conditions(o)
 			}},
-			"a connection detail": {"ready", func(value string) (bool, string) {
+			"a connection detail": {key: "ready", done: func(value string) (bool, string) {
 				s := &corev1.Secret{}
 				err := c.Get(t.Context(), secretKey, s)
 				return err == nil && string(s.Data["ready"]) == value, string(s.Data["ready"])
 			}},
-			"a field that another Object reads": {"shape", func(value string) (bool, string) {
+			"a field that another Object reads": {key: "shape", done: func(value string) (bool, string) {
 				err := tc.Get(t.Context(), client.ObjectKeyFromObject(read), read)
 				return err == nil && read.Data["shape"] == value, read.Data["shape"]
 			}},
-			"drift to be reverted": {"color", func(string) (bool, string) {
+			"drift to be reverted": {key: "color", done: func(string) (bool, string) {
 				err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 				return err == nil && cm.Data["color"] == "blue", cm.Data["color"]
 			}},

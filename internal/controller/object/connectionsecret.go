@@ -50,9 +50,9 @@ func (m publishingManager) GetClient() client.Client {
 	return publishingClient{Client: m.Manager.GetClient(), local: m.local}
 }
 
-// A publishingClient takes the place of crossplane-runtime's publisher of connection secrets, which asks for the secret at each pass
-// and never takes a key away, and for which the reconciler has no option. That publisher applies by Get, and Create if there is
-// nothing: so Get finds no Secret, and Create is told of each that should be.
+// A publishingClient takes the place of crossplane-runtime's publisher of connection secrets, which asks for the secret
+// at each pass and never takes a key away, and for which the reconciler has no option. That publisher applies by Get,
+// and Create if there is nothing: so Get finds no Secret, and Create is told of each that should be.
 type publishingClient struct {
 	client.Client
 
@@ -82,14 +82,15 @@ func (c publishingClient) Create(ctx context.Context, obj client.Object, o ...cl
 	case err == nil, apierrors.IsConflict(err):
 		return err
 	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at once.
+		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at
+		// once.
 		err = errors.Wrapf(errControlPlane, "cannot write Secret %s: %v", p.details.secret, err)
 	}
 	return p.fail(err)
 }
 
-// publish makes the connection secret what it should be, if it is not. The cause of an error is a conflict if our look at the secret is
-// out of date.
+// publish makes the connection secret what it should be, if it is not. The cause of an error is a conflict if our look
+// at the secret is out of date.
 func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *details) error {
 	current, err := seeConnectionSecret(ctx, c.local, d.owner, d.secret)
 	if err != nil {
@@ -146,7 +147,8 @@ func controllable(current *unstructured.Unstructured, s *corev1.Secret) error {
 	return nil
 }
 
-// merge returns the values to publish: those that are known, and for keys whose value is missing the one published before.
+// merge returns the values to publish: those that are known, and for keys whose value is missing the one published
+// before.
 func (d *details) merge(current *unstructured.Unstructured) map[string][]byte {
 	data := maps.Clone(d.values)
 	if current == nil {
@@ -162,7 +164,8 @@ func (d *details) merge(current *unstructured.Unstructured) map[string][]byte {
 	return data
 }
 
-// overlay returns what to write so that a Secret exists as wanted, nil if it does. What others have added to its metadata stays.
+// overlay returns what to write so that a Secret exists as wanted, nil if it does. What others have added to its
+// metadata stays.
 func overlay(current *unstructured.Unstructured, s *corev1.Secret) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {

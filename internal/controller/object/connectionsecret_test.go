@@ -18,7 +18,8 @@ func unstructuredOf(m build.Manifest) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(m)}
 }
 
-// TestConnectionSecretOfOthers shows that a Secret which is not the Object's is left alone, and that the Object says whose it is.
+// TestConnectionSecretOfOthers shows that a Secret which is not the Object's is left alone, and that the Object says
+// whose it is.
 func TestConnectionSecretOfOthers(t *testing.T) {
 	t.Parallel()
 	controller := true
@@ -60,7 +61,8 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 	}
 }
 
-// TestConnectionSecretIsAdopted shows that a connection secret without a controller, such as one from a backup, is taken over.
+// TestConnectionSecretIsAdopted shows that a connection secret without a controller, such as one from a backup, is
+// taken over.
 func TestConnectionSecretIsAdopted(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		p := publish(t, s, from("v1", "ConfigMap", "settings", "data.color", "color"))
@@ -76,7 +78,8 @@ func TestConnectionSecretIsAdopted(t *testing.T) {
 	})
 }
 
-// TestDetailsWithoutWatch shows that sources which may be read but not watched are read, and that those which may not be read are named.
+// TestDetailsWithoutWatch shows that sources which may be read but not watched are read, and that those which may not
+// be read are named.
 func TestDetailsWithoutWatch(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		p := publishAs(t, s, "nobody", fromSecret("database", "data.password", "password"), fromSecret("forbidden", "data.password", "other"))

@@ -16,7 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// asWritten returns an Object as a user writes it, with no field but those a user sets: our types always have spec.readiness.
+// asWritten returns an Object as a user writes it, with no field but those a user sets: our types always have
+// spec.readiness.
 func asWritten(t *testing.T, c client.Client, o build.Object) *unstructured.Unstructured {
 	t.Helper()
 	gvk, err := c.GroupVersionKindFor(o)
@@ -34,7 +35,8 @@ func asWritten(t *testing.T, c client.Client, o build.Object) *unstructured.Unst
 	return u
 }
 
-// TestSpecStaysAsWritten shows that the provider does not change a spec, by defaults neither: the generation of an Object says that.
+// TestSpecStaysAsWritten shows that the provider does not change a spec, by defaults neither: the generation of an
+// Object says that.
 func TestSpecStaysAsWritten(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -49,8 +51,9 @@ func TestSpecStaysAsWritten(t *testing.T) {
 	})
 }
 
-// TestForeignMetadataDuringCreation shows that Objects whose metadata others write while they are made get conditions, our finalizer and
-// their resource at once, not with the next poll, and keep what the others wrote. Crossplane writes owners at such moments.
+// TestForeignMetadataDuringCreation shows that Objects whose metadata others write while they are made get conditions,
+// our finalizer and their resource at once, not with the next poll, and keep what the others wrote. Crossplane writes
+// owners at such moments.
 func TestForeignMetadataDuringCreation(t *testing.T) {
 	const count, writes = 20, 8
 	c, tc := provide(t), target.Client(t)
@@ -118,8 +121,8 @@ func release(t *testing.T, c client.Client, o build.Object) {
 	}
 }
 
-// TestLongName shows that an Object whose name is longer than a field manager may be is applied, found again and deleted.
-// A defect of provider-kubernetes: it can never apply one whose name is longer than 108 characters.
+// TestLongName shows that an Object whose name is longer than a field manager may be is applied, found again and
+// deleted. A defect of provider-kubernetes: it can never apply one whose name is longer than 108 characters.
 func TestLongName(t *testing.T) {
 	const nameMax, managerMax = 200, 128
 	c, tc := provide(t), target.Client(t)
@@ -149,7 +152,8 @@ func TestLongName(t *testing.T) {
 	})
 }
 
-// TestDeletionsAreSlowedDown shows that a resource which somebody deletes again and again does not make the provider spin.
+// TestDeletionsAreSlowedDown shows that a resource which somebody deletes again and again does not make the provider
+// spin.
 func TestDeletionsAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	const window, most = 15 * time.Second, 130 // A hundred at once, one a second after that, and some for a slow machine.

@@ -18,7 +18,8 @@ func misshapen(namespace string) build.Manifest {
 	return m
 }
 
-// TestDeletionNeedsNoGoodSpec shows that an Object whose spec has been spoiled can be deleted, and takes along the resource it has made.
+// TestDeletionNeedsNoGoodSpec shows that an Object whose spec has been spoiled can be deleted, and takes along the
+// resource it has made.
 func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for name, s := range map[string]struct {
@@ -87,8 +88,8 @@ func TestDeletionNeedsNoGoodSpec(t *testing.T) {
 	}
 }
 
-// TestDeletionOfNeverApplied shows that an Object which could never be applied can be deleted, and that a resource of its name is left
-// alone.
+// TestDeletionOfNeverApplied shows that an Object which could never be applied can be deleted, and that a resource of
+// its name is left alone.
 func TestDeletionOfNeverApplied(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

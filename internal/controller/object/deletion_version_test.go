@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestDeletionAfterVersionIsGone shows that a resource is deleted through another version when the one it was applied in is not served
-// any more.
+// TestDeletionAfterVersionIsGone shows that a resource is deleted through another version when the one it was applied
+// in is not served any more.
 func TestDeletionAfterVersionIsGone(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {

@@ -29,8 +29,8 @@ type details struct {
 	missing []string          // keys that have no value now, and keep the one they had
 }
 
-// gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other harm. The error
-// satisfies watch.IsNotSynced as long as a watch has not begun.
+// gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
+// harm. The error satisfies watch.IsNotSynced as long as a watch has not begun.
 func (e *external) gather(ctx context.Context, o Object) error {
 	e.pass.details = nil
 	secret := o.ConnectionSecret()
@@ -65,8 +65,9 @@ func (e *external) gather(ctx context.Context, o Object) error {
 	return nil
 }
 
-// gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if a watch has not
-// begun: the Object is woken when it has. One that was ready, as those of an earlier provider are, counts as ready until then.
+// gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if
+// a watch has not begun: the Object is woken when it has. One that was ready, as those of an earlier provider are,
+// counts as ready until then.
 func (e *external) gatherApplied(ctx context.Context, o Object) error {
 	err := e.gather(ctx, o)
 	if !watch.IsNotSynced(err) {

@@ -25,7 +25,8 @@ type published struct {
 	secret types.NamespacedName
 }
 
-// publish makes an Object that keeps an empty ConfigMap and has a connection secret of some details. Its user on the target is its own.
+// publish makes an Object that keeps an empty ConfigMap and has a connection secret of some details. Its user on the
+// target is its own.
 func publish(t *testing.T, s build.Scope, details ...commonv1.ConnectionDetail) published {
 	t.Helper()
 	return publishAs(t, s, "system:masters", details...)
@@ -135,8 +136,8 @@ func TestConnectionDetails(t *testing.T) {
 	})
 }
 
-// TestConnectionSecretFollows shows that a settled Object asks neither server for its connection details, that a change of a source
-// arrives within a second, and that a connection secret that was changed or deleted by somebody is mended.
+// TestConnectionSecretFollows shows that a settled Object asks neither server for its connection details, that a change
+// of a source arrives within a second, and that a connection secret that was changed or deleted by somebody is mended.
 // A defect of provider-kubernetes: it asks for them at each look, and patches the secret with each update.
 func TestConnectionSecretFollows(t *testing.T) {
 	const reconciles, limit = 5, time.Second
@@ -192,8 +193,8 @@ func TestConnectionSecretFollows(t *testing.T) {
 	})
 }
 
-// TestAbsentSource shows that a detail that is missing keeps the Object from being ready and says so, while the others are published; and
-// that the key keeps its value when its source goes, until it goes from the spec.
+// TestAbsentSource shows that a detail that is missing keeps the Object from being ready and says so, while the others
+// are published; and that the key keeps its value when its source goes, until it goes from the spec.
 func TestAbsentSource(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		// In provider-kubernetes an absent source fails the whole Object.

@@ -36,15 +36,21 @@ func TestDriftIsReverted(t *testing.T) {
 		"Deleted": {reason: "A deleted resource comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
 			return tc.Delete(t.Context(), cm)
 		}},
-		"Unlabelled": {reason: "A resource that lost our label is labelled again.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
-			cm.Labels, cm.Data["color"] = nil, "red"
-			return tc.Update(t.Context(), cm)
-		}},
-		"TakenOver": {reason: "A field another manager has applied by force comes back.", do: func(t *testing.T, cm *corev1.ConfigMap) error {
-			cm = &corev1.ConfigMap{TypeMeta: cm.TypeMeta, ObjectMeta: nameOnly(cm), Data: map[string]string{"color": "red"}}
-			cm.APIVersion, cm.Kind = "v1", "ConfigMap"
-			return tc.Patch(t.Context(), cm, client.Apply, client.ForceOwnership, client.FieldOwner("intruder"))
-		}},
+		"Unlabelled": {
+			reason: "A resource that lost our label is labelled again.",
+			do: func(t *testing.T, cm *corev1.ConfigMap) error {
+				cm.Labels, cm.Data["color"] = nil, "red"
+				return tc.Update(t.Context(), cm)
+			},
+		},
+		"TakenOver": {
+			reason: "A field another manager has applied by force comes back.",
+			do: func(t *testing.T, cm *corev1.ConfigMap) error {
+				cm = &corev1.ConfigMap{TypeMeta: cm.TypeMeta, ObjectMeta: nameOnly(cm), Data: map[string]string{"color": "red"}}
+				cm.APIVersion, cm.Kind = "v1", "ConfigMap"
+				return tc.Patch(t.Context(), cm, client.Apply, client.ForceOwnership, client.FieldOwner("intruder"))
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {

@@ -25,7 +25,8 @@ func onDryRun(o build.Object) build.Object {
 	return o
 }
 
-// mutations returns how many requests of a user were not to look. Dry runs are among them: a server's audit does not tell them apart.
+// mutations returns how many requests of a user were not to look. Dry runs are among them: a server's audit does not
+// tell them apart.
 func mutations(r kube.Requests) map[string]int {
 	count := r.Count()
 	for what := range count {
@@ -36,8 +37,8 @@ func mutations(r kube.Requests) map[string]int {
 	return count
 }
 
-// TestDryRunCreatesNothing shows that an annotated Object says that it would create its resource, and creates it as soon as the annotation
-// is gone.
+// TestDryRunCreatesNothing shows that an annotated Object says that it would create its resource, and creates it as
+// soon as the annotation is gone.
 func TestDryRunCreatesNothing(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -71,8 +72,8 @@ func TestDryRunCreatesNothing(t *testing.T) {
 	})
 }
 
-// TestDryRunChangesNothing shows that an Object which gets the annotation stops to keep its resource, says what it would change as manifest
-// and resource change, and does it when the annotation goes.
+// TestDryRunChangesNothing shows that an Object which gets the annotation stops to keep its resource, says what it
+// would change as manifest and resource change, and does it when the annotation goes.
 func TestDryRunChangesNothing(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -110,8 +111,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 	})
 }
 
-// TestDryRunForAnotherResource shows that an Object does not forget the resource it has made when its manifest names another on a dry run,
-// and that it still deletes that one when the manifest names it again.
+// TestDryRunForAnotherResource shows that an Object does not forget the resource it has made when its manifest names
+// another on a dry run, and that it still deletes that one when the manifest names it again.
 func TestDryRunForAnotherResource(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -169,7 +170,8 @@ func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
 	})
 }
 
-// TestDryRunDeletesNothing shows that an Object deleted on a dry run goes and leaves its resource, and says so, be the target there or not.
+// TestDryRunDeletesNothing shows that an Object deleted on a dry run goes and leaves its resource, and says so, be the
+// target there or not.
 func TestDryRunDeletesNothing(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -19,7 +19,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// TestDeletedAtOnce shows that the resource goes too when an Object is deleted together with its ProviderConfig and Secret.
+// TestDeletedAtOnce shows that the resource goes too when an Object is deleted together with its ProviderConfig and
+// Secret.
 func TestDeletedAtOnce(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -38,8 +39,8 @@ func TestDeletedAtOnce(t *testing.T) {
 	})
 }
 
-// TestDeletionOfGarbage shows that deletion does not depend on a manifest which can be applied: one whose edit the target refuses, and one
-// that is of no kind any more.
+// TestDeletionOfGarbage shows that deletion does not depend on a manifest which can be applied: one whose edit the
+// target refuses, and one that is of no kind any more.
 //
 // provider-kubernetes tries an apply first even then, and so never comes to delete.
 func TestDeletionOfGarbage(t *testing.T) {
@@ -83,7 +84,8 @@ func TestDeletionOfGarbage(t *testing.T) {
 	}
 }
 
-// TestGarbageDeletedAtOnce shows that an Object goes which is deleted right after it was made, with a manifest that never could be applied.
+// TestGarbageDeletedAtOnce shows that an Object goes which is deleted right after it was made, with a manifest that
+// never could be applied.
 func TestGarbageDeletedAtOnce(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -154,7 +156,8 @@ func TestRemadeByOthers(t *testing.T) {
 	}
 }
 
-// TestKindIsGone shows that an Object goes whose kind the target does not serve any more, as no resource of it can be left.
+// TestKindIsGone shows that an Object goes whose kind the target does not serve any more, as no resource of it can be
+// left.
 //
 // provider-kubernetes fails on a kind it does not find, for ever.
 func TestKindIsGone(t *testing.T) {
@@ -211,8 +214,8 @@ func TestOthersHoldPartial(t *testing.T) {
 	})
 }
 
-// TestWritesAreExact shows that the requests of Objects which may only create, or only change, cannot do the other, whatever happens
-// between a look and a write.
+// TestWritesAreExact shows that the requests of Objects which may only create, or only change, cannot do the other,
+// whatever happens between a look and a write.
 //
 // provider-kubernetes creates what is missing though it may only change.
 func TestWritesAreExact(t *testing.T) {

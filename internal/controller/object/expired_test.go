@@ -46,8 +46,8 @@ func expiredServer(t *testing.T) *rest.Config {
 	return &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
-// TestExpiredCertificateIsToldOnce shows that an Object whose target has an expired certificate says so by one write of its status and one
-// event, although each probe of the target fails with another text, which tells the current time.
+// TestExpiredCertificateIsToldOnce shows that an Object whose target has an expired certificate says so by one write of
+// its status and one event, although each probe of the target fails with another text, which tells the current time.
 func TestExpiredCertificateIsToldOnce(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {

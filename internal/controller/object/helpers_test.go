@@ -15,8 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// calm is how long a test watches that nothing happens: longer than two pauses between the retries of a failed Object, than two looks
-// for an unknown kind, and than the second by which times in conditions differ.
+// calm is how long a test watches that nothing happens: longer than two pauses between the retries of a failed Object,
+// than two looks for an unknown kind, and than the second by which times in conditions differ.
 const calm = 5 * time.Second
 
 // promptly is how long what must not wait for the poll interval of these tests, 5 s, may take.

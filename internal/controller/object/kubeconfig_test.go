@@ -13,8 +13,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestFilesystemKubeconfig shows that a kubeconfig of the provider's file system may name files, by paths below its own folder.
-// A defect of provider-kubernetes: it ignores them.
+// TestFilesystemKubeconfig shows that a kubeconfig of the provider's file system may name files, by paths below its own
+// folder. A defect of provider-kubernetes: it ignores them.
 func TestFilesystemKubeconfig(t *testing.T) {
 	c := provide(t)
 	s, tns, ns, dir := build.Cluster(), target.Namespace(t), local.Namespace(t), t.TempDir()
@@ -49,17 +49,42 @@ func TestFilesystemKubeconfig(t *testing.T) {
 	awaitReady(t, c, o)
 }
 
-// TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of the provider to a
-// server of its author's choice. provider-kubernetes does both for whoever writes a namespaced ProviderConfig.
+// TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of
+// the provider to a server of its author's choice. provider-kubernetes does both for whoever writes a namespaced
+// ProviderConfig.
 func TestKubeconfigsInSecretsReadNoFiles(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct{ reason, cluster, user, want string }{
-		"Exec":         {reason: "A program is not run.", user: `exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}`, want: "users[].user.exec"},
-		"AuthProvider": {reason: "A plugin is not run.", user: `auth-provider: {name: gcp}`, want: "users[].user.auth-provider"},
-		"TokenFile":    {reason: "A token is not read.", user: `tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token`, want: "users[].user.tokenFile"},
-		"Certificate":  {reason: "A certificate is not read.", user: `client-certificate: /etc/passwd`, want: "users[].user.client-certificate"},
-		"Key":          {reason: "A key is not read.", user: `client-key: /etc/passwd`, want: "users[].user.client-key"},
-		"Authority":    {reason: "An authority is not read.", cluster: `, certificate-authority: /etc/passwd`, want: "clusters[].cluster.certificate-authority"},
+		"Exec": {
+			reason: "A program is not run.",
+			user:   `exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}`,
+			want:   "users[].user.exec",
+		},
+		"AuthProvider": {
+			reason: "A plugin is not run.",
+			user:   `auth-provider: {name: gcp}`,
+			want:   "users[].user.auth-provider",
+		},
+		"TokenFile": {
+			reason: "A token is not read.",
+			user:   `tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token`,
+			want:   "users[].user.tokenFile",
+		},
+		"Certificate": {
+			reason: "A certificate is not read.",
+			user:   `client-certificate: /etc/passwd`,
+			want:   "users[].user.client-certificate",
+		},
+		"Key": {
+			reason: "A key is not read.",
+			user:   `client-key: /etc/passwd`,
+			want:   "users[].user.client-key",
+		},
+		"Authority": {
+			reason:  "An authority is not read.",
+			cluster: `, certificate-authority: /etc/passwd`,
+			want:    "clusters[].cluster.certificate-authority",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {

@@ -26,7 +26,8 @@ func fits(o Object) bool {
 	return size <= quiet.FitsMost
 }
 
-// omit leaves all of the resource out of the status but what identifies it. Conditions and the record of what was applied matter more.
+// omit leaves all of the resource out of the status but what identifies it. Conditions and the record of what was
+// applied matter more.
 func omit(obs *commonv1.ObjectObservation) error {
 	u := &unstructured.Unstructured{}
 	if err := decode(obs.Manifest.Raw, &u.Object); err != nil {
@@ -46,8 +47,9 @@ func omit(obs *commonv1.ObjectObservation) error {
 	return errors.Wrap(err, "cannot encode resource")
 }
 
-// staysOmitted reports whether a resource is still left out of the status: it is the same one, and no smaller than when it did not fit.
-// Only the control plane knows what fits, so that it is asked again when the resource is smaller, and not at each look.
+// staysOmitted reports whether a resource is still left out of the status: it is the same one, and no smaller than when
+// it did not fit. Only the control plane knows what fits, so that it is asked again when the resource is smaller, and
+// not at each look.
 func staysOmitted(obs *commonv1.ObjectObservation, live *unstructured.Unstructured, seen map[string]any) (bool, error) {
 	if obs.OmittedBytes == 0 {
 		return false, nil

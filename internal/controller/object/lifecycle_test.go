@@ -25,8 +25,8 @@ func forScopes(t *testing.T, f func(*testing.T, build.Scope)) {
 	}
 }
 
-// forScopesBeside is forScopes for a test that mostly waits, and neither measures nor stops a server: it runs beside others of its kind, once
-// all other tests are over.
+// forScopesBeside is forScopes for a test that mostly waits, and neither measures nor stops a server: it runs beside
+// others of its kind, once all other tests are over.
 func forScopesBeside(t *testing.T, f func(*testing.T, build.Scope)) {
 	t.Helper()
 	t.Parallel()
@@ -94,9 +94,9 @@ func annotate(t *testing.T, c client.Client, o build.Object, paused string) {
 	}
 }
 
-// TestLifecycle shows that a resource is made, shown in the status, changed and deleted with its Object, and that what leaves the manifest
-// leaves the resource.
-// A defect of provider-kubernetes: in its client-side mode, which is accepted and ignored here, removed keys stay.
+// TestLifecycle shows that a resource is made, shown in the status, changed and deleted with its Object, and that what
+// leaves the manifest leaves the resource. A defect of provider-kubernetes: in its client-side mode, which is accepted
+// and ignored here, removed keys stay.
 func TestLifecycle(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// lose creates an Object and deletes it so that the server, which has seen no finalizer, goes on with that only when the Object is as far as
-// a function wants it to be. It returns when the Object is gone.
+// lose creates an Object and deletes it so that the server, which has seen no finalizer, goes on with that only when
+// the Object is as far as a function wants it to be. It returns when the Object is gone.
 func lose(t *testing.T, w world, o build.Object, far func(build.Object) bool) {
 	t.Helper()
 	gvr := schema.GroupResource{Group: "kubernetes.crossplane.io", Resource: "objects"}
@@ -52,7 +52,10 @@ func TestLostObject(t *testing.T) {
 			stays  bool
 		}{
 			"InFirstPass": {reason: "What it makes after that goes.", far: pinned},
-			"Settled":     {reason: "What it has made goes, however long the server has taken to delete it.", far: settled},
+			"Settled": {
+				reason: "What it has made goes, however long the server has taken to delete it.",
+				far:    settled,
+			},
 			"Orphan": {
 				reason: "What its policies do not let it delete stays.", far: settled, stays: true,
 				change: func(o build.Object) { o.SetManagementPolicies(neverDelete) },
@@ -76,7 +79,8 @@ func TestLostObject(t *testing.T) {
 	})
 }
 
-// TestLostObjectMakesWay shows that an Object which has the name of a lost one is reconciled once that is finished with.
+// TestLostObjectMakesWay shows that an Object which has the name of a lost one is reconciled once that is finished
+// with.
 func TestLostObjectMakesWay(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -24,12 +24,14 @@ const (
 	// shortLived is how many Objects live for a moment in each scope, and authors how many make them at a time.
 	shortLived = 300
 	authors    = 4
-	// momentMost is how long such an Object lives at most: about as long as it takes to give it a finalizer and make its resource.
+	// momentMost is how long such an Object lives at most: about as long as it takes to give it a finalizer and make
+	// its resource.
 	momentMost = 15 * time.Millisecond
 )
 
-// TestShortLivedObjectsLeaveNothing shows that Objects which are deleted while their first pass is under way leave nothing behind: neither
-// a resource on the target nor a finalizer on what they refer to. Their deletion races the finalizer, and some of them are gone with it.
+// TestShortLivedObjectsLeaveNothing shows that Objects which are deleted while their first pass is under way leave
+// nothing behind: neither a resource on the target nor a finalizer on what they refer to. Their deletion races the
+// finalizer, and some of them are gone with it.
 func TestShortLivedObjectsLeaveNothing(t *testing.T) {
 	c := provide(t)
 	for _, s := range build.Scopes() {

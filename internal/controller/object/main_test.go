@@ -53,7 +53,8 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 	}
 }
 
-// connect makes a ProviderConfig that reaches the target as a user, and returns its name and, for the namespaced scope, its namespace.
+// connect makes a ProviderConfig that reaches the target as a user, and returns its name and, for the namespaced scope,
+// its namespace.
 func connect(t *testing.T, c client.Client, s build.Scope, cfg *rest.Config) (namespace, name string) {
 	t.Helper()
 	return connectWith(t, c, s, kube.Kubeconfig(t, cfg))
@@ -93,8 +94,9 @@ func targetUser(t *testing.T) *rest.Config {
 	return target.User(t, user, "system:masters")
 }
 
-// awaitCondition waits until a condition of an Object has a status, a reason and parts in its message, which it returns. One reason may
-// come with several messages in turn, as the provider does not see all that a test makes at once.
+// awaitCondition waits until a condition of an Object has a status, a reason and parts in its message, which it
+// returns. One reason may come with several messages in turn, as the provider does not see all that a test makes at
+// once.
 func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCondition, parts ...string) string {
 	t.Helper()
 	var message string

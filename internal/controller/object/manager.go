@@ -13,8 +13,8 @@ const fieldManagerMax = 128
 // fieldManager returns the field manager of an Object that is alone with its resource.
 func fieldManager(o Object) string { return managerNamed(o.GetName()) }
 
-// ownFieldManager returns the field manager of an Object that meets another of its name on a resource. No name contains the sign that
-// sets off the namespace, which is empty for Objects of the cluster scope.
+// ownFieldManager returns the field manager of an Object that meets another of its name on a resource. No name contains
+// the sign that sets off the namespace, which is empty for Objects of the cluster scope.
 func ownFieldManager(o Object) string { return managerNamed(o.GetName() + "@" + o.GetNamespace()) }
 
 // managerNamed returns the field manager of a name. The end of a name that is too long gives way to a hash of the name.

@@ -20,8 +20,8 @@ var (
 	errControlPlane = errors.New("control plane refuses")
 )
 
-// manifest returns what an Object wants on its target, with the values its references lead to. Nothing of it is ever written back to the
-// Object.
+// manifest returns what an Object wants on its target, with the values its references lead to. Nothing of it is ever
+// written back to the Object.
 func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := u.UnmarshalJSON(o.Desired().ForProvider.Manifest.Raw)

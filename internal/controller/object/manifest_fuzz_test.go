@@ -33,8 +33,8 @@ var manifestSeeds = []string{
 	`{"kind":"X"}`, `{"apiVersion":"v1","data":{"a":"b"}}`, `{"apiVersion":1,"kind":{}}`, `[]`, `null`, `"text"`, `{`, ``,
 }
 
-// FuzzManifest shows that any text in place of a manifest is either refused as such, or taken over with a name, with our label if we may
-// keep the resource, and otherwise as it is.
+// FuzzManifest shows that any text in place of a manifest is either refused as such, or taken over with a name, with
+// our label if we may keep the resource, and otherwise as it is.
 func FuzzManifest(f *testing.F) {
 	for i, s := range manifestSeeds {
 		f.Add([]byte(s), []byte(manifestSeeds[0]), uint8(i))

@@ -21,8 +21,9 @@ func addStateMetrics[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) err
 	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
 }
 
-// A sharingClient lists without copying what the cache holds. The recorder of crossplane-runtime lists all resources each few seconds
-// and only reads them; copies of ten thousand Objects would be its memory and most of an idle provider's CPU.
+// A sharingClient lists without copying what the cache holds. The recorder of crossplane-runtime lists all resources
+// each few seconds and only reads them; copies of ten thousand Objects would be its memory and most of an idle
+// provider's CPU.
 type sharingClient struct{ client.Client }
 
 // List lists shared objects, which must not be changed.

@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestMovesToOtherTarget shows that an Object which refers to another ProviderConfig leaves nothing on the target it leaves, and makes its
-// resource on the other one after that. The other target is the control plane.
+// TestMovesToOtherTarget shows that an Object which refers to another ProviderConfig leaves nothing on the target it
+// leaves, and makes its resource on the other one after that. The other target is the control plane.
 func TestMovesToOtherTarget(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {

@@ -18,8 +18,9 @@ func sized(uid, version string, size int) *unstructured.Unstructured {
 	}}
 }
 
-// TestOmit shows that a resource which the control plane has found too large stays left out of the status as long as it is no smaller, that
-// nothing changes in the status then, and that it is shown again when it has shrunk or is another one.
+// TestOmit shows that a resource which the control plane has found too large stays left out of the status as long as it
+// is no smaller, that nothing changes in the status then, and that it is shown again when it has shrunk or is another
+// one.
 func TestOmit(t *testing.T) {
 	const identity = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","namespace":"n","uid":"u"}}`
 	for name, tc := range map[string]struct {

@@ -37,7 +37,8 @@ func TestPartialLateTarget(t *testing.T) {
 	})
 }
 
-// TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields, which stay then.
+// TestPartialLeavesWhatIsNeeded shows that an Object goes although the resource would be invalid without its fields,
+// which stay then.
 func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {

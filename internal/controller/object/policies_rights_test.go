@@ -25,18 +25,18 @@ func rights(t *testing.T, tc client.Client, who string, verbs ...string) {
 	create(t, tc, role, binding)
 }
 
-// TestRightsSuffice shows that a user of the target needs no more rights than the policies of the Object do. Nothing is even tried that
-// they do not allow.
+// TestRightsSuffice shows that a user of the target needs no more rights than the policies of the Object do. Nothing is
+// even tried that they do not allow.
 func TestRightsSuffice(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for name, test := range map[string]struct {
 		policies xpv2.ManagementPolicies
 		verbs    []string // beside get, list and watch
 	}{
-		"Observe":       {observeOnly, nil},
-		"ObserveDelete": {observeDelete, []string{"delete"}},
-		"ObserveUpdate": {observeUpdate, []string{"patch"}},
-		"ObserveCreate": {xpv2.ManagementPolicies{"Observe", "Create"}, []string{"create"}},
+		"Observe":       {policies: observeOnly, verbs: nil},
+		"ObserveDelete": {policies: observeDelete, verbs: []string{"delete"}},
+		"ObserveUpdate": {policies: observeUpdate, verbs: []string{"patch"}},
+		"ObserveCreate": {policies: xpv2.ManagementPolicies{"Observe", "Create"}, verbs: []string{"create"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {

@@ -14,8 +14,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// TestSettledPreviewIsSilent shows that a preview is asked for once: neither passes of the reconciler cost a request nor changes of what an
-// apply cannot change, whether the target finds a difference, none, or fault with the manifest, or may not be asked.
+// TestSettledPreviewIsSilent shows that a preview is asked for once: neither passes of the reconciler cost a request
+// nor changes of what an apply cannot change, whether the target finds a difference, none, or fault with the manifest,
+// or may not be asked.
 func TestSettledPreviewIsSilent(t *testing.T) {
 	t.Parallel()
 	const reconciles = 10
@@ -26,10 +27,19 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 		viewer bool
 		want   wantCondition
 	}{
-		"Different":     {reason: "A difference is told once.", data: []string{"color", "red"}, want: different},
-		"NoDifference":  {reason: "That there is none is too.", data: []string{"color", "blue"}, want: noDifference},
-		"CannotCompare": {reason: "What is refused is not sent again.", data: []string{"a b", "c"}, want: cannotCompare},
-		"Forbidden":     {reason: "Nor is what is forbidden.", data: []string{"color", "red"}, viewer: true, want: different},
+		"Different":    {reason: "A difference is told once.", data: []string{"color", "red"}, want: different},
+		"NoDifference": {reason: "That there is none is too.", data: []string{"color", "blue"}, want: noDifference},
+		"CannotCompare": {
+			reason: "What is refused is not sent again.",
+			data:   []string{"a b", "c"},
+			want:   cannotCompare,
+		},
+		"Forbidden": {
+			reason: "Nor is what is forbidden.",
+			data:   []string{"color", "red"},
+			viewer: true,
+			want:   different,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -74,8 +84,8 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 	}
 }
 
-// TestPreviewFollowsPolicy shows that an Object which may apply after all does, and says nothing of changes any more; and that one which may
-// no longer does again.
+// TestPreviewFollowsPolicy shows that an Object which may apply after all does, and says nothing of changes any more;
+// and that one which may no longer does again.
 func TestPreviewFollowsPolicy(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

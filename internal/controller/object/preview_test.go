@@ -145,7 +145,8 @@ func TestPreviewOfAnObserver(t *testing.T) {
 	}
 }
 
-// TestNoPreviewOfAnIdentity shows that an Object which only says what to look at says nothing of changes, and asks for none.
+// TestNoPreviewOfAnIdentity shows that an Object which only says what to look at says nothing of changes, and asks for
+// none.
 func TestNoPreviewOfAnIdentity(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -171,8 +172,8 @@ func TestNoPreviewOfAnIdentity(t *testing.T) {
 	})
 }
 
-// TestPreviewMasksSecrets shows that a preview of a Secret tells which values would change, and none of them; nor does the answer of a
-// target that refuses one.
+// TestPreviewMasksSecrets shows that a preview of a Secret tells which values would change, and none of them; nor does
+// the answer of a target that refuses one.
 func TestPreviewMasksSecrets(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -216,8 +217,8 @@ func viewerRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	return role, binding
 }
 
-// TestPreviewNeedsNoRights shows that credentials which may only look are enough: without a dry run the fields of the manifest are
-// compared here. provider-kubernetes asked for the right to patch (its #502).
+// TestPreviewNeedsNoRights shows that credentials which may only look are enough: without a dry run the fields of the
+// manifest are compared here. provider-kubernetes asked for the right to patch (its #502).
 func TestPreviewNeedsNoRights(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -256,7 +257,8 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 	})
 }
 
-// TestPreviewInMissingNamespace shows that an Object says what it would create although there is no namespace for it yet.
+// TestPreviewInMissingNamespace shows that an Object says what it would create although there is no namespace for it
+// yet.
 func TestPreviewInMissingNamespace(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

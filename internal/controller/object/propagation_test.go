@@ -22,10 +22,10 @@ func TestDeletionPropagation(t *testing.T) {
 		want   string // finalizer on the resource while it is being deleted, if any
 	}{
 		// provider-kubernetes stores the empty policy, with which servers refuse to delete.
-		"Empty":      {"Empty means the default.", `""`, ""},
-		"Background": {"Dependents follow.", `"Background"`, ""},
-		"Foreground": {"Dependents go first.", `"Foreground"`, metav1.FinalizerDeleteDependents},
-		"Orphan":     {"Dependents stay.", `"Orphan"`, metav1.FinalizerOrphanDependents},
+		"Empty":      {reason: "Empty means the default.", policy: `""`, want: ""},
+		"Background": {reason: "Dependents follow.", policy: `"Background"`, want: ""},
+		"Foreground": {reason: "Dependents go first.", policy: `"Foreground"`, want: metav1.FinalizerDeleteDependents},
+		"Orphan":     {reason: "Dependents stay.", policy: `"Orphan"`, want: metav1.FinalizerOrphanDependents},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, scope build.Scope) {

@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestProviderConfigWithoutUsersGoes shows that a ProviderConfig which is being deleted goes once its last user refers to another, and not
-// before.
+// TestProviderConfigWithoutUsersGoes shows that a ProviderConfig which is being deleted goes once its last user refers
+// to another, and not before.
 func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {

@@ -16,8 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestFailureIsWrittenOnce shows that an Object which fails again and again for one reason is not written again: neither its reason, nor
-// its message, nor the time since when it fails changes.
+// TestFailureIsWrittenOnce shows that an Object which fails again and again for one reason is not written again:
+// neither its reason, nor its message, nor the time since when it fails changes.
 func TestFailureIsWrittenOnce(t *testing.T) {
 	c := provide(t)
 	sick := []sickness{
@@ -70,8 +70,8 @@ func abandon(t *testing.T, c client.Client, o build.Object) {
 	}
 }
 
-// TestCutConnectionIsNoOutage shows that a target whose connections break, and the next one too, but which then answers, is not called
-// unreachable: of 20 settled Objects none is written. The watch comes back.
+// TestCutConnectionIsNoOutage shows that a target whose connections break, and the next one too, but which then
+// answers, is not called unreachable: of 20 settled Objects none is written. The watch comes back.
 func TestCutConnectionIsNoOutage(t *testing.T) {
 	const count = 20
 	c, tc := provide(t), target.Client(t)

@@ -39,8 +39,8 @@ func (r references) Initialize(ctx context.Context, mg xpresource.Managed) error
 	return passOf(ctx).failReference(r.resolver.Dependents(ctx, f))
 }
 
-// ResolveReferences follows the references of an Object, and keeps what they lead to if the Object has our finalizer. If it has none
-// yet, it gets one first, once its target has been reached.
+// ResolveReferences follows the references of an Object, and keeps what they lead to if the Object has our finalizer.
+// If it has none yet, it gets one first, once its target has been reached.
 func (r references) ResolveReferences(ctx context.Context, mg xpresource.Managed) error {
 	p := passOf(ctx)
 	f, err := r.referrer(mg)
@@ -90,8 +90,8 @@ func (r references) record(ctx context.Context, f reference.Referrer, pins []com
 	return nil
 }
 
-// awaitDependents keeps a deleted Object that leaves its resource while others refer to it. Of such an Object crossplane-runtime tells
-// nothing but the condition.
+// awaitDependents keeps a deleted Object that leaves its resource while others refer to it. Of such an Object
+// crossplane-runtime tells nothing but the condition.
 func (r references) awaitDependents(ctx context.Context, obj client.Object) error {
 	f, err := r.referrer(obj)
 	if err != nil {
@@ -103,7 +103,8 @@ func (r references) awaitDependents(ctx context.Context, obj client.Object) erro
 	return passOf(ctx).failReference(err)
 }
 
-// release lets go of all that a deleted Object refers to. If what others make must stay gone until that has gone, too, the Object waits.
+// release lets go of all that a deleted Object refers to. If what others make must stay gone until that has gone, too,
+// the Object waits.
 func (r references) release(ctx context.Context, obj client.Object) error {
 	p := passOf(ctx)
 	f, err := r.referrer(obj)

@@ -10,9 +10,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestCrowdedReference shows that many Objects which refer to one resource, made and deleted together, do not get in each other's way:
-// the finalizers of many come and go with one request, and none of them fails.
-// A defect of provider-kubernetes: a finalizer that meets a conflict is missing for good.
+// TestCrowdedReference shows that many Objects which refer to one resource, made and deleted together, do not get in
+// each other's way: the finalizers of many come and go with one request, and none of them fails. A defect of
+// provider-kubernetes: a finalizer that meets a conflict is missing for good.
 func TestCrowdedReference(t *testing.T) {
 	const crowd = 60
 	c := provide(t)

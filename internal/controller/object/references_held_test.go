@@ -16,9 +16,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestReferencesArePinnedAndReleased shows that a reference added later pins what it names, that a finalizer somebody takes off comes
-// back, and that what is no longer referred to is let go.
-// provider-kubernetes pins only what it refers to at first, and releases only what it refers to at last (its #371 and #28).
+// TestReferencesArePinnedAndReleased shows that a reference added later pins what it names, that a finalizer somebody
+// takes off comes back, and that what is no longer referred to is let go. provider-kubernetes pins only what it refers
+// to at first, and releases only what it refers to at last (its #371 and #28).
 func TestReferencesArePinnedAndReleased(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -52,8 +52,8 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 	})
 }
 
-// checkRecordedFirst checks that the status of an Object was written before the finalizer on what it refers to: a crash in between must
-// not leave a finalizer that nobody knows of.
+// checkRecordedFirst checks that the status of an Object was written before the finalizer on what it refers to: a crash
+// in between must not leave a finalizer that nobody knows of.
 func checkRecordedFirst(t *testing.T, mark kube.Mark, o build.Object, x client.Object) {
 	t.Helper()
 	record, pin := -1, -1
@@ -92,8 +92,9 @@ func unpin(t *testing.T, c client.Client, x client.Object) {
 	}
 }
 
-// TestPinningIsConflictSafe shows that pins come and go while somebody else writes the same resource all the time, and that nothing that
-// they write is lost. provider-kubernetes writes the whole resource, and after a conflict never again (its #371).
+// TestPinningIsConflictSafe shows that pins come and go while somebody else writes the same resource all the time, and
+// that nothing that they write is lost. provider-kubernetes writes the whole resource, and after a conflict never again
+// (its #371).
 func TestPinningIsConflictSafe(t *testing.T) {
 	const rounds = 10
 	c := provide(t)
@@ -126,7 +127,8 @@ func TestPinningIsConflictSafe(t *testing.T) {
 	})
 }
 
-// scribble labels a ConfigMap without a pause and sometimes adds a finalizer, until it is told to stop. It returns the finalizers.
+// scribble labels a ConfigMap without a pause and sometimes adds a finalizer, until it is told to stop. It returns the
+// finalizers.
 func scribble(t *testing.T, c client.Client, cm *corev1.ConfigMap, stop <-chan struct{}) []string {
 	const labelsPerFinalizer = 20
 	var written []string
@@ -193,7 +195,8 @@ func TestTerminatingReferenceIsAwaited(t *testing.T) {
 	})
 }
 
-// TestDeletionNeedsNoReference shows that an Object whose references lead nowhere any more can be deleted with its resource.
+// TestDeletionNeedsNoReference shows that an Object whose references lead nowhere any more can be deleted with its
+// resource.
 func TestDeletionNeedsNoReference(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -214,7 +217,8 @@ func TestDeletionNeedsNoReference(t *testing.T) {
 	})
 }
 
-// TestUnrecordedPinIsReleased shows that the finalizer an earlier provider has left, without a record, goes with the Object.
+// TestUnrecordedPinIsReleased shows that the finalizer an earlier provider has left, without a record, goes with the
+// Object.
 func TestUnrecordedPinIsReleased(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -61,8 +61,9 @@ func secretiveReferences() map[string]secretiveReference {
 	}
 }
 
-// TestValuesOfReferencesAreNotTold shows that a value which a reference takes from a Secret is in no condition and no event when the target
-// refuses it, in no encoding, although the manifest is no Secret; and that the message names the field.
+// TestValuesOfReferencesAreNotTold shows that a value which a reference takes from a Secret is in no condition and no
+// event when the target refuses it, in no encoding, although the manifest is no Secret; and that the message names the
+// field.
 func TestValuesOfReferencesAreNotTold(t *testing.T) {
 	c := provide(t)
 	for name, tc := range secretiveReferences() {

@@ -15,8 +15,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestChain installs ten Objects that depend on each other, the last first, and deletes them at once. Each is made after the one it
-// depends on and goes before it, within a second of its neighbour, as there is no pause of a backoff in between.
+// TestChain installs ten Objects that depend on each other, the last first, and deletes them at once. Each is made
+// after the one it depends on and goes before it, within a second of its neighbour, as there is no pause of a backoff
+// in between.
 func TestChain(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -102,8 +103,8 @@ func slowest(all []moment) time.Duration {
 	return most
 }
 
-// TestKeptResourceWaitsToo shows that an Object which leaves its resource waits for its dependents as well: what it refers to itself
-// must not go before those.
+// TestKeptResourceWaitsToo shows that an Object which leaves its resource waits for its dependents as well: what it
+// refers to itself must not go before those.
 func TestKeptResourceWaitsToo(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -169,10 +170,12 @@ func TestCycle(t *testing.T) {
 	})
 }
 
-// TestStrandedFinalizersGo shows that what an earlier provider has left on Objects does not keep them: finalizers of Objects that are
-// gone, or that refer to something else. Those in a cycle do not wait for each other. provider-kubernetes leaves them (its #28).
+// TestStrandedFinalizersGo shows that what an earlier provider has left on Objects does not keep them: finalizers of
+// Objects that are gone, or that refer to something else. Those in a cycle do not wait for each other.
+// provider-kubernetes leaves them (its #28).
 func TestStrandedFinalizersGo(t *testing.T) {
-	// There is no sign when the last has gone for good: it is looked for each half minute. Those in a cycle must not wait for that.
+	// There is no sign when the last has gone for good: it is looked for each half minute. Those in a cycle must not
+	// wait for that.
 	const patience, atOnce = 3 * time.Minute, 20 * time.Second
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -213,7 +216,8 @@ func TestStrandedFinalizersGo(t *testing.T) {
 	})
 }
 
-// TestInheritedCycleIsLoosened shows that Objects in a cycle that an earlier provider has pinned lose the finalizers of each other.
+// TestInheritedCycleIsLoosened shows that Objects in a cycle that an earlier provider has pinned lose the finalizers of
+// each other.
 func TestInheritedCycleIsLoosened(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

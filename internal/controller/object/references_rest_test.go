@@ -16,7 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestReferencesAtRestCostNothing shows that settled Objects with references of all kinds ask nothing of any server over some polls.
+// TestReferencesAtRestCostNothing shows that settled Objects with references of all kinds ask nothing of any server
+// over some polls.
 func TestReferencesAtRestCostNothing(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -57,8 +58,9 @@ func about(requests kube.Requests, w world) kube.Requests {
 	return found
 }
 
-// TestReferencesStayInNamespace shows that an Object of a namespace neither reads nor pins what lies outside of it: not in another
-// namespace, not cluster-scoped, not through labels. provider-kubernetes reads and pins with its own rights, in any namespace.
+// TestReferencesStayInNamespace shows that an Object of a namespace neither reads nor pins what lies outside of it: not
+// in another namespace, not cluster-scoped, not through labels. provider-kubernetes reads and pins with its own rights,
+// in any namespace.
 func TestReferencesStayInNamespace(t *testing.T) {
 	c := provide(t)
 	foreign := local.Namespace(t)

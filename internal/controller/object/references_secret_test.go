@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// TestReferenceToSecretOfObject shows that an Object takes a value from the Secret of another and follows its changes, where the status
-// shows such values. Package discreet_test shows the same where it does not.
+// TestReferenceToSecretOfObject shows that an Object takes a value from the Secret of another and follows its changes,
+// where the status shows such values. Package discreet_test shows the same where it does not.
 func TestReferenceToSecretOfObject(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -18,8 +18,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestDependencyIsAwaited shows that nothing is made before what it depends on exists, that the Object says so once, and that it goes on
-// when that appears. At the poll interval of these tests it would take five seconds.
+// TestDependencyIsAwaited shows that nothing is made before what it depends on exists, that the Object says so once,
+// and that it goes on when that appears. At the poll interval of these tests it would take five seconds.
 // provider-kubernetes follows no dependency before all are there.
 func TestDependencyIsAwaited(t *testing.T) {
 	c := provide(t)
@@ -74,9 +74,9 @@ func TestWaitForReady(t *testing.T) {
 	})
 }
 
-// TestPatchedValues shows that values are read from any kind, transformed and put into the manifest that is applied, that a change of
-// them is applied at once, that the stored spec never holds them, and that they go with the references.
-// provider-kubernetes stores what it has read from others in the spec (its #223).
+// TestPatchedValues shows that values are read from any kind, transformed and put into the manifest that is applied,
+// that a change of them is applied at once, that the stored spec never holds them, and that they go with the
+// references. provider-kubernetes stores what it has read from others in the spec (its #223).
 func TestPatchedValues(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -125,7 +125,8 @@ func equateRaw() cmp.Option {
 	return cmpopts.AcyclicTransformer("text", func(b []byte) string { return string(b) })
 }
 
-// TestFromObject shows the three forms of fromObject: with an absolute path to write to, with a relative one, and with none.
+// TestFromObject shows the three forms of fromObject: with an absolute path to write to, with a relative one, and with
+// none.
 func TestFromObject(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -150,8 +151,8 @@ func TestFromObject(t *testing.T) {
 	})
 }
 
-// TestNameFromReference shows that a resource whose name comes from elsewhere is only looked at, and deleted, under that name: never
-// under the name of the Object, which is the default.
+// TestNameFromReference shows that a resource whose name comes from elsewhere is only looked at, and deleted, under
+// that name: never under the name of the Object, which is the default.
 func TestNameFromReference(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -187,7 +188,8 @@ func TestNameFromReference(t *testing.T) {
 	})
 }
 
-// TestSelector shows that the one resource with some labels is found, also when it appears, is joined by another, or changes.
+// TestSelector shows that the one resource with some labels is found, also when it appears, is joined by another, or
+// changes.
 func TestSelector(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

@@ -7,8 +7,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are ready, and the first is
-// pinned.
+// grower returns a keeper and an Object that refers to it, and that only looks at and deletes a ConfigMap. Both are
+// ready, and the first is pinned.
 func grower(t *testing.T, w world) (maker, made build.Object) {
 	t.Helper()
 	maker, made = w.keeper("maker"), w.keeper("made", w.on("maker"))
@@ -22,8 +22,8 @@ func grower(t *testing.T, w world) (maker, made build.Object) {
 	return maker, made
 }
 
-// TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object refers to is gone: that
-// may be what makes it, as a Subscription of OLM does.
+// TestMadeAgain shows that what others make and an Object deletes is deleted again and again, until what the Object
+// refers to is gone: that may be what makes it, as a Subscription of OLM does.
 func TestMadeAgain(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct {
@@ -85,7 +85,8 @@ func TestWaitingForWhatLeaves(t *testing.T) {
 	})
 }
 
-// TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only what it has seen.
+// TestMadeByWhatStays shows that an Object does not wait for what it refers to if that stays, and then deletes only
+// what it has seen.
 func TestMadeByWhatStays(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]struct {

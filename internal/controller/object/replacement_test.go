@@ -52,8 +52,8 @@ func edit(t *testing.T, c client.Client, o build.Object, change func()) {
 	}
 }
 
-// TestReplacedIsDeletedFirst shows that the resource which the manifest named before is deleted, and gone, before the one it names now
-// is made.
+// TestReplacedIsDeletedFirst shows that the resource which the manifest named before is deleted, and gone, before the
+// one it names now is made.
 //
 // provider-kubernetes forgets the old resource (its #287).
 func TestReplacedIsDeletedFirst(t *testing.T) {
@@ -103,8 +103,8 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 	}
 }
 
-// TestDeletionDuringReplacement shows that an Object which is deleted while its old resource is on its way out waits for that one, and
-// makes no other.
+// TestDeletionDuringReplacement shows that an Object which is deleted while its old resource is on its way out waits
+// for that one, and makes no other.
 func TestDeletionDuringReplacement(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -136,10 +136,26 @@ func TestReplacedByPolicy(t *testing.T) {
 		policies xpv2.ManagementPolicies
 		want     map[string]string // the data of the old resource afterwards
 	}{
-		"NeverDelete":   {"It was made to stay.", neverDelete, map[string]string{"theirs": "yes", "ours": "yes"}},
-		"ObserveUpdate": {"Its own fields are taken back.", observeUpdate, map[string]string{"theirs": "yes"}},
-		"ObserveDelete": {"A resource that was only looked at is not deleted for a change of mind.", observeDelete, map[string]string{"theirs": "yes"}},
-		"Observe":       {"A resource that was only looked at stays.", observeOnly, map[string]string{"theirs": "yes"}},
+		"NeverDelete": {
+			reason:   "It was made to stay.",
+			policies: neverDelete,
+			want:     map[string]string{"theirs": "yes", "ours": "yes"},
+		},
+		"ObserveUpdate": {
+			reason:   "Its own fields are taken back.",
+			policies: observeUpdate,
+			want:     map[string]string{"theirs": "yes"},
+		},
+		"ObserveDelete": {
+			reason:   "A resource that was only looked at is not deleted for a change of mind.",
+			policies: observeDelete,
+			want:     map[string]string{"theirs": "yes"},
+		},
+		"Observe": {
+			reason:   "A resource that was only looked at stays.",
+			policies: observeOnly,
+			want:     map[string]string{"theirs": "yes"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
@@ -169,8 +185,8 @@ func TestReplacedByPolicy(t *testing.T) {
 	}
 }
 
-// TestOtherGroupOfSameResource shows that a resource which a target serves in two groups is not made again when the manifest names the
-// other one.
+// TestOtherGroupOfSameResource shows that a resource which a target serves in two groups is not made again when the
+// manifest names the other one.
 func TestOtherGroupOfSameResource(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -205,8 +221,8 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 	})
 }
 
-// TestRenamedAgainAndAgain shows that of many names in a row only the last is left, however the changes fall between what the provider
-// does: a status it could not write because the Object had just changed is not lost.
+// TestRenamedAgainAndAgain shows that of many names in a row only the last is left, however the changes fall between
+// what the provider does: a status it could not write because the Object had just changed is not lost.
 func TestRenamedAgainAndAgain(t *testing.T) {
 	const names = 40
 	c := provide(t)
@@ -246,8 +262,8 @@ func awaitMade(t *testing.T, tc client.Client, namespace, name string) {
 	})
 }
 
-// TestInterruptedReplacement shows that a provider which stops at any point of a replacement goes on where it was. What it had done by
-// then is done by the test, while the Object is paused.
+// TestInterruptedReplacement shows that a provider which stops at any point of a replacement goes on where it was. What
+// it had done by then is done by the test, while the Object is paused.
 func TestInterruptedReplacement(t *testing.T) {
 	c := provide(t)
 	for name, test := range map[string]struct {

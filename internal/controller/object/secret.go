@@ -22,7 +22,8 @@ func (e *external) show(o Object) {
 	e.options.References.Show(o, e.gvk, present(e.live, all))
 }
 
-// withoutValues returns the content of a Secret without its values, nor the annotation that repeats them. Other parts are shared.
+// withoutValues returns the content of a Secret without its values, nor the annotation that repeats them. Other parts
+// are shared.
 func withoutValues(content map[string]any) map[string]any {
 	content = maps.Clone(content)
 	content["data"] = map[string]any{"redacted": nil}

@@ -15,8 +15,9 @@ import (
 // reasonLeftShared is the reason of events about resources that an Object leaves to another.
 const reasonLeftShared event.Reason = "LeftSharedResource"
 
-// heir returns the Object to which an Object that ends leaves its resource. If none is found it is to delete it: there is no other, or it does not
-// share. Of Objects that are deleted at once the last to be looked at sees that all others are, too, as one cache shows all of them.
+// heir returns the Object to which an Object that ends leaves its resource. If none is found it is to delete it: there
+// is no other, or it does not share. Of Objects that are deleted at once the last to be looked at sees that all others
+// are, too, as one cache shows all of them.
 func (e *external) heir(ctx context.Context, o Object) (to Object, found bool, err error) {
 	seen := identity(o)
 	if seen == nil || o.Desired().SharedResource != commonv1.SharedResourceKeep {

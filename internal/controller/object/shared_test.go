@@ -70,7 +70,8 @@ func TestSharedResource(t *testing.T) {
 	}
 }
 
-// TestSharedByDeleted shows that Objects which are deleted at once leave nothing to each other, in whichever order they are looked at.
+// TestSharedByDeleted shows that Objects which are deleted at once leave nothing to each other, in whichever order they
+// are looked at.
 func TestSharedByDeleted(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

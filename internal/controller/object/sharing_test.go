@@ -18,8 +18,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestObserverSeesOurWrites shows that an Object which only looks is told of what another one writes. The poll interval of these tests
-// would show it a change in five seconds, so that ten in a row would take too long.
+// TestObserverSeesOurWrites shows that an Object which only looks is told of what another one writes. The poll interval
+// of these tests would show it a change in five seconds, so that ten in a row would take too long.
 func TestObserverSeesOurWrites(t *testing.T) {
 	const changes = 10
 	c, tc := provide(t), target.Client(t)
@@ -58,8 +58,9 @@ func awaitObserved(t *testing.T, c client.Client, o build.Object, want map[strin
 	})
 }
 
-// TestTakeoverIsNoticed shows that two Objects which want different values of one field each notice what the other writes, as they would
-// notice anybody. At the poll interval of these tests they would write four times in the time given here.
+// TestTakeoverIsNoticed shows that two Objects which want different values of one field each notice what the other
+// writes, as they would notice anybody. At the poll interval of these tests they would write four times in the time
+// given here.
 func TestTakeoverIsNoticed(t *testing.T) {
 	const writes = 30
 	c, tc := provide(t), target.Client(t)
@@ -86,8 +87,8 @@ func TestTakeoverIsNoticed(t *testing.T) {
 	})
 }
 
-// TestWatchedResourceThatIsMissing shows that an Object which may not make its resource is not ready while there is none, be it that there
-// never was one or that it has gone.
+// TestWatchedResourceThatIsMissing shows that an Object which may not make its resource is not ready while there is
+// none, be it that there never was one or that it has gone.
 func TestWatchedResourceThatIsMissing(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	notReady := wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse}
@@ -112,10 +113,10 @@ func TestWatchedResourceThatIsMissing(t *testing.T) {
 	}
 }
 
-// TestOneStreamForAllNamespaces shows that Objects of several namespaces and of both scopes which use one connection share one stream of
-// their kind, and that it ends with the last of them, whether they say watch: true or not.
-// A defect of provider-kubernetes: it has a stream for each namespace and one for the cluster scope, and Objects that do not watch
-// keep them open.
+// TestOneStreamForAllNamespaces shows that Objects of several namespaces and of both scopes which use one connection
+// share one stream of their kind, and that it ends with the last of them, whether they say watch: true or not. A defect
+// of provider-kubernetes: it has a stream for each namespace and one for the cluster scope, and Objects that do not
+// watch keep them open.
 func TestOneStreamForAllNamespaces(t *testing.T) {
 	c := provide(t)
 	tns, connection := target.Namespace(t), local.Namespace(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestSchemaChangesUnderASettledObject shows that an Object stays settled when the target comes to store its manifest in another way,
-// here with another default inside of what it applies, and that it still notices drift.
+// TestSchemaChangesUnderASettledObject shows that an Object stays settled when the target comes to store its manifest
+// in another way, here with another default inside of what it applies, and that it still notices drift.
 func TestSchemaChangesUnderASettledObject(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -60,9 +60,9 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 	})
 }
 
-// TestDefaultOfAKeyChanges shows that an Object settles again whose list the target comes to store under other keys than before: what it holds
-// is compared with the answer to the last apply, and not with what the same manifest has led to earlier.
-// A defect of provider-kubernetes: it applies at each look until it is started anew.
+// TestDefaultOfAKeyChanges shows that an Object settles again whose list the target comes to store under other keys
+// than before: what it holds is compared with the answer to the last apply, and not with what the same manifest has led
+// to earlier. A defect of provider-kubernetes: it applies at each look until it is started anew.
 func TestDefaultOfAKeyChanges(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -141,7 +141,10 @@ func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructure
 // keyedBy returns a schema of parts of which the size and the color are keys, and a color is the default.
 func keyedBy(color string) *apiextensionsv1.JSONSchemaProps {
 	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
-		"size": {Type: "string"}, "color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
+		"size": {
+			Type: "string"}, "color": {Type: "string",
+			Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))},
+		},
 	})
 	part.Required = []string{"size"}
 	parts := apiextensionsv1.JSONSchemaProps{
@@ -159,7 +162,10 @@ func objectOf(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensio
 // partsOf returns a schema in which a part has a default color.
 func partsOf(color string) *apiextensionsv1.JSONSchemaProps {
 	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
-		"size": {Type: "string"}, "color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
+		"size": {
+			Type: "string"}, "color": {Type: "string",
+			Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))},
+		},
 	})
 	spec := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"part": part})
 	all := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
@@ -185,8 +191,8 @@ func awaitPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured
 	})
 }
 
-// TestRetargetedObject shows that an Object whose ProviderConfig comes to mean other credentials is not taken for settled by what it has
-// applied before, but by what the resource holds.
+// TestRetargetedObject shows that an Object whose ProviderConfig comes to mean other credentials is not taken for
+// settled by what it has applied before, but by what the resource holds.
 func TestRetargetedObject(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	lc := local.Client(t)

@@ -15,7 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 )
 
-// record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is there.
+// record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is
+// there.
 func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	obs, seen := o.Observed(), present(live, opts)
 	was := map[string]any{}

@@ -58,12 +58,38 @@ func TestRecord(t *testing.T) {
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},` +
 				`"annotations":{"x":"y"}},"data":{"redacted":null},"type":"Opaque"}`,
 		},
-		"SanitizeNoOther":       {reason: "Other kinds are shown.", live: config, options: Options{SanitizeSecrets: true}, want: config},
-		"SanitizeNoNamesake":    {reason: "A kind of that name in another group is shown.", live: custom, options: Options{SanitizeSecrets: true}, want: custom},
-		"WithoutManagedFields":  {reason: "Managed fields are left out.", live: config, options: Options{RemoveManagedFields: true}, want: bareConfig},
-		"ManagedFieldsRecorded": {reason: "Managed fields that were recorded go.", was: config, live: config, options: Options{RemoveManagedFields: true}, want: bareConfig},
-		"SameEssence":           {reason: "Another resource version alone is not worth a write.", was: config, live: laterConfig, want: config},
-		"Changed":               {reason: "Any other change is.", was: config, live: custom, want: custom},
+		"SanitizeNoOther": {
+			reason:  "Other kinds are shown.",
+			live:    config,
+			options: Options{SanitizeSecrets: true},
+			want:    config,
+		},
+		"SanitizeNoNamesake": {
+			reason:  "A kind of that name in another group is shown.",
+			live:    custom,
+			options: Options{SanitizeSecrets: true},
+			want:    custom,
+		},
+		"WithoutManagedFields": {
+			reason:  "Managed fields are left out.",
+			live:    config,
+			options: Options{RemoveManagedFields: true},
+			want:    bareConfig,
+		},
+		"ManagedFieldsRecorded": {
+			reason:  "Managed fields that were recorded go.",
+			was:     config,
+			live:    config,
+			options: Options{RemoveManagedFields: true},
+			want:    bareConfig,
+		},
+		"SameEssence": {
+			reason: "Another resource version alone is not worth a write.",
+			was:    config,
+			live:   laterConfig,
+			want:   config,
+		},
+		"Changed": {reason: "Any other change is.", was: config, live: custom, want: custom},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &objectv1alpha2.Object{}

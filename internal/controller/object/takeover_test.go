@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// image and byHand are the managers of provider-kubernetes without server-side apply, fromFlag is one these tests configure.
+	// image and byHand are the managers of provider-kubernetes without server-side apply, fromFlag is one these tests
+	// configure.
 	image    = "crossplane-kubernetes-provider"
 	byHand   = "provider"
 	fromFlag = "a-former-provider"
@@ -58,13 +59,24 @@ func heritages() map[string]heritage {
 		return []writing{{manager: manager, data: map[string]string{"color": "blue", "stale": "yes"}, annotation: "{}"}}
 	}
 	return map[string]heritage{
-		// provider-kubernetes never ends a takeover if managed fields are left out of the status, and client-side it leaves a removed key.
-		"Image": {reason: "What the program of the image has applied becomes ours.", wrote: signed(image), want: clean, patches: 2},
+		// provider-kubernetes never ends a takeover if managed fields are left out of the status, and client-side it
+		// leaves a removed key.
+		"Image": {
+			reason:  "What the program of the image has applied becomes ours.",
+			wrote:   signed(image),
+			want:    clean,
+			patches: 2,
+		},
 		"ByHand": {
 			reason: "So does what a program built by hand has applied.",
 			wrote:  signed(byHand), want: clean, patches: 2,
 		},
-		"Flag": {reason: "And what the managers of the flag have applied.", wrote: signed(fromFlag), want: clean, patches: 2},
+		"Flag": {
+			reason:  "And what the managers of the flag have applied.",
+			wrote:   signed(fromFlag),
+			want:    clean,
+			patches: 2,
+		},
 		"Unseen": {
 			reason: "A resource the status does not show is taken over by one apply more.",
 			wrote:  signed(image), unseen: true, want: clean, patches: 3,
@@ -157,8 +169,8 @@ func dataManagers(t *testing.T, cm *corev1.ConfigMap) map[string]metav1.ManagedF
 	return owners
 }
 
-// TestClientSideApplied shows that what was applied client-side becomes ours, with what was removed from the manifest before, and
-// nothing else; and that no request follows.
+// TestClientSideApplied shows that what was applied client-side becomes ours, with what was removed from the manifest
+// before, and nothing else; and that no request follows.
 func TestClientSideApplied(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {

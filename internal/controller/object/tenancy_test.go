@@ -19,8 +19,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTenantsReachOnlyWhatIsTheirs shows what a namespaced ProviderConfig may not name, and that one which is changed to name it loses its
-// connection at once. A defect of provider-kubernetes: it may name all of it.
+// TestTenantsReachOnlyWhatIsTheirs shows what a namespaced ProviderConfig may not name, and that one which is changed
+// to name it loses its connection at once. A defect of provider-kubernetes: it may name all of it.
 func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 	c := provide(t)
 	s := build.Namespaced()
@@ -109,7 +109,8 @@ func TestSecretOfOwnNamespace(t *testing.T) {
 	awaitReady(t, c, o)
 }
 
-// newTenant makes a namespace on the control plane and one of the same name on the target, where a ServiceAccount may keep ConfigMaps.
+// newTenant makes a namespace on the control plane and one of the same name on the target, where a ServiceAccount may
+// keep ConfigMaps.
 func newTenant(t *testing.T, c, tc client.Client) string {
 	t.Helper()
 	ns := local.Namespace(t)
@@ -119,9 +120,9 @@ func newTenant(t *testing.T, c, tc client.Client) string {
 	return ns
 }
 
-// TestSharedConnectionGivesEachTenantItsRights shows that Objects of two namespaces which use one ClusterProviderConfig each have the
-// rights of a ServiceAccount of their own, and nobody else's, to look as to write: drift comes by the watch that each may have, and what
-// the other may do is denied.
+// TestSharedConnectionGivesEachTenantItsRights shows that Objects of two namespaces which use one ClusterProviderConfig
+// each have the rights of a ServiceAccount of their own, and nobody else's, to look as to write: drift comes by the
+// watch that each may have, and what the other may do is denied.
 func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	one, other, connection := newTenant(t, c, tc), newTenant(t, c, tc), local.Namespace(t)
@@ -172,8 +173,8 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	}
 }
 
-// TestScopesDoNotShareConnections shows that ProviderConfigs of both scopes with one kubeconfig have a connection each: a tenant may not
-// reach every address that an operator may.
+// TestScopesDoNotShareConnections shows that ProviderConfigs of both scopes with one kubeconfig have a connection each:
+// a tenant may not reach every address that an operator may.
 func TestScopesDoNotShareConnections(t *testing.T) {
 	c := provide(t)
 	tns := target.Namespace(t)
@@ -189,8 +190,8 @@ func TestScopesDoNotShareConnections(t *testing.T) {
 	}
 }
 
-// TestImpersonatedUser shows that a connection may act as a user with groups, in both scopes, and as another one once its ProviderConfig
-// says so.
+// TestImpersonatedUser shows that a connection may act as a user with groups, in both scopes, and as another one once
+// its ProviderConfig says so.
 func TestImpersonatedUser(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -211,7 +212,8 @@ func TestImpersonatedUser(t *testing.T) {
 	})
 }
 
-// TestServiceAccountNeedsNamespace shows that a cluster-scoped Object cannot act as the ServiceAccount of its namespace.
+// TestServiceAccountNeedsNamespace shows that a cluster-scoped Object cannot act as the ServiceAccount of its
+// namespace.
 func TestServiceAccountNeedsNamespace(t *testing.T) {
 	c := provide(t)
 	s, ns := build.Cluster(), local.Namespace(t)

@@ -35,7 +35,8 @@ func TestRefusedConnection(t *testing.T) {
 	})
 }
 
-// TestTargetRestarts shows that an Object of a target that goes down says so, and is kept again when the target is back.
+// TestTargetRestarts shows that an Object of a target that goes down says so, and is kept again when the target is
+// back.
 func TestTargetRestarts(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
@@ -67,7 +68,8 @@ func TestTargetRestarts(t *testing.T) {
 	})
 }
 
-// TestDeadTargetDelaysNoOther shows that 300 Objects of a server which never answers do not keep 20 Objects of another from being ready.
+// TestDeadTargetDelaysNoOther shows that 300 Objects of a server which never answers do not keep 20 Objects of another
+// from being ready.
 func TestDeadTargetDelaysNoOther(t *testing.T) {
 	const dead, living, within = 300, 20, 10 * time.Second
 	c := provide(t)

@@ -23,8 +23,8 @@ func awaitUsers(t *testing.T, c client.Client, config client.Object, want int64)
 	})
 }
 
-// TestUsersAreRecorded shows that each Object of a burst is recorded as a user of its ProviderConfig, ready or not, and that the record
-// follows it.
+// TestUsersAreRecorded shows that each Object of a burst is recorded as a user of its ProviderConfig, ready or not, and
+// that the record follows it.
 func TestUsersAreRecorded(t *testing.T) {
 	const burst = 30
 	c := provide(t)

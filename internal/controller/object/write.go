@@ -12,8 +12,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
 
-// send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes the resource
-// at this moment.
+// send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes
+// the resource at this moment.
 func (e *external) send(ctx context.Context, o Object, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	c, p := e.client(), o.GetManagementPolicies()
 	switch {

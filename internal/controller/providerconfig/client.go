@@ -8,8 +8,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 )
 
-// A countingManager is the manager of crossplane-runtime's reconciler, which lists the records of use to count them and changes none: its
-// client lists without copies.
+// A countingManager is the manager of crossplane-runtime's reconciler, which lists the records of use to count them and
+// changes none: its client lists without copies.
 type countingManager struct{ quiet.Manager }
 
 // GetClient returns a quiet client that lists without copies.

@@ -21,8 +21,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-// A guard keeps a deleted ProviderConfig while resources refer to it that may have something left to do on its target. Records of use do
-// not tell in a namespace that is going away, as nothing keeps them from going first.
+// A guard keeps a deleted ProviderConfig while resources refer to it that may have something left to do on its target.
+// Records of use do not tell in a namespace that is going away, as nothing keeps them from going first.
 type guard struct {
 	client client.Client
 	config scope.Config
@@ -32,7 +32,8 @@ type guard struct {
 	followed []scope.User
 }
 
-// follow adds a kind of users to those that are counted. What is not served yet cannot be asked for, and refers to nothing.
+// follow adds a kind of users to those that are counted. What is not served yet cannot be asked for, and refers to
+// nothing.
 func (g *guard) follow(u scope.User) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,8 +94,8 @@ func (g *guard) hold(ctx context.Context, pc resource.ProviderConfig, users int6
 	return errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)), "cannot update status of ProviderConfig")
 }
 
-// left enqueues the ProviderConfigs that a resource refers to no more, because it has gone or refers to others. Those of a moment are
-// gathered.
+// left enqueues the ProviderConfigs that a resource refers to no more, because it has gone or refers to others. Those
+// of a moment are gathered.
 func left(c scope.Config) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{

@@ -29,53 +29,81 @@ func TestCountWrites(t *testing.T) {
 	}{
 		"First": {
 			reason: "Counts that are new are written at once.",
-			writes: []write{{0, objects(1, 0), 0}, {time.Second, workspaces(1), 0}},
+			writes: []write{{
+				after:  0,
+				change: objects(1, 0),
+				want:   0,
+			}, {
+				after:  time.Second,
+				change: workspaces(1),
+				want:   0,
+			}},
 		},
 		"Burst": {
 			reason: "Counts are written again after a while.",
 			writes: []write{
-				{0, objects(1, 0), 0},
-				{time.Second, objects(2, 0), countsEvery - time.Second},
-				{2 * time.Second, objects(3, 0), countsEvery - 2*time.Second},
-				{countsEvery, objects(4, 0), 0},
-				{countsEvery + time.Second, objects(5, 0), countsEvery - time.Second},
+				{after: 0, change: objects(1, 0), want: 0},
+				{after: time.Second, change: objects(2, 0), want: countsEvery - time.Second},
+				{after: 2 * time.Second, change: objects(3, 0), want: countsEvery - 2*time.Second},
+				{after: countsEvery, change: objects(4, 0), want: 0},
+				{after: countsEvery + time.Second, change: objects(5, 0), want: countsEvery - time.Second},
 			},
 		},
 		"Calm": {
 			reason: "Those that have not changed for a while are written at once.",
-			writes: []write{{0, objects(1, 0), 0}, {2 * countsEvery, objects(2, 0), 0}},
+			writes: []write{{
+				after:  0,
+				change: objects(1, 0),
+				want:   0,
+			}, {
+				after:  2 * countsEvery,
+				change: objects(2, 0),
+				want:   0,
+			}},
 		},
 		"Condition": {
 			reason: "A condition does not wait, and takes the counts with it.",
 			writes: []write{
-				{0, objects(1, 0), 0},
-				{time.Second, func(s *v1alpha1.PublishedResourceStatus) {
+				{after: 0, change: objects(1, 0), want: 0},
+				{after: time.Second, change: func(s *v1alpha1.PublishedResourceStatus) {
 					s.SetConditions(xpv2.Available())
 					s.Objects = &v1alpha1.ObjectCounts{Synced: 2}
-				}, 0},
-				{2 * time.Second, objects(3, 0), countsEvery - time.Second},
+				}, want: 0},
+				{after: 2 * time.Second, change: objects(3, 0), want: countsEvery - time.Second},
 			},
 		},
 		"ConditionAlone": {
 			reason: "A condition alone does not have counts wait.",
 			writes: []write{
-				{0, objects(1, 0), 0},
-				{countsEvery - time.Second, func(s *v1alpha1.PublishedResourceStatus) { s.SetConditions(xpv2.Available()) }, 0},
-				{countsEvery, objects(2, 0), 0},
+				{after: 0, change: objects(1, 0), want: 0},
+				{
+					after:  countsEvery - time.Second,
+					change: func(s *v1alpha1.PublishedResourceStatus) { s.SetConditions(xpv2.Available()) },
+					want:   0,
+				},
+				{after: countsEvery, change: objects(2, 0), want: 0},
 			},
 		},
 		"Failure": {
 			reason: "That any object fails, and that none does any more, is written at once, and how many fail is a count.",
 			writes: []write{
-				{0, objects(1, 0), 0},
-				{time.Second, objects(2, 1), 0},
-				{2 * time.Second, objects(2, 2), countsEvery - time.Second},
-				{3 * time.Second, objects(4, 0), 0},
+				{after: 0, change: objects(1, 0), want: 0},
+				{after: time.Second, change: objects(2, 1), want: 0},
+				{after: 2 * time.Second, change: objects(2, 2), want: countsEvery - time.Second},
+				{after: 3 * time.Second, change: objects(4, 0), want: 0},
 			},
 		},
 		"Ended": {
 			reason: "That nothing is synced any more is written at once.",
-			writes: []write{{0, objects(1, 0), 0}, {time.Second, func(s *v1alpha1.PublishedResourceStatus) { s.Objects = nil }, 0}},
+			writes: []write{{
+				after:  0,
+				change: objects(1, 0),
+				want:   0,
+			}, {
+				after:  time.Second,
+				change: func(s *v1alpha1.PublishedResourceStatus) { s.Objects = nil },
+				want:   0,
+			}},
 		},
 	}
 	for name, tc := range cases {

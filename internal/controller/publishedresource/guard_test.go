@@ -26,9 +26,24 @@ func TestGuard(t *testing.T) {
 		{reason: "Nor has who knows it before it comes.", do: func() string { g.yield(hats, "three"); return "" }},
 		{reason: "Another place is free.", do: func() string { return g.claim(coats, "four") }, want: "four"},
 		{reason: "Who waits may go.", do: func() string { g.release("three"); return "" }},
-		{reason: "Who moves leaves its place.", do: func() string { g.release("four"); return g.claim(coats, "one") }, want: "one", woken: []string{"two"}},
-		{reason: "Then it is free.", do: func() string { return g.claim(hats, "two") }, want: "two", woken: []string{"two"}},
-		{reason: "Nobody waits any more.", do: func() string { g.release("two"); return g.claim(hats, "one") }, want: "one", woken: []string{"two"}},
+		{
+			reason: "Who moves leaves its place.",
+			do:     func() string { g.release("four"); return g.claim(coats, "one") },
+			want:   "one",
+			woken:  []string{"two"},
+		},
+		{
+			reason: "Then it is free.",
+			do:     func() string { return g.claim(hats, "two") },
+			want:   "two",
+			woken:  []string{"two"},
+		},
+		{
+			reason: "Nobody waits any more.",
+			do:     func() string { g.release("two"); return g.claim(hats, "one") },
+			want:   "one",
+			woken:  []string{"two"},
+		},
 	} {
 		if got := step.do(); got != step.want {
 			t.Errorf("%s want %q, got %q", step.reason, step.want, got)

@@ -41,19 +41,31 @@ func TestPairOf(t *testing.T) {
 		want   objectsync.Pair
 	}{
 		"Stored": {
-			"Of all versions the stored one counts.", func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
-			objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)},
+			reason: "Of all versions the stored one counts.", change: func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
+			want: objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)},
 		},
-		"Other": {"Copies are of the version that is published.", func(_ *apiextensionsv1.CustomResourceDefinition, s *v1alpha1.PublishedResourceSpec) {
-			s.Resource.Versions = []string{"v1beta1"}
-		}, objectsync.Pair{Workspace: is("v1beta1", true), Service: is("v1beta1", true)}},
-		"NotServed": {"A stored version that is not served cannot be asked for.", func(d *apiextensionsv1.CustomResourceDefinition, _ *v1alpha1.PublishedResourceSpec) {
-			d.Spec.Versions[1].Served = false
-		}, objectsync.Pair{Workspace: is("v1beta1", true), Service: is("v1beta1", true)}},
-		"Renamed": {"A version may have another name in kcp.", func(_ *apiextensionsv1.CustomResourceDefinition, s *v1alpha1.PublishedResourceSpec) {
-			s.Resource.Versions = []string{"v1beta1"}
-			s.Projection = &v1alpha1.ResourceProjection{Version: "v7"}
-		}, objectsync.Pair{Workspace: is("v7", true), Service: is("v1beta1", true)}},
+		"Other": {
+			reason: "Copies are of the version that is published.",
+			change: func(_ *apiextensionsv1.CustomResourceDefinition, s *v1alpha1.PublishedResourceSpec) {
+				s.Resource.Versions = []string{"v1beta1"}
+			},
+			want: objectsync.Pair{Workspace: is("v1beta1", true), Service: is("v1beta1", true)},
+		},
+		"NotServed": {
+			reason: "A stored version that is not served cannot be asked for.",
+			change: func(d *apiextensionsv1.CustomResourceDefinition, _ *v1alpha1.PublishedResourceSpec) {
+				d.Spec.Versions[1].Served = false
+			},
+			want: objectsync.Pair{Workspace: is("v1beta1", true), Service: is("v1beta1", true)},
+		},
+		"Renamed": {
+			reason: "A version may have another name in kcp.",
+			change: func(_ *apiextensionsv1.CustomResourceDefinition, s *v1alpha1.PublishedResourceSpec) {
+				s.Resource.Versions = []string{"v1beta1"}
+				s.Projection = &v1alpha1.ResourceProjection{Version: "v7"}
+			},
+			want: objectsync.Pair{Workspace: is("v7", true), Service: is("v1beta1", true)},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

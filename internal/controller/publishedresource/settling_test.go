@@ -25,26 +25,26 @@ func TestLasting(t *testing.T) {
 		"Passes": {
 			reason: "What has passed in time never lasts, and begins anew if it comes again.",
 			looks: []look{
-				{0, []string{"a"}, want{none, settleMax}},
-				{time.Second, nil, want{none, 0}},
-				{settleMax, []string{"a"}, want{none, settleMax}},
+				{after: 0, problems: []string{"a"}, want: want{none, settleMax}},
+				{after: time.Second, problems: nil, want: want{none, 0}},
+				{after: settleMax, problems: []string{"a"}, want: want{none, settleMax}},
 			},
 		},
 		"Lasts": {
 			reason: "What is still so after settleMax lasts.",
 			looks: []look{
-				{0, []string{"a"}, want{none, settleMax}},
-				{settleMax - time.Second, []string{"a"}, want{none, time.Second}},
-				{settleMax, []string{"a"}, want{map[string]bool{"a": true}, 0}},
-				{2 * settleMax, []string{"a"}, want{map[string]bool{"a": true}, 0}},
+				{after: 0, problems: []string{"a"}, want: want{none, settleMax}},
+				{after: settleMax - time.Second, problems: []string{"a"}, want: want{none, time.Second}},
+				{after: settleMax, problems: []string{"a"}, want: want{map[string]bool{"a": true}, 0}},
+				{after: 2 * settleMax, problems: []string{"a"}, want: want{map[string]bool{"a": true}, 0}},
 			},
 		},
 		"Several": {
 			reason: "Each problem has a time of its own, and the next one counts.",
 			looks: []look{
-				{0, []string{"a"}, want{none, settleMax}},
-				{time.Second, []string{"a", "b"}, want{none, settleMax - time.Second}},
-				{settleMax, []string{"a", "b"}, want{map[string]bool{"a": true}, time.Second}},
+				{after: 0, problems: []string{"a"}, want: want{none, settleMax}},
+				{after: time.Second, problems: []string{"a", "b"}, want: want{none, settleMax - time.Second}},
+				{after: settleMax, problems: []string{"a", "b"}, want: want{map[string]bool{"a": true}, time.Second}},
 			},
 		},
 	}

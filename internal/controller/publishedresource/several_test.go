@@ -49,7 +49,7 @@ func TestSeveral(t *testing.T) {
 		s     shop
 		o     *v1alpha1.PublishedResource
 		field string
-	}{{one, here, "brim"}, {two, there, "feather"}, {one, second, "feather"}} {
+	}{{s: one, o: here, field: "brim"}, {s: two, o: there, field: "feather"}, {s: one, o: second, field: "feather"}} {
 		ars := &apisv1alpha1.APIResourceSchema{}
 		if err := kcp.Client(t, tc.s.admin).Get(t.Context(), types.NamespacedName{Name: tc.o.Status.ResourceSchemaName}, ars); err != nil {
 			t.Fatal(err)

@@ -47,10 +47,13 @@ func TestSyncNewSpec(t *testing.T) {
 	s.awaitNotes(t, in, 3)
 
 	for i, halt := range []struct{ set, undo func() }{
-		{func() { o.Spec.Synchronization = &v1alpha1.Synchronization{} }, func() { o.Spec.Synchronization.Enabled = true }},
 		{
-			func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve} },
-			func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll} },
+			set:  func() { o.Spec.Synchronization = &v1alpha1.Synchronization{} },
+			undo: func() { o.Spec.Synchronization.Enabled = true },
+		},
+		{
+			set:  func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve} },
+			undo: func() { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll} },
 		},
 	} {
 		update(t, s.c, o, halt.set)

@@ -24,8 +24,12 @@ func TestWithdrawWithoutEndpoint(t *testing.T) {
 		waits  wantCondition
 		reason string
 	}{
-		"NoEndpoint": {second, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), "1: 1 in "},
-		"NoSlice":    {missing, isNot(xpv2.TypeSynced, xpv2.ReasonReconcileError), "does not exist"},
+		"NoEndpoint": {slice: second, waits: isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), reason: "1: 1 in "},
+		"NoSlice": {
+			slice:  missing,
+			waits:  isNot(xpv2.TypeSynced, xpv2.ReasonReconcileError),
+			reason: "does not exist",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,8 @@ func placeOf(namespace string, ref workloadv1alpha1.ClusterReference) place {
 	return place{ClusterReference: ref, namespace: namespace}
 }
 
-// candidates returns the places an application may be scheduled to, the best first. load says how many applications are at a place.
+// candidates returns the places an application may be scheduled to, the best first. load says how many applications are
+// at a place.
 func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.KubernetesApplication, load map[place]int) ([]place, error) {
 	selector, err := metav1.LabelSelectorAsSelector(app.Spec.ClusterSelector)
 	if err != nil {

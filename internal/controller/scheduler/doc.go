@@ -1,21 +1,23 @@
 // Package scheduler chooses a cluster for each KubernetesApplication that has none.
 //
-// It watches KubernetesApplications and the ProviderConfigs they may be scheduled to. It writes spec.clusterRef of an application once,
-// the record that the application uses that ProviderConfig, the status of an application that waits for a cluster, and events. It asks each
-// cluster it considers whether it answers.
+// It watches KubernetesApplications and the ProviderConfigs they may be scheduled to. It writes spec.clusterRef of an
+// application once, the record that the application uses that ProviderConfig, the status of an application that waits
+// for a cluster, and events. It asks each cluster it considers whether it answers.
 //
 // # Decisions
 //
-// The ProviderConfigs in the namespace of an application and all ClusterProviderConfigs are considered whose labels the selector matches,
-// and which are not being deleted. The one that the fewest applications are scheduled to is chosen; among those, one of the namespace, and
-// the first by name. So the choice depends on nothing that a restart forgets.
+// The ProviderConfigs in the namespace of an application and all ClusterProviderConfigs are considered whose labels the
+// selector matches, and which are not being deleted. The one that the fewest applications are scheduled to is chosen;
+// among those, one of the namespace, and the first by name. So the choice depends on nothing that a restart forgets.
 //
-// A cluster that does not answer is passed over, and if none answers the application waits, as the choice is final. It is connected to what
-// it waits for, and is woken when one answers.
+// A cluster that does not answer is passed over, and if none answers the application waits, as the choice is final. It
+// is connected to what it waits for, and is woken when one answers.
 //
-// Applications are scheduled one at a time: each counts for the next. What was chosen counts even before the cache shows it.
+// Applications are scheduled one at a time: each counts for the next. What was chosen counts even before the cache
+// shows it.
 //
 // The use is recorded before the choice is written, so that a ProviderConfig cannot go in between.
 //
-// An application that is scheduled stays where it is, whatever becomes of the labels. To move it would mean to delete all it has there.
+// An application that is scheduled stays where it is, whatever becomes of the labels. To move it would mean to delete
+// all it has there.
 package scheduler

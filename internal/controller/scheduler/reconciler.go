@@ -116,7 +116,8 @@ func enumerate(causes []string) string {
 	return strings.Join(causes, "; ")
 }
 
-// owner returns as whom an application is connected to a cluster that it may be scheduled to. No name of an application has a slash.
+// owner returns as whom an application is connected to a cluster that it may be scheduled to. No name of an application
+// has a slash.
 func (r *Reconciler) owner(app *workloadv1alpha1.KubernetesApplication, p place) watch.Owner {
 	return watch.Owner{Controller: r.controller, NamespacedName: types.NamespacedName{
 		Namespace: app.GetNamespace(), Name: app.GetName() + "/" + p.Kind + "/" + p.Name,

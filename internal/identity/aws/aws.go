@@ -1,8 +1,9 @@
 // Package aws mints tokens for EKS from the AWS credentials of the provider.
 //
-// A token is a signed request for the identity of its signer, which EKS sends on: https://github.com/kubernetes-sigs/aws-iam-authenticator.
-// Signing needs no request. The credentials come from the default chain of AWS's library, as a rule from a web identity, which is a file
-// and a role that the environment names. The chain is asked for each token, as credentials are shorter-lived than connections.
+// A token is a signed request for the identity of its signer, which EKS sends on:
+// https://github.com/kubernetes-sigs/aws-iam-authenticator. Signing needs no request. The credentials come from the
+// default chain of AWS's library, as a rule from a web identity, which is a file and a role that the environment names.
+// The chain is asked for each token, as credentials are shorter-lived than connections.
 package aws
 
 import (
@@ -24,13 +25,15 @@ import (
 )
 
 const (
-	// validSeconds is for how long the request is signed, and tokenLife how long EKS takes it for a token, with a minute to spare.
+	// validSeconds is for how long the request is signed, and tokenLife how long EKS takes it for a token, with a
+	// minute to spare.
 	validSeconds = "900"
 	tokenLife    = 14 * time.Minute
 	prefix       = "k8s-aws-v1."
 )
 
-// New returns a Source of tokens for an EKS cluster, which the current context of its kubeconfig names by its name or its ARN.
+// New returns a Source of tokens for an EKS cluster, which the current context of its kubeconfig names by its name or
+// its ARN.
 func New(cluster string) (identity.Source, error) {
 	if arn.IsARN(cluster) {
 		a, err := arn.Parse(cluster)

@@ -10,8 +10,12 @@ func TestCluster(t *testing.T) {
 		cluster string
 		want    string // empty for an error
 	}{
-		"Name":     {reason: "A cluster has a name.", cluster: "prod", want: "prod"},
-		"ARN":      {reason: "Or an ARN that ends in it.", cluster: "arn:aws:eks:eu-west-1:1:cluster/prod", want: "prod"},
+		"Name": {reason: "A cluster has a name.", cluster: "prod", want: "prod"},
+		"ARN": {
+			reason:  "Or an ARN that ends in it.",
+			cluster: "arn:aws:eks:eu-west-1:1:cluster/prod",
+			want:    "prod",
+		},
 		"OtherARN": {reason: "Of a cluster.", cluster: "arn:aws:s3:::prod"},
 		"Empty":    {reason: "It must be known.", cluster: ""},
 	} {

@@ -16,12 +16,37 @@ func TestServerID(t *testing.T) {
 		content string
 		want    string
 	}{
-		"TwoArguments": {reason: "A flag has its value behind it.", args: []string{"get-token", "--server-id", "a", "--login", "spn"}, content: `{}`, want: "a"},
-		"OneArgument":  {reason: "Or in it.", args: []string{"--server-id=a"}, content: `{}`, want: "a"},
-		"Last":         {reason: "The last one counts.", args: []string{"--server-id=a", "--server-id", "b"}, content: `{}`, want: "b"},
-		"Wins":         {reason: "The kubeconfig knows its cluster best.", args: []string{"--server-id=a"}, content: `{"serverId":"b"}`, want: "a"},
-		"FromJSON":     {reason: "Else the credentials say.", args: []string{"get-token"}, content: `{"serverId":"b"}`, want: "b"},
-		"NoValue":      {reason: "A flag without a value is none.", args: []string{"--server-id"}, content: `{}`, want: aksServer},
+		"TwoArguments": {
+			reason:  "A flag has its value behind it.",
+			args:    []string{"get-token", "--server-id", "a", "--login", "spn"},
+			content: `{}`,
+			want:    "a",
+		},
+		"OneArgument": {reason: "Or in it.", args: []string{"--server-id=a"}, content: `{}`, want: "a"},
+		"Last": {
+			reason:  "The last one counts.",
+			args:    []string{"--server-id=a", "--server-id", "b"},
+			content: `{}`,
+			want:    "b",
+		},
+		"Wins": {
+			reason:  "The kubeconfig knows its cluster best.",
+			args:    []string{"--server-id=a"},
+			content: `{"serverId":"b"}`,
+			want:    "a",
+		},
+		"FromJSON": {
+			reason:  "Else the credentials say.",
+			args:    []string{"get-token"},
+			content: `{"serverId":"b"}`,
+			want:    "b",
+		},
+		"NoValue": {
+			reason:  "A flag without a value is none.",
+			args:    []string{"--server-id"},
+			content: `{}`,
+			want:    aksServer,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := parse([]byte(tc.content), &clientcmdapi.ExecConfig{Args: tc.args})
@@ -41,16 +66,63 @@ func TestPrincipals(t *testing.T) {
 		by      identity.Writer
 		err     string // part of the message
 	}{
-		"Secret":       {reason: "A secret is enough.", content: `{"clientId":"a","tenantId":"b","clientSecret":"c"}`, exec: plugin},
-		"Certificate":  {reason: "So is a certificate.", content: `{"clientId":"a","tenantId":"b","clientCertificate":"c"}`, exec: plugin},
-		"Both":         {reason: "Both are too much.", content: `{"clientId":"a","tenantId":"b","clientSecret":"c","clientCertificate":"c"}`, exec: plugin, err: "either"},
-		"Neither":      {reason: "Neither is too little.", content: `{"clientId":"a","tenantId":"b"}`, exec: plugin, err: "either"},
-		"NoTenant":     {reason: "A tenant is needed.", content: `{"clientId":"a","clientSecret":"c"}`, exec: plugin, err: "clientId and tenantId"},
-		"TenantsFile":  {reason: "A file is the provider's.", content: `{"clientId":"a","tenantId":"b","clientCertificate":"/etc/passwd"}`, exec: plugin, err: "names a file"},
-		"OurFile":      {reason: "Operators may name one.", content: `{"clientId":"a","tenantId":"b","clientCertificate":"/etc/passwd"}`, exec: plugin, by: identity.WriterOperator},
-		"WithoutExec":  {reason: "The kubeconfig says for which server.", content: `{"clientId":"a","tenantId":"b","clientSecret":"c"}`, err: "users[].user.exec.args"},
-		"WithoutArgs":  {reason: "By its arguments.", content: `{"clientId":"a","tenantId":"b","clientSecret":"c"}`, exec: &clientcmdapi.ExecConfig{}, err: "users[].user.exec.args"},
-		"NotOfStrings": {reason: "Values are strings.", content: `{"clientId":7}`, exec: plugin, err: "not a JSON object of strings"},
+		"Secret": {
+			reason:  "A secret is enough.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c"}`,
+			exec:    plugin,
+		},
+		"Certificate": {
+			reason:  "So is a certificate.",
+			content: `{"clientId":"a","tenantId":"b","clientCertificate":"c"}`,
+			exec:    plugin,
+		},
+		"Both": {
+			reason:  "Both are too much.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c","clientCertificate":"c"}`,
+			exec:    plugin,
+			err:     "either",
+		},
+		"Neither": {
+			reason:  "Neither is too little.",
+			content: `{"clientId":"a","tenantId":"b"}`,
+			exec:    plugin,
+			err:     "either",
+		},
+		"NoTenant": {
+			reason:  "A tenant is needed.",
+			content: `{"clientId":"a","clientSecret":"c"}`,
+			exec:    plugin,
+			err:     "clientId and tenantId",
+		},
+		"TenantsFile": {
+			reason:  "A file is the provider's.",
+			content: `{"clientId":"a","tenantId":"b","clientCertificate":"/etc/passwd"}`,
+			exec:    plugin,
+			err:     "names a file",
+		},
+		"OurFile": {
+			reason:  "Operators may name one.",
+			content: `{"clientId":"a","tenantId":"b","clientCertificate":"/etc/passwd"}`,
+			exec:    plugin,
+			by:      identity.WriterOperator,
+		},
+		"WithoutExec": {
+			reason:  "The kubeconfig says for which server.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c"}`,
+			err:     "users[].user.exec.args",
+		},
+		"WithoutArgs": {
+			reason:  "By its arguments.",
+			content: `{"clientId":"a","tenantId":"b","clientSecret":"c"}`,
+			exec:    &clientcmdapi.ExecConfig{},
+			err:     "users[].user.exec.args",
+		},
+		"NotOfStrings": {
+			reason:  "Values are strings.",
+			content: `{"clientId":7}`,
+			exec:    plugin,
+			err:     "not a JSON object of strings",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ServicePrincipal([]byte(tc.content), tc.by, tc.exec)

@@ -1,7 +1,8 @@
 // Package google mints tokens for GKE from Google application credentials.
 //
-// Credentials are the JSON that Google hands out, or a bare access token. What a tenant writes is limited to the kinds of JSON that hold
-// all they need: the others name files, programs, URLs or the surroundings of whoever uses them, which are the provider's.
+// Credentials are the JSON that Google hands out, or a bare access token. What a tenant writes is limited to the kinds
+// of JSON that hold all they need: the others name files, programs, URLs or the surroundings of whoever uses them,
+// which are the provider's.
 package google
 
 import (
@@ -56,8 +57,8 @@ func New(credentials []byte, by identity.Writer) (identity.Source, error) {
 	}), nil
 }
 
-// Default returns a Source of tokens for the provider's own identity: the file that GOOGLE_APPLICATION_CREDENTIALS names, or the
-// ServiceAccount of the machine.
+// Default returns a Source of tokens for the provider's own identity: the file that GOOGLE_APPLICATION_CREDENTIALS
+// names, or the ServiceAccount of the machine.
 func Default() identity.Source {
 	return source(func(ctx context.Context) (oauth2.TokenSource, error) {
 		t, err := google.DefaultTokenSource(ctx, scopes()...)
@@ -97,7 +98,8 @@ func check(credentials []byte, by identity.Writer, depth int) (google.Credential
 // A source makes a token source of Google's library.
 type source func(context.Context) (oauth2.TokenSource, error)
 
-// Token returns a new token. Each has a token source of its own: those of the library keep their tokens and their first context.
+// Token returns a new token. Each has a token source of its own: those of the library keep their tokens and their first
+// context.
 func (s source) Token(ctx context.Context) (identity.Token, error) {
 	e := identity.NewExchange(ctx)
 	tokens, err := s(context.WithValue(ctx, oauth2.HTTPClient, e.Client()))

@@ -1,8 +1,8 @@
 // Package upbound mints tokens for control planes of Upbound from a session or robot token.
 //
-// It does what the credential plugin `up organization token` does, whose arguments in the kubeconfig name the organization: a token
-// exchange of OAuth (RFC 8693) at auth.upbound.io. Upbound's Go library was rejected: for this one request it brings the generation of
-// Kubernetes and Crossplane libraries before ours.
+// It does what the credential plugin `up organization token` does, whose arguments in the kubeconfig name the
+// organization: a token exchange of OAuth (RFC 8693) at auth.upbound.io. Upbound's Go library was rejected: for this
+// one request it brings the generation of Kubernetes and Crossplane libraries before ours.
 package upbound
 
 import (

@@ -21,14 +21,30 @@ func TestOrganization(t *testing.T) {
 		want   string
 		err    string // part of the message
 	}{
-		"Argument":  {reason: "The third argument names it.", exec: plugin("up", "organization", "token", "a"), want: "a"},
-		"Short":     {reason: "The command has a short form.", exec: plugin("up", "org", "token", "a"), want: "a"},
-		"Variable":  {reason: "The variable wins.", exec: byEnv, want: "b"},
-		"None":      {reason: "One of them is needed.", exec: plugin("up", "org", "token"), err: "names no organization"},
-		"NoPlugin":  {reason: "So is the plugin.", err: "users[].user.exec is missing"},
-		"Old":       {reason: "Of the right version.", exec: old, err: "users[].user.exec.apiVersion"},
-		"Other":     {reason: "And the right command.", exec: plugin("down", "org", "token", "a"), err: "up organization token"},
-		"OtherArgs": {reason: "With the right arguments.", exec: plugin("up", "org", "list", "a"), err: "up organization token"},
+		"Argument": {
+			reason: "The third argument names it.",
+			exec:   plugin("up", "organization", "token", "a"),
+			want:   "a",
+		},
+		"Short":    {reason: "The command has a short form.", exec: plugin("up", "org", "token", "a"), want: "a"},
+		"Variable": {reason: "The variable wins.", exec: byEnv, want: "b"},
+		"None": {
+			reason: "One of them is needed.",
+			exec:   plugin("up", "org", "token"),
+			err:    "names no organization",
+		},
+		"NoPlugin": {reason: "So is the plugin.", err: "users[].user.exec is missing"},
+		"Old":      {reason: "Of the right version.", exec: old, err: "users[].user.exec.apiVersion"},
+		"Other": {
+			reason: "And the right command.",
+			exec:   plugin("down", "org", "token", "a"),
+			err:    "up organization token",
+		},
+		"OtherArgs": {
+			reason: "With the right arguments.",
+			exec:   plugin("up", "org", "list", "a"),
+			err:    "up organization token",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := organization(tc.exec)

@@ -1,5 +1,5 @@
-// Package inkcp_test shows that objects of real workspaces are synced, through the endpoint of an APIExport and with nothing but what it
-// gives a provider.
+// Package inkcp_test shows that objects of real workspaces are synced, through the endpoint of an APIExport and with
+// nothing but what it gives a provider.
 package inkcp_test
 
 import (
@@ -105,8 +105,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// consumer makes a workspace that binds the export, and returns a client of it, the name of its logical cluster and the endpoint's
-// configuration for it.
+// consumer makes a workspace that binds the export, and returns a client of it, the name of its logical cluster and the
+// endpoint's configuration for it.
 func consumer(t *testing.T, provider client.Client, path string) (client.Client, string, *rest.Config) {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)

@@ -1,5 +1,5 @@
-// Package served_test shows that a real kcp accepts and serves what is projected, of definitions and of types that a real service cluster
-// has built in.
+// Package served_test shows that a real kcp accepts and serves what is projected, of definitions and of types that a
+// real service cluster has built in.
 package served_test
 
 import (

@@ -192,30 +192,46 @@ func TestRepaired(t *testing.T) {
 	const lists = "properties: {a: {type: array, items: {type: array, items: {type: string}}, x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}"
 	cases := map[string]struct{ reason, schema, object string }{
 		"EmbeddedWithoutFields": {
-			"An embedded resource without fields, as issue 38 of the agent has it.",
-			"properties: {spec: {type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true}}}}",
-			"spec: {a: {apiVersion: v1, kind: X, data: {b: c}}}",
+			reason: "An embedded resource without fields, as issue 38 of the agent has it.",
+			schema: "properties: {spec: {type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true}}}}",
+			object: "spec: {a: {apiVersion: v1, kind: X, data: {b: c}}}",
 		},
 		"NoTypes": {
-			"A schema without types, as they were before they had to be structural.",
-			"properties: {spec: {properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, d: {}}}}",
-			"spec: {a: {b: x}, c: [z], d: {e: 1}}",
+			reason: "A schema without types, as they were before they had to be structural.",
+			schema: "properties: {spec: {properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, d: {}}}}",
+			object: "spec: {a: {b: x}, c: [z], d: {e: 1}}",
 		},
 		"Choices": {
-			"Choices between types.",
-			"properties: {spec: {type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, anyOf: [{type: string}, {type: object}]}}}}",
-			"spec: {a: {b: c}}",
+			reason: "Choices between types.",
+			schema: "properties: {spec: {type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, anyOf: [{type: string}, {type: object}]}}}}",
+			object: "spec: {a: {b: c}}",
 		},
 		"MapWithoutKey": {
-			"A list whose keys may be absent.",
-			"properties: {spec: {type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, b: {type: integer}}}}}}}",
-			"spec: {a: [{b: 1}, {b: 2}]}",
+			reason: "A list whose keys may be absent.",
+			schema: "properties: {spec: {type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, b: {type: integer}}}}}}}",
+			object: "spec: {a: [{b: 1}, {b: 2}]}",
 		},
-		"Metadata":      {"A schema that describes metadata.", "properties: {metadata: {type: object, properties: {labels: {type: object}}}}", ""},
-		"Default":       {"A default of another type.", "properties: {a: {type: integer, default: x}}", "a: 1"},
-		"UncompiledCEL": {"A rule that cannot be compiled.", "properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self >'}]}}", "a: 1"},
-		"CostlyCEL":     {"A rule that costs too much.", lists, "a: [[b], [c]]"},
-		"UniqueItems":   {"What Kubernetes does not check.", "properties: {a: {type: array, uniqueItems: true, items: {type: string}}}", "a: [x, x]"},
+		"Metadata": {
+			reason: "A schema that describes metadata.",
+			schema: "properties: {metadata: {type: object, properties: {labels: {type: object}}}}",
+			object: "",
+		},
+		"Default": {
+			reason: "A default of another type.",
+			schema: "properties: {a: {type: integer, default: x}}",
+			object: "a: 1",
+		},
+		"UncompiledCEL": {
+			reason: "A rule that cannot be compiled.",
+			schema: "properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self >'}]}}",
+			object: "a: 1",
+		},
+		"CostlyCEL": {reason: "A rule that costs too much.", schema: lists, object: "a: [[b], [c]]"},
+		"UniqueItems": {
+			reason: "What Kubernetes does not check.",
+			schema: "properties: {a: {type: array, uniqueItems: true, items: {type: string}}}",
+			object: "a: [x, x]",
+		},
 	}
 	_, cfg := workspaces.Workspace(t)
 	refusing := newClient(t, cfg)

@@ -10,8 +10,8 @@ import (
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 )
 
-// WriteConnectionSecret makes an Object write a connection secret. In the namespaced scope that is in the namespace of the Object,
-// whatever namespace is given.
+// WriteConnectionSecret makes an Object write a connection secret. In the namespaced scope that is in the namespace of
+// the Object, whatever namespace is given.
 func WriteConnectionSecret(o Object, n types.NamespacedName) {
 	switch o := o.(type) {
 	case *objectv1alpha2.Object:
@@ -21,7 +21,8 @@ func WriteConnectionSecret(o Object, n types.NamespacedName) {
 	}
 }
 
-// ConnectionDetail returns a connection detail that takes a field of a resource, of a kind of the core group, under a key.
+// ConnectionDetail returns a connection detail that takes a field of a resource, of a kind of the core group, under a
+// key.
 func ConnectionDetail(from corev1.ObjectReference, key string) commonv1.ConnectionDetail {
 	from.APIVersion = "v1"
 	return commonv1.ConnectionDetail{ObjectReference: from, ToConnectionSecretKey: key}

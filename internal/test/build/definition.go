@@ -10,8 +10,8 @@ import (
 // Kind returns the kind of a plural that ends in s.
 func Kind(plural string) string { return strings.ToUpper(plural[:1]) + plural[1:len(plural)-1] }
 
-// Definition returns a CustomResourceDefinition of a namespaced kind, of version v1. Its spec has strings: size and further fields. Its status
-// is a subresource.
+// Definition returns a CustomResourceDefinition of a namespaced kind, of version v1. Its spec has strings: size and
+// further fields. Its status is a subresource.
 func Definition(group, plural string, fields ...string) *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	properties := map[string]apiextensionsv1.JSONSchemaProps{"size": text}

@@ -47,8 +47,8 @@ func (c *Clouds) awsToken(w http.ResponseWriter, r *http.Request) {
 		awsKeyID, awsKey, awsSession, time.Now().Add(life).UTC().Format(time.RFC3339))
 }
 
-// awsUser returns who has signed a token for a cluster: EKS sends the request on, with the name of the cluster in a header that is signed,
-// and AWS checks the signature.
+// awsUser returns who has signed a token for a cluster: EKS sends the request on, with the name of the cluster in a
+// header that is signed, and AWS checks the signature.
 func (c *Clouds) awsUser(token, cluster string) (user string, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, eksPrefix))
 	if err != nil {
@@ -70,7 +70,8 @@ func (c *Clouds) awsUser(token, cluster string) (user string, ok bool) {
 	return c.principals[AWSRole].User, true
 }
 
-// awsSignature signs a GET request, as described at https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+// awsSignature signs a GET request, as described at
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 func awsSignature(host, cluster string, q url.Values) string {
 	empty := sha256.Sum256(nil)
 	canonical := strings.Join([]string{

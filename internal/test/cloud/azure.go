@@ -47,7 +47,8 @@ func (c *Clouds) AzureWorkload(tb testing.TB, client string, p Principal) []byte
 	})
 }
 
-// azureAuthority answers what the libraries of Azure ask: https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
+// azureAuthority answers what the libraries of Azure ask:
+// https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
 func (c *Clouds) azureAuthority(w http.ResponseWriter, r *http.Request) {
 	const authority = "https://login.microsoftonline.com/tenant"
 	w.Header().Set("Content-Type", "application/json")

@@ -160,7 +160,8 @@ func setenv(name, value string) {
 	}
 }
 
-// answer answers a request for a token, the way OAuth does. A refusal repeats what was sent: the worst an endpoint may do.
+// answer answers a request for a token, the way OAuth does. A refusal repeats what was sent: the worst an endpoint may
+// do.
 func (c *Clouds) answer(w http.ResponseWriter, id, secret string) {
 	token, life, refusal := c.mint(id, secret)
 	w.Header().Set("Content-Type", "application/json")

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// upboundToken exchanges a token of a user or robot for one of an organization. Principals are known by their organization.
+// upboundToken exchanges a token of a user or robot for one of an organization. Principals are known by their
+// organization.
 func (c *Clouds) upboundToken(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)

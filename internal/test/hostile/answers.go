@@ -32,7 +32,8 @@ func status(code int, reason string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q,"message":"refused by the server"}`, code, reason)
 }
 
-// refuse answers with a status, a body and headers, name and value in turn. A warning, which clients like to log, holds the canary.
+// refuse answers with a status, a body and headers, name and value in turn. A warning, which clients like to log, holds
+// the canary.
 func (e exchange) refuse(code int, body string, headers ...string) {
 	h := e.Header()
 	h.Set("Content-Type", contentType(body))

@@ -60,8 +60,8 @@ func verbOf(r *http.Request) Verb {
 	return List
 }
 
-// resourceOf returns what follows the API version and the namespace in a path: a resource, a name, a subresource. It is empty if the path
-// names no resource.
+// resourceOf returns what follows the API version and the namespace in a path: a resource, a name, a subresource. It is
+// empty if the path names no resource.
 func resourceOf(path []string) []string {
 	version := 3 // apis, group, version
 	switch path[0] {

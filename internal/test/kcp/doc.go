@@ -11,9 +11,10 @@
 //		...
 //	}
 //
-// A kcp takes some ten seconds to start and 0.6 GB; one that a package shares is worth it. With a service cluster beside it, both
-// start at the same time: Run takes *kube.Server too.
+// A kcp takes some ten seconds to start and 0.6 GB; one that a package shares is worth it. With a service cluster
+// beside it, both start at the same time: Run takes *kube.Server too.
 //
-// Workspaces are below root, of type universal, and isolated from each other as kcp isolates tenants. Configurations are the
-// administrator's: what a tenant may do has to be tested with credentials of the workspace, such as a ServiceAccount's.
+// Workspaces are below root, of type universal, and isolated from each other as kcp isolates tenants. Configurations
+// are the administrator's: what a tenant may do has to be tested with credentials of the workspace, such as a
+// ServiceAccount's.
 package kcp

@@ -37,7 +37,8 @@ func BlackHole(tb testing.TB) string {
 // Refused returns an address, host:port, that refuses connections until the test ends.
 func Refused(tb testing.TB) string {
 	tb.Helper()
-	// Bound without listening: nothing accepts there, and no other program can take the port meanwhile. Package net cannot do this.
+	// Bound without listening: nothing accepts there, and no other program can take the port meanwhile. Package net
+	// cannot do this.
 	syscall.ForkLock.RLock()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {

@@ -52,8 +52,8 @@ func (a Audit) Mark() Mark {
 	return Mark(end)
 }
 
-// Since returns the requests answered since m: all that a client has the whole answer of, without watches, and without leases, which
-// come by the clock.
+// Since returns the requests answered since m: all that a client has the whole answer of, without watches, and without
+// leases, which come by the clock.
 func (a Audit) Since(m Mark) Requests {
 	a.tb.Helper()
 	return slices.DeleteFunc(a.all(m), func(e local.AuditEvent) bool {
@@ -89,8 +89,8 @@ func (r Requests) By(user string) Requests {
 	return out
 }
 
-// Count returns how many requests there are of each verb and resource, such as "get configmaps", "patch deployments.apps/status" and
-// "get /openapi/v3". Nil if there are none.
+// Count returns how many requests there are of each verb and resource, such as "get configmaps", "patch
+// deployments.apps/status" and "get /openapi/v3". Nil if there are none.
 func (r Requests) Count() map[string]int {
 	var count map[string]int
 	for _, e := range r {

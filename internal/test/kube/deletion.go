@@ -38,7 +38,8 @@ type Hold struct {
 	begun  chan struct{} // closed when the server holds a deletion up
 }
 
-// HoldDeletion makes the server hold up the deletion of resources until a function says so, for the duration of the test.
+// HoldDeletion makes the server hold up the deletion of resources until a function says so, for the duration of the
+// test.
 func (s *Server) HoldDeletion(tb testing.TB, r schema.GroupResource, until func(types.NamespacedName) bool) *Hold {
 	tb.Helper()
 	h := &Hold{until: until, begun: make(chan struct{})}
@@ -81,8 +82,8 @@ func (h *Hold) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// Delete begins to delete a resource, and returns when the server holds that up: it has seen the finalizers then. What it returns waits for
-// the end. A server knows of a webhook a moment after it was registered, so it is asked first.
+// Delete begins to delete a resource, and returns when the server holds that up: it has seen the finalizers then. What
+// it returns waits for the end. A server knows of a webhook a moment after it was registered, so it is asked first.
 func (h *Hold) Delete(tb testing.TB, c client.Client, o client.Object) (wait func()) {
 	tb.Helper()
 	o, _ = o.DeepCopyObject().(client.Object) // The caller goes on to change it.

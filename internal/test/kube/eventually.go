@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// pollMin and pollMax bound the pause between two checks of what is waited for. It is one pollShare-th of what has been waited so far, so that what is measured is
-// late by no more than that, and that servers are not kept busy by who waits for them.
+// pollMin and pollMax bound the pause between two checks of what is waited for. It is one pollShare-th of what has been
+// waited so far, so that what is measured is late by no more than that, and that servers are not kept busy by who waits
+// for them.
 const (
 	pollMin   = 10 * time.Millisecond // also of what must not happen, be it for a moment
 	pollMax   = 250 * time.Millisecond
@@ -32,8 +33,8 @@ func Eventually(tb testing.TB, deadline time.Duration, what string, check func()
 	}
 }
 
-// Throughout calls check again and again for as long as a window lasts, and fails the test as soon as it does not say ok. It is for what
-// must not happen: the window must be longer than what would make it happen.
+// Throughout calls check again and again for as long as a window lasts, and fails the test as soon as it does not say
+// ok. It is for what must not happen: the window must be longer than what would make it happen.
 func Throughout(tb testing.TB, window time.Duration, what string, check func() (ok bool, state string)) {
 	tb.Helper()
 	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(pollMin) {
@@ -46,8 +47,9 @@ func Throughout(tb testing.TB, window time.Duration, what string, check func() (
 // measurements is how often Within measures at most.
 const measurements = 3
 
-// Within measures how long something takes, and again if it takes longer than a limit. It fails the test if it never keeps to the limit: a
-// machine that is busy with something else slows a program down, but hardly each time. What is measured must be done anew by each call.
+// Within measures how long something takes, and again if it takes longer than a limit. It fails the test if it never
+// keeps to the limit: a machine that is busy with something else slows a program down, but hardly each time. What is
+// measured must be done anew by each call.
 func Within(tb testing.TB, limit time.Duration, what string, measure func() time.Duration) {
 	tb.Helper()
 	var took []time.Duration

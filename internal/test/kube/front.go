@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Front starts a server in front of that of a configuration, which sees each request and passes it on as is said, until the test ends. It returns a
-// configuration that goes through it, and needs no credentials.
+// Front starts a server in front of that of a configuration, which sees each request and passes it on as is said, until
+// the test ends. It returns a configuration that goes through it, and needs no credentials.
 func Front(tb testing.TB, cfg *rest.Config, passOn func(server http.Handler) http.Handler) *rest.Config {
 	tb.Helper()
 	to, err := url.Parse(cfg.Host)
@@ -31,7 +31,8 @@ func Front(tb testing.TB, cfg *rest.Config, passOn func(server http.Handler) htt
 	return &rest.Config{Host: s.URL, QPS: -1}
 }
 
-// EndServer ends a server whose streams stay open for minutes. Nobody comes back whose connection it has closed, which it would wait for.
+// EndServer ends a server whose streams stay open for minutes. Nobody comes back whose connection it has closed, which
+// it would wait for.
 func EndServer(s *httptest.Server) {
 	_ = s.Listener.Close()
 	s.CloseClientConnections()

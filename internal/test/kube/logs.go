@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// setLogger sends logs of controllers to standard error for go test -v, and nowhere otherwise. A failing test says itself what it waited
-// for and what it saw; logs of all that went on beside it would bury that.
+// setLogger sends logs of controllers to standard error for go test -v, and nowhere otherwise. A failing test says
+// itself what it waited for and what it saw; logs of all that went on beside it would bury that.
 func setLogger() {
 	if !flag.Parsed() {
 		flag.Parse() // Else it is not known yet whether there is -v.

@@ -8,7 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestProxyEnds shows that a connection which was accepted just before the end of a Proxy, and is taken up after, does not stay.
+// TestProxyEnds shows that a connection which was accepted just before the end of a Proxy, and is taken up after, does
+// not stay.
 func TestProxyEnds(t *testing.T) {
 	listen := func() net.Listener {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", net.JoinHostPort(loopback, "0"))

@@ -27,9 +27,9 @@ const maxNamePrefix = 50
 // cleanupTimeout bounds what a test does after its end, against a server that may be down.
 const cleanupTimeout = 10 * time.Second
 
-// Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of *Server and
-// *kcp.Server at the same time. Controllers in the process log for go test -v only. It starts no server for a run that fuzzes, nor for each
-// of the processes that do so: what is fuzzed needs none.
+// Run starts servers, runs the tests, stops the servers, and returns the code to exit with. It starts any mix of
+// *Server and *kcp.Server at the same time. Controllers in the process log for go test -v only. It starts no server for
+// a run that fuzzes, nor for each of the processes that do so: what is fuzzed needs none.
 func Run(m *testing.M, servers ...local.Starter) int {
 	setLogger()
 	if flag.Lookup("test.fuzz").Value.String() != "" {
@@ -73,7 +73,8 @@ func (s *Server) Config() *rest.Config {
 	return s.cluster.Config()
 }
 
-// Client returns an administrator's client without a cache. Its scheme has the built-in types, CustomResourceDefinition and what add adds.
+// Client returns an administrator's client without a cache. Its scheme has the built-in types, CustomResourceDefinition
+// and what add adds.
 func (s *Server) Client(tb testing.TB, add ...func(*runtime.Scheme) error) client.Client {
 	tb.Helper()
 	known := runtime.NewScheme()
@@ -126,8 +127,8 @@ func Kubeconfig(tb testing.TB, cfg *rest.Config) []byte {
 	return b
 }
 
-// InstallCRDs creates or updates the CustomResourceDefinitions in folders or files, and waits until they are served. They stay: other
-// tests of the package may use them.
+// InstallCRDs creates or updates the CustomResourceDefinitions in folders or files, and waits until they are served.
+// They stay: other tests of the package may use them.
 func (s *Server) InstallCRDs(tb testing.TB, paths ...string) {
 	tb.Helper()
 	if _, err := envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}); err != nil {
@@ -135,8 +136,8 @@ func (s *Server) InstallCRDs(tb testing.TB, paths ...string) {
 	}
 }
 
-// Stop ends the API server: its address refuses connections until Restart, or until the test ends. Its data stay. Not for tests that
-// run in parallel with others.
+// Stop ends the API server: its address refuses connections until Restart, or until the test ends. Its data stay. Not
+// for tests that run in parallel with others.
 func (s *Server) Stop(tb testing.TB) {
 	tb.Helper()
 	if err := s.cluster.StopAPIServer(); err != nil {
@@ -168,8 +169,8 @@ func (s *Server) Backup(tb testing.TB) {
 	}
 }
 
-// Restore stops the server and starts it again with the data of the last Backup: what has happened since is undone, and its resource versions
-// are given out once more. Not for tests that run in parallel with others.
+// Restore stops the server and starts it again with the data of the last Backup: what has happened since is undone, and
+// its resource versions are given out once more. Not for tests that run in parallel with others.
 func (s *Server) Restore(tb testing.TB) {
 	tb.Helper()
 	if err := s.cluster.Restore(context.WithoutCancel(tb.Context())); err != nil {

@@ -1,4 +1,5 @@
-// Package program runs the provider in a test as users do: the program, and not only its controllers. It is for _test.go files only.
+// Package program runs the provider in a test as users do: the program, and not only its controllers. It is for
+// _test.go files only.
 package program
 
 import (
@@ -16,8 +17,8 @@ import (
 // logTail is how much of a log a failure shows, in bytes.
 const logTail = 8 << 10
 
-// Start runs the provider as make build leaves it, or the program the options name, as a user of the control plane. At the end of the test
-// it is killed, and if the test has failed its log is shown.
+// Start runs the provider as make build leaves it, or the program the options name, as a user of the control plane. At
+// the end of the test it is killed, and if the test has failed its log is shown.
 func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process {
 	t.Helper()
 	if o.Binary == "" {

@@ -34,8 +34,8 @@ const (
 	workers = 20
 )
 
-// Start runs all controllers as the user of a configuration, until the process of the test ends. The CRDs must be installed. The options
-// of the controllers can be changed.
+// Start runs all controllers as the user of a configuration, until the process of the test ends. The CRDs must be
+// installed. The options of the controllers can be changed.
 func Start(t testing.TB, cfg *rest.Config, change ...func(*object.Options)) {
 	t.Helper()
 	StartUntil(t, context.Background(), cfg, change...)

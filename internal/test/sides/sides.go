@@ -1,7 +1,7 @@
 // Package sides gives tests the sides of a synchronization. It is for _test.go files only.
 //
-// A side reads from the server whenever it is asked, which stands for a cache that a watch has filled, and shows each write at once. It
-// writes as a user of its own, so that what a synchronization asks of a server can be counted.
+// A side reads from the server whenever it is asked, which stands for a cache that a watch has filled, and shows each
+// write at once. It writes as a user of its own, so that what a synchronization asks of a server can be counted.
 package sides
 
 import (

@@ -19,15 +19,27 @@ func TestNamespaceFilter(t *testing.T) {
 		reason, json string
 		want         want
 	}{
-		"Name":         {"A text is the name of the namespace.", `"my-app"`, want{name: "my-app"}},
-		"Labels":       {"An object selects by labels.", `{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"c","operator":"Exists"}]}`, want{labels: "a=b,c"}},
-		"AllLabels":    {"An empty selector selects all.", `{}`, want{labels: ""}},
-		"Null":         {"Null is no filter.", `null`, want{}},
-		"EmptyName":    {"An empty text selects nothing and is a mistake.", `""`, want{err: true}},
-		"Number":       {"A number is neither.", `5`, want{err: true}},
-		"List":         {"A list is neither.", `["a"]`, want{err: true}},
-		"UnknownField": {"A field that is not read would select more than is meant.", `{"matchLabel":{"a":"b"}}`, want{err: true}},
-		"BadOperator":  {"Operators are known ones.", `{"matchExpressions":[{"key":"c","operator":"Like"}]}`, want{err: true}},
+		"Name": {reason: "A text is the name of the namespace.", json: `"my-app"`, want: want{name: "my-app"}},
+		"Labels": {
+			reason: "An object selects by labels.",
+			json:   `{"matchLabels":{"a":"b"},"matchExpressions":[{"key":"c","operator":"Exists"}]}`,
+			want:   want{labels: "a=b,c"},
+		},
+		"AllLabels": {reason: "An empty selector selects all.", json: `{}`, want: want{labels: ""}},
+		"Null":      {reason: "Null is no filter.", json: `null`, want: want{}},
+		"EmptyName": {reason: "An empty text selects nothing and is a mistake.", json: `""`, want: want{err: true}},
+		"Number":    {reason: "A number is neither.", json: `5`, want: want{err: true}},
+		"List":      {reason: "A list is neither.", json: `["a"]`, want: want{err: true}},
+		"UnknownField": {
+			reason: "A field that is not read would select more than is meant.",
+			json:   `{"matchLabel":{"a":"b"}}`,
+			want:   want{err: true},
+		},
+		"BadOperator": {
+			reason: "Operators are known ones.",
+			json:   `{"matchExpressions":[{"key":"c","operator":"Like"}]}`,
+			want:   want{err: true},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &publishedv1alpha1.ResourceFilter{}
@@ -63,9 +75,24 @@ func TestEffectivePolicies(t *testing.T) {
 		policies xpv2.ManagementPolicies
 		want     xpv2.ManagementPolicies
 	}{
-		"Delete":      {"Delete stays what it is.", xpv2.DeletionDelete, xpv2.ManagementPolicies{"Observe", "Delete"}, xpv2.ManagementPolicies{"Observe", "Delete"}},
-		"Orphan":      {"Orphan takes Delete away.", xpv2.DeletionOrphan, xpv2.ManagementPolicies{"Observe", "Delete"}, xpv2.ManagementPolicies{"Observe"}},
-		"OrphanOfAll": {"crossplane-runtime reads * beside Orphan as all but Delete.", xpv2.DeletionOrphan, xpv2.ManagementPolicies{"*"}, xpv2.ManagementPolicies{"*"}},
+		"Delete": {
+			reason:   "Delete stays what it is.",
+			deletion: xpv2.DeletionDelete,
+			policies: xpv2.ManagementPolicies{"Observe", "Delete"},
+			want:     xpv2.ManagementPolicies{"Observe", "Delete"},
+		},
+		"Orphan": {
+			reason:   "Orphan takes Delete away.",
+			deletion: xpv2.DeletionOrphan,
+			policies: xpv2.ManagementPolicies{"Observe", "Delete"},
+			want:     xpv2.ManagementPolicies{"Observe"},
+		},
+		"OrphanOfAll": {
+			reason:   "crossplane-runtime reads * beside Orphan as all but Delete.",
+			deletion: xpv2.DeletionOrphan,
+			policies: xpv2.ManagementPolicies{"*"},
+			want:     xpv2.ManagementPolicies{"*"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pr := &publishedv1alpha1.PublishedResource{}
@@ -91,8 +118,18 @@ func TestLocated(t *testing.T) {
 		want       *publishedv1alpha1.RelatedResourceObject
 		identifier string
 	}{
-		"Object":    {"An object is what it is.", publishedv1alpha1.RelatedResource{Identifier: "tls", Kind: "Secret", Object: located}, located, "tls"},
-		"Reference": {"The oldest form says the same.", publishedv1alpha1.RelatedResource{Kind: "Secret", Reference: &publishedv1alpha1.RelatedResourceReference{Name: name, Namespace: &namespace}}, located, "secret"},
+		"Object": {
+			reason:     "An object is what it is.",
+			r:          publishedv1alpha1.RelatedResource{Identifier: "tls", Kind: "Secret", Object: located},
+			want:       located,
+			identifier: "tls",
+		},
+		"Reference": {
+			reason:     "The oldest form says the same.",
+			r:          publishedv1alpha1.RelatedResource{Kind: "Secret", Reference: &publishedv1alpha1.RelatedResourceReference{Name: name, Namespace: &namespace}},
+			want:       located,
+			identifier: "secret",
+		},
 	} {
 		t.Run(label, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, tc.r.Located()); diff != "" {

@@ -80,7 +80,8 @@ func (c *command) until(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("%v: no %s: %s", c.cmd.Args, what, c.out)
 }
 
-// processes returns those that have dir among their arguments, as all servers have, without commands that are about to end.
+// processes returns those that have dir among their arguments, as all servers have, without commands that are about to
+// end.
 func processes(t *testing.T, dir string) []string {
 	t.Helper()
 	out, err := exec.Command("ps", "-A", "-ww", "-o", "pid=,args=").Output()

@@ -10,8 +10,8 @@ import (
 	"github.com/pkg/errors"
 )
 
-// A folderLock is held by the one up of a folder, from beginning to end however that ends. The kernel knows which process holds it, so
-// nobody has to trust a process id in a file, which may long be someone else's.
+// A folderLock is held by the one up of a folder, from beginning to end however that ends. The kernel knows which
+// process holds it, so nobody has to trust a process id in a file, which may long be someone else's.
 type folderLock struct {
 	file *os.File
 }

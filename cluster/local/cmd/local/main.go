@@ -1,7 +1,7 @@
 // Command local runs control planes on this machine: clusters, each an etcd and a kube-apiserver, and a kcp.
 //
-// What up starts in a folder is there until Ctrl-C or until down is called for the same folder; the data stay for the next up.
-// Kubeconfigs are beside the data. A file named ready in the folder says that all of them work.
+// What up starts in a folder is there until Ctrl-C or until down is called for the same folder; the data stay for the
+// next up. Kubeconfigs are beside the data. A file named ready in the folder says that all of them work.
 package main
 
 import (

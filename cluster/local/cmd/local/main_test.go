@@ -82,11 +82,41 @@ func TestSignals(t *testing.T) {
 		args   []string
 		code   int
 	}{
-		"InterruptWhenReady": {"Ctrl-C stops the servers in order.", syscall.SIGINT, (*command).awaitReady, nil, exitOK},
-		"TerminateWhenReady": {"So does SIGTERM.", syscall.SIGTERM, (*command).awaitReady, nil, exitOK},
-		"InterruptEarly":     {"Ctrl-C does not wait for what is not ready yet.", syscall.SIGINT, (*command).awaitEtcd, []string{"--kcp"}, exitOK},
-		"KillWhenReady":      {"On Linux the servers die with the command.", syscall.SIGKILL, (*command).awaitReady, nil, killed},
-		"KillEarly":          {"Also before they are ready.", syscall.SIGKILL, (*command).awaitEtcd, []string{"--kcp"}, killed},
+		"InterruptWhenReady": {
+			reason: "Ctrl-C stops the servers in order.",
+			signal: syscall.SIGINT,
+			when:   (*command).awaitReady,
+			args:   nil,
+			code:   exitOK,
+		},
+		"TerminateWhenReady": {
+			reason: "So does SIGTERM.",
+			signal: syscall.SIGTERM,
+			when:   (*command).awaitReady,
+			args:   nil,
+			code:   exitOK,
+		},
+		"InterruptEarly": {
+			reason: "Ctrl-C does not wait for what is not ready yet.",
+			signal: syscall.SIGINT,
+			when:   (*command).awaitEtcd,
+			args:   []string{"--kcp"},
+			code:   exitOK,
+		},
+		"KillWhenReady": {
+			reason: "On Linux the servers die with the command.",
+			signal: syscall.SIGKILL,
+			when:   (*command).awaitReady,
+			args:   nil,
+			code:   killed,
+		},
+		"KillEarly": {
+			reason: "Also before they are ready.",
+			signal: syscall.SIGKILL,
+			when:   (*command).awaitEtcd,
+			args:   []string{"--kcp"},
+			code:   killed,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -155,22 +185,34 @@ func TestParseUp(t *testing.T) {
 		want   want
 	}{
 		"Defaults": {
-			"Two clusters and nothing else.", "--dir d",
-			want{o: upOptions{dir: "d", clusters: []string{"control", "remote"}}},
+			reason: "Two clusters and nothing else.", args: "--dir d",
+			want: want{o: upOptions{dir: "d", clusters: []string{"control", "remote"}}},
 		},
 		"All": {
-			"Every flag is used.", "--dir d --clusters a,b-2 --kcp --controller-manager --audit",
-			want{o: upOptions{dir: "d", clusters: []string{"a", "b-2"}, kcp: true, controllerManager: true, audit: true}},
+			reason: "Every flag is used.", args: "--dir d --clusters a,b-2 --kcp --controller-manager --audit",
+			want: want{o: upOptions{dir: "d", clusters: []string{"a", "b-2"}, kcp: true, controllerManager: true, audit: true}},
 		},
-		"OnlyKCP":          {"Clusters may be none.", "--dir d --clusters= --kcp", want{o: upOptions{dir: "d", kcp: true}}},
-		"Nothing":          {"Something must be started.", "--dir d --clusters=", want{err: true}},
-		"NoDir":            {"The folder has no default.", "--kcp", want{err: true}},
-		"NameTwice":        {"Names are folders.", "--dir d --clusters a,a", want{err: true}},
-		"NameOfKCP":        {"The folder kcp is for kcp.", "--dir d --clusters kcp", want{err: true}},
-		"NameWithPath":     {"Folders are below the given one.", "--dir d --clusters ../a", want{err: true}},
-		"UnknownFlag":      {"A mistyped flag is not ignored.", "--dir d --kpc", want{err: true}},
-		"StrayArgument":    {"Nor is anything else.", "--dir d kcp", want{err: true}},
-		"NameEndsInHyphen": {"Names are as in DNS.", "--dir d --clusters a-", want{err: true}},
+		"OnlyKCP": {
+			reason: "Clusters may be none.",
+			args:   "--dir d --clusters= --kcp",
+			want:   want{o: upOptions{dir: "d", kcp: true}},
+		},
+		"Nothing":   {reason: "Something must be started.", args: "--dir d --clusters=", want: want{err: true}},
+		"NoDir":     {reason: "The folder has no default.", args: "--kcp", want: want{err: true}},
+		"NameTwice": {reason: "Names are folders.", args: "--dir d --clusters a,a", want: want{err: true}},
+		"NameOfKCP": {
+			reason: "The folder kcp is for kcp.",
+			args:   "--dir d --clusters kcp",
+			want:   want{err: true},
+		},
+		"NameWithPath": {
+			reason: "Folders are below the given one.",
+			args:   "--dir d --clusters ../a",
+			want:   want{err: true},
+		},
+		"UnknownFlag":      {reason: "A mistyped flag is not ignored.", args: "--dir d --kpc", want: want{err: true}},
+		"StrayArgument":    {reason: "Nor is anything else.", args: "--dir d kcp", want: want{err: true}},
+		"NameEndsInHyphen": {reason: "Names are as in DNS.", args: "--dir d --clusters a-", want: want{err: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -191,10 +233,10 @@ func TestUsage(t *testing.T) {
 		args   []string
 		want   int
 	}{
-		"Nothing": {"Without a command there is nothing to do.", nil, exitUsage},
-		"Unknown": {"There are two commands.", []string{"sideways"}, exitUsage},
-		"BadFlag": {"Flags are checked.", []string{"down", "--dri", "x"}, exitUsage},
-		"Help":    {"To ask is no mistake.", []string{"up", "--help"}, exitOK},
+		"Nothing": {reason: "Without a command there is nothing to do.", args: nil, want: exitUsage},
+		"Unknown": {reason: "There are two commands.", args: []string{"sideways"}, want: exitUsage},
+		"BadFlag": {reason: "Flags are checked.", args: []string{"down", "--dri", "x"}, want: exitUsage},
+		"Help":    {reason: "To ask is no mistake.", args: []string{"up", "--help"}, want: exitOK},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -33,8 +33,8 @@ const (
 	admins = "system:masters"
 	// many is how many resources a large collection selects.
 	many = 2000
-	// soon is how long anything may take that is done at once, and eventually what takes many writes; a busy machine is slower than the
-	// software.
+	// soon is how long anything may take that is done at once, and eventually what takes many writes; a busy machine is
+	// slower than the software.
 	soon       = 2 * time.Minute
 	eventually = 5 * time.Minute
 	// polls is longer than three poll intervals of these tests, 5 s with no jitter.
@@ -141,7 +141,8 @@ func awaitReady(t *testing.T, c client.Client, s build.CollectionScope, collecti
 	})
 }
 
-// awaitUses waits until it is recorded that all members use their ProviderConfig, as their collection does: records wait for what is more urgent.
+// awaitUses waits until it is recorded that all members use their ProviderConfig, as their collection does: records
+// wait for what is more urgent.
 func awaitUses(t *testing.T, c client.Client, s build.CollectionScope, config string) {
 	t.Helper()
 	pc := s.Config(config, config, commonv1.ProviderConfigSpec{})
@@ -199,7 +200,8 @@ func (r *requests) by(who string) kube.Requests {
 	return append(r.local.Since(r.marks[0]).By(who), r.target.Since(r.marks[1]).By(who)...)
 }
 
-// settle waits until the provider has made no request for a while, and returns those it has made since the last mark. It marks again.
+// settle waits until the provider has made no request for a while, and returns those it has made since the last mark.
+// It marks again.
 func (r *requests) settle(t *testing.T) kube.Requests {
 	t.Helper()
 	var looked, quietSince time.Time

@@ -31,7 +31,8 @@ func (o *oldServer) requests() []*http.Request {
 	return slices.Clone(o.seen)
 }
 
-// newOldServer starts an oldServer before the server of a configuration, and returns it and a configuration that goes through it.
+// newOldServer starts an oldServer before the server of a configuration, and returns it and a configuration that goes
+// through it.
 func newOldServer(t *testing.T, cfg *rest.Config) (*oldServer, *rest.Config) {
 	t.Helper()
 	o := &oldServer{}
@@ -49,8 +50,8 @@ func newOldServer(t *testing.T, cfg *rest.Config) (*oldServer, *rest.Config) {
 	})
 }
 
-// TestPages shows that a server which does not stream lists is asked for metadata only, in pages, and for a state that is no older than
-// the request; and that the names of all pages are there.
+// TestPages shows that a server which does not stream lists is asked for metadata only, in pages, and for a state that
+// is no older than the request; and that the names of all pages are there.
 func TestPages(t *testing.T) {
 	const resources, pages = 1200, 3
 	tns := target.Namespace(t)

@@ -18,9 +18,9 @@ import (
 // promptly is how long a member may take to follow its resource.
 const promptly = time.Second
 
-// TestLargeCollection shows that a collection of 2,000 members is made by one apply for each, costs no request at rest, follows a change
-// within a second, and is found as it is by a provider that starts.
-// provider-kubernetes takes one collection at a time, and applies its members one by one at each poll.
+// TestLargeCollection shows that a collection of 2,000 members is made by one apply for each, costs no request at rest,
+// follows a change within a second, and is found as it is by a provider that starts. provider-kubernetes takes one
+// collection at a time, and applies its members one by one at each poll.
 func TestLargeCollection(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for _, s := range build.CollectionScopes() {

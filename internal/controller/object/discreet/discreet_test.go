@@ -1,4 +1,5 @@
-// Package discreet_test shows what a provider records that was told to keep Secrets and managed fields out of status, and to log changes.
+// Package discreet_test shows what a provider records that was told to keep Secrets and managed fields out of status,
+// and to log changes.
 package discreet_test
 
 import (
@@ -71,7 +72,8 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// A deployment is a provider that runs with a change log service and a journal of all it can log, until the test ends or it is stopped.
+// A deployment is a provider that runs with a change log service and a journal of all it can log, until the test ends
+// or it is stopped.
 type deployment struct {
 	client.Client // of the control plane
 
@@ -109,9 +111,9 @@ func credentials(namespace, name, value string) build.Manifest {
 	}
 }
 
-// TestNothingIsTold shows that the values of a Secret reach the target and the connection secret, and neither the status of the Object,
-// nor its events, nor the log at its highest verbosity, nor the change logs; in the whole life of an Object that adopts a Secret made by
-// kubectl.
+// TestNothingIsTold shows that the values of a Secret reach the target and the connection secret, and neither the
+// status of the Object, nor its events, nor the log at its highest verbosity, nor the change logs; in the whole life of
+// an Object that adopts a Secret made by kubectl.
 //
 // A defect of provider-kubernetes: the annotation of kubectl stays in the status, and whole Objects are logged.
 func TestNothingIsTold(t *testing.T) {

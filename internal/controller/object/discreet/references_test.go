@@ -51,7 +51,8 @@ func awaitPassword(t *testing.T, tc client.Client, key types.NamespacedName, wan
 	})
 }
 
-// A pair are an Object that looks at a Secret, which others write, and one that takes the password from it for a Secret of its own.
+// A pair are an Object that looks at a Secret, which others write, and one that takes the password from it for a Secret
+// of its own.
 type pair struct {
 	source, reader build.Object
 	user           string               // as whom the provider reaches the target
@@ -93,8 +94,8 @@ func (p pair) checkFollows(t *testing.T) {
 	})
 }
 
-// TestReferenceToWithheldValues shows that an Object takes a value from the Secret of another, whose status does not show it, and follows
-// its changes at once, although neither tells anybody; and that it costs no request at rest.
+// TestReferenceToWithheldValues shows that an Object takes a value from the Secret of another, whose status does not
+// show it, and follows its changes at once, although neither tells anybody; and that it costs no request at rest.
 //
 // A defect of provider-kubernetes: --sanitize-secrets breaks patches read from status.
 func TestReferenceToWithheldValues(t *testing.T) {
@@ -125,7 +126,8 @@ func TestReferenceToWithheldValues(t *testing.T) {
 	}
 }
 
-// TestWithheldValuesStayInNamespace shows that an Object of a namespace gets no value of the Secret of an Object in another.
+// TestWithheldValuesStayInNamespace shows that an Object of a namespace gets no value of the Secret of an Object in
+// another.
 func TestWithheldValuesStayInNamespace(t *testing.T) {
 	c := provide(t).Client
 	s := build.Namespaced()
@@ -162,8 +164,8 @@ func awaitUpToDate(t *testing.T, c client.Client, o build.Object) {
 	})
 }
 
-// TestWithheldValuesAfterRestart shows that a provider which has just started, and therefore knows no value that no status shows, neither
-// writes about that nor applies anything.
+// TestWithheldValuesAfterRestart shows that a provider which has just started, and therefore knows no value that no
+// status shows, neither writes about that nor applies anything.
 func TestWithheldValuesAfterRestart(t *testing.T) {
 	d := provide(t)
 	pairs := []pair{newPair(t, d, build.Cluster()), newPair(t, d, build.Namespaced())}

@@ -12,11 +12,12 @@ import (
 const (
 	// probes is how many Objects each measurement of a neighbour makes, one after the other.
 	probes = 9
-	// slack and share are by how much sick targets may slow down a healthy one: a share of its time alone, and the slack on top.
+	// slack and share are by how much sick targets may slow down a healthy one: a share of its time alone, and the
+	// slack on top.
 	slack = 200 * time.Millisecond
 	share = 1.2
-	// worst is the longest that any Object of a healthy target may take, however busy the machine is. Waiting for one request of a sick
-	// target takes longer.
+	// worst is the longest that any Object of a healthy target may take, however busy the machine is. Waiting for one
+	// request of a sick target takes longer.
 	worst = 5 * time.Second
 )
 

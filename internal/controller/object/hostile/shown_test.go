@@ -16,8 +16,8 @@ import (
 // leaksShown is how many leaks of a kind a failure shows.
 const leaksShown = 10
 
-// showsNothingForeign checks that nothing a hostile server has invented is where anybody but that server could read it, and that nothing
-// has followed a redirect.
+// showsNothingForeign checks that nothing a hostile server has invented is where anybody but that server could read it,
+// and that nothing has followed a redirect.
 func (w world) showsNothingForeign(t *testing.T, r *record, sink *hostile.Sink) {
 	t.Helper()
 	report := func(where string, leaks []string) {

@@ -49,8 +49,9 @@ func TestTokensAreShared(t *testing.T) {
 	})
 }
 
-// TestTokensAreRenewed shows that a connection outlives its tokens: the target does not know one that has ended, and the connection is
-// used for several lives of one. In provider-kubernetes the source of tokens for AWS dies with the first reconcile.
+// TestTokensAreRenewed shows that a connection outlives its tokens: the target does not know one that has ended, and
+// the connection is used for several lives of one. In provider-kubernetes the source of tokens for AWS dies with the
+// first reconcile.
 func TestTokensAreRenewed(t *testing.T) {
 	const life, lives = 5 * time.Second, 3
 	forScopes(t, func(w world) {
@@ -96,8 +97,8 @@ func TestIdentityRotates(t *testing.T) {
 	})
 }
 
-// TestRefusedIdentityHeals shows that what is wrong with an identity is said without its secret, harms nobody else, and is over when the
-// credentials are replaced.
+// TestRefusedIdentityHeals shows that what is wrong with an identity is said without its secret, harms nobody else, and
+// is over when the credentials are replaced.
 func TestRefusedIdentityHeals(t *testing.T) {
 	google := func(w world, id string, p cloud.Principal) []byte { return clouds.GoogleServiceAccount(w, id, p) }
 	azure := func(w world, id string, p cloud.Principal) []byte {
@@ -180,7 +181,8 @@ func (w world) checkSecretsKept(o build.Object) {
 	}
 }
 
-// TestTokenEndpointComesBack shows that an identity whose cloud does not answer is asked again, and that its Objects go on by themselves.
+// TestTokenEndpointComesBack shows that an identity whose cloud does not answer is asked again, and that its Objects go
+// on by themselves.
 func TestTokenEndpointComesBack(t *testing.T) {
 	forScopes(t, func(w world) {
 		clouds.SetDown(true)
@@ -194,8 +196,9 @@ func TestTokenEndpointComesBack(t *testing.T) {
 	})
 }
 
-// TestTenantMayNotUseTheProvidersFiles shows that an identity which names a file or the surroundings of the provider is not for tenants,
-// not even while an operator has a connection by the very same credentials. They hold no secret: anybody can write them down.
+// TestTenantMayNotUseTheProvidersFiles shows that an identity which names a file or the surroundings of the provider is
+// not for tenants, not even while an operator has a connection by the very same credentials. They hold no secret:
+// anybody can write them down.
 func TestTenantMayNotUseTheProvidersFiles(t *testing.T) {
 	operator, tenant := newWorld(t, build.Cluster()), newWorld(t, build.Namespaced())
 	content := clouds.AzureWorkload(t, operator.user, cloud.Principal{User: operator.user})

@@ -1,5 +1,6 @@
-// Package identities_test shows that Objects are kept on clusters that know the provider by an identity of a cloud. The token endpoints
-// stand in for those of the clouds, under their names; the clusters are real, and know whose token they are shown.
+// Package identities_test shows that Objects are kept on clusters that know the provider by an identity of a cloud. The
+// token endpoints stand in for those of the clouds, under their names; the clusters are real, and know whose token they
+// are shown.
 package identities_test
 
 import (
@@ -100,8 +101,8 @@ func (w world) create(c client.Client, objs ...client.Object) {
 	}
 }
 
-// connect makes a ProviderConfig with a kubeconfig and an identity whose credentials are in a Secret, unless they are nil: then they are
-// the provider's own.
+// connect makes a ProviderConfig with a kubeconfig and an identity whose credentials are in a Secret, unless they are
+// nil: then they are the provider's own.
 func (w world) connect(kind commonv1.IdentityType, kubeconfig, identity []byte) {
 	w.Helper()
 	spec := build.FromSecret(w.namespace, "credentials")
@@ -129,8 +130,8 @@ func (w world) setIdentity(value []byte) {
 	}
 }
 
-// kubeconfig returns a kubeconfig of the target that says nothing of who uses it, and has a plugin unless that is empty. No other test has
-// the same, as connections by the provider's own identity are shared by all who have.
+// kubeconfig returns a kubeconfig of the target that says nothing of who uses it, and has a plugin unless that is
+// empty. No other test has the same, as connections by the provider's own identity are shared by all who have.
 func (w world) kubeconfig(plugin string) []byte {
 	w.Helper()
 	content := "# " + w.namespace + "\n" + string(kube.Kubeconfig(w, rest.AnonymousClientConfig(target.Config())))
@@ -177,7 +178,8 @@ func (w world) awaitReady(o build.Object) {
 	})
 }
 
-// awaitInvalid waits until an Object has no valid connection, and says a part of why: it may first say that it sees no ProviderConfig yet.
+// awaitInvalid waits until an Object has no valid connection, and says a part of why: it may first say that it sees no
+// ProviderConfig yet.
 func (w world) awaitInvalid(o build.Object, part string) {
 	w.Helper()
 	kube.Eventually(w, soon, o.GetName()+" to have no valid connection", func() (bool, string) {

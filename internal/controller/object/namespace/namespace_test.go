@@ -1,5 +1,5 @@
-// Package namespace_test shows what becomes of Objects whose namespace goes, on a control plane with a real namespace controller and a real
-// garbage collector.
+// Package namespace_test shows what becomes of Objects whose namespace goes, on a control plane with a real namespace
+// controller and a real garbage collector.
 package namespace_test
 
 import (
@@ -113,8 +113,8 @@ func (tn tenant) checkGone(t *testing.T) {
 	}
 }
 
-// TestNamespaceDeleted shows that a namespace with a Secret, a ProviderConfig and Objects goes at once, and that its resources on the
-// target go with it, in whichever order the namespace controller takes its content.
+// TestNamespaceDeleted shows that a namespace with a Secret, a ProviderConfig and Objects goes at once, and that its
+// resources on the target go with it, in whichever order the namespace controller takes its content.
 //
 // Objects of provider-kubernetes keep their namespace for good, as nothing can connect in it any more (its #440).
 func TestNamespaceDeleted(t *testing.T) {
@@ -125,7 +125,8 @@ func TestNamespaceDeleted(t *testing.T) {
 	tn.checkGone(t)
 }
 
-// TestSecretDeletedBeforeItsNamespace shows the worst order: the Secret and the records of use have gone before an Object is deleted.
+// TestSecretDeletedBeforeItsNamespace shows the worst order: the Secret and the records of use have gone before an
+// Object is deleted.
 func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	c := provide(t)
 	tn := settle(t, c, build.Namespaced())
@@ -151,7 +152,8 @@ func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	tn.checkGone(t)
 }
 
-// TestAllDeletedAtOnce shows that Objects, their ProviderConfig and its Secret can be deleted in one go, in both scopes.
+// TestAllDeletedAtOnce shows that Objects, their ProviderConfig and its Secret can be deleted in one go, in both
+// scopes.
 func TestAllDeletedAtOnce(t *testing.T) {
 	c := provide(t)
 	for _, s := range build.Scopes() {

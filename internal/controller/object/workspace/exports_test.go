@@ -21,8 +21,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// widgets is an API as kcp's guide to exporting has it, with the schema that is left out there: the schema of a resource, the export of it with
-// claims and with a bound on what consumers may do, and the rules that are that bound.
+// widgets is an API as kcp's guide to exporting has it, with the schema that is left out there: the schema of a
+// resource, the export of it with claims and with a bound on what consumers may do, and the rules that are that bound.
 const widgets = `
 apiVersion: apis.kcp.io/v1alpha1
 kind: APIResourceSchema
@@ -132,8 +132,8 @@ spec:
     state: Accepted
 `
 
-// TestExports shows that Objects keep an API that is exported from one workspace and bound in another, in both scopes, and that the bound on
-// what consumers may do holds for one who may do everything in the workspace.
+// TestExports shows that Objects keep an API that is exported from one workspace and bound in another, in both scopes,
+// and that the bound on what consumers may do holds for one who may do everything in the workspace.
 func TestExports(t *testing.T) {
 	c := provide(t)
 	for _, s := range build.Scopes() {

@@ -137,9 +137,14 @@ func inShared(cluster, name string) string {
 }
 
 var guides = map[string]guide{
-	"simple":     {reason: "The least there is to say copies all.", copied: inOwn},
-	"filter":     {reason: "An object in the namespace with the label passes.", copied: inOwn},
-	"projection": {reason: "Consumers have another kind and version.", apiVersion: "cert-manager.io/v1beta1", kind: "Sertifikat", copied: inOwn},
+	"simple": {reason: "The least there is to say copies all.", copied: inOwn},
+	"filter": {reason: "An object in the namespace with the label passes.", copied: inOwn},
+	"projection": {
+		reason:     "Consumers have another kind and version.",
+		apiVersion: "cert-manager.io/v1beta1",
+		kind:       "Sertifikat",
+		copied:     inOwn,
+	},
 	"naming": {reason: "Placeholders make names.", copied: func(cluster, name string) string {
 		return cluster + "/cert-" + short(namespace) + "-" + short(name)
 	}},

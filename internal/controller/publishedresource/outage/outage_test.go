@@ -54,8 +54,18 @@ func TestOutage(t *testing.T) {
 		gone, there *kcp.Server
 		begin       func(*kcp.Server, testing.TB)
 	}{
-		"Ended":  {"A kcp that has ended refuses connections.", &north, &south, (*kcp.Server).Stop},
-		"Frozen": {"A kcp that hangs takes requests and answers none.", &south, &north, (*kcp.Server).Freeze},
+		"Ended": {
+			reason: "A kcp that has ended refuses connections.",
+			gone:   &north,
+			there:  &south,
+			begin:  (*kcp.Server).Stop,
+		},
+		"Frozen": {
+			reason: "A kcp that hangs takes requests and answers none.",
+			gone:   &south,
+			there:  &north,
+			begin:  (*kcp.Server).Freeze,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gone, there := markets[tc.gone], markets[tc.there]
