@@ -29,11 +29,11 @@
 // resource exists, or an apply that names the UID it is meant for. A look before a server-side apply was rejected, as
 // somebody may act in between.
 //
-// An Object that deletes what it may not create deletes what others make, and what makes it may be an Object that it
-// refers to and that is being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is
-// there. Such an Object lets go of the others, but goes after them, and until then knows its resource by name. To do so
-// whatever becomes of the others was rejected: a Pod that a StatefulSet makes again at once would never be gone. So was
-// to wait for other resources it refers to: an owner may wait for it.
+// An Object that may delete but not create deletes what others make. The maker may be an Object that it refers to and
+// that is being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is there. Such an
+// Object takes its finalizers off the Objects it refers to first. It is deleted after them, and until then finds its
+// resource by name. Both orders for all such Objects were rejected: a Pod that a StatefulSet makes again at once would
+// never be gone, and an owner that is waited for may wait for the resource itself.
 //
 // What the status records of the last resource is the only thing that tells of it once the manifest or the
 // ProviderConfig names another. It is overwritten when that resource is dealt with and not before, and saved by a patch

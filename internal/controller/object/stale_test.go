@@ -141,10 +141,8 @@ func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructure
 // keyedBy returns a schema of parts of which the size and the color are keys, and a color is the default.
 func keyedBy(color string) *apiextensionsv1.JSONSchemaProps {
 	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
-		"size": {
-			Type: "string"}, "color": {Type: "string",
-			Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))},
-		},
+		"size":  {Type: "string"},
+		"color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
 	})
 	part.Required = []string{"size"}
 	parts := apiextensionsv1.JSONSchemaProps{
@@ -162,10 +160,8 @@ func objectOf(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensio
 // partsOf returns a schema in which a part has a default color.
 func partsOf(color string) *apiextensionsv1.JSONSchemaProps {
 	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
-		"size": {
-			Type: "string"}, "color": {Type: "string",
-			Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))},
-		},
+		"size":  {Type: "string"},
+		"color": {Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(strconv.Quote(color))}},
 	})
 	spec := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"part": part})
 	all := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
