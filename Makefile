@@ -35,7 +35,7 @@ demo: build tools.demo ## Run the provider on real clusters and a real kcp, and 
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
 # Tests of the built program, beside those under cluster/e2e: it is killed, cut off and given thousands of objects.
-HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/killed publishedresource/outage publishedresource/takeover collection/thousands)
+HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/crash publishedresource/outage publishedresource/takeover collection/scale)
 # Tests with hundreds of hostile targets, which measure what these cost others.
 HOSTILE  := $(MODULE)/internal/controller/object/hostile
 # Tests mostly wait: packages run by threes, and in them the tests that say they may run beside others. What is promised in seconds is measured
@@ -56,7 +56,7 @@ test: build tools ## Run all tests but those of e2e, on real servers.
 # Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more. What
 # follows them makes both lanes end at about the same time, and beside them, too, what takes longest begins first.
 STACKS   := TestStacks
-FOLLOW   := $(addprefix $(MODULE)/internal/controller/,publishedresource/takeover collection/thousands)
+FOLLOW   := $(addprefix $(MODULE)/internal/controller/,publishedresource/takeover collection/scale)
 
 .PHONY: e2e
 e2e: build tools.e2e ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
@@ -67,7 +67,7 @@ e2e: build tools.e2e ## Run the tests of the built program: as a package in a re
 	exit $$failed
 
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
-SHARING  := $(addprefix ./internal/,target watch reference publication objectsync kcp quiet lost identity test/kube test/hostile)
+SHARING  := $(addprefix ./internal/,target informer reference publication objectsync kcp diffwrite deletedearly identity test/kube test/hostile)
 CROWDED  := TestLifecycle TestNamesakesAtOnce TestManyDriftsOfOneResource TestSharedResource TestCrowdedReference TestChain TestCredentialsRotate \
 	TestTargetRestarts TestCutConnectionIsNoOutage TestDeadTargetDelaysNoOther TestManyAtOnce TestSeveral TestSync TestSyncPromptly
 

@@ -31,9 +31,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/changelog"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/version"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -132,7 +132,7 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 		return nil, errors.Wrap(err, "cannot build scheme")
 	}
 	caches := cacheOptions(f)
-	caches.NewInformer = watch.NewInformer(func() {
+	caches.NewInformer = informer.NewInformer(func() {
 		target.CountRestoredControlPlane()
 		log.Info("Control plane has gone back in its history, as after a restore from a backup")
 	})

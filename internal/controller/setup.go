@@ -16,9 +16,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/providerconfig"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not
@@ -90,7 +90,7 @@ func objects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(cl
 // collections are the controller of collections of one scope.
 func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k scope.CollectionKind[T]) part {
 	return part{kinds: append(configKinds(k.Configs...), k.GVK, k.Member), setup: func() error {
-		co := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+		co := targetresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
 		return errors.Wrap(collection.Setup(mgr, co, k), "cannot set up collections")
 	}}
 }

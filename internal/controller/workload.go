@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/applicationresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/scheduler"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // workloads are the controllers of KubernetesApplications and of their resources.
@@ -18,7 +18,7 @@ func workloads(mgr ctrl.Manager, o object.Options) part {
 	kinds := append(configKinds(scope.NamespacedScopeConfigs()...),
 		workloadv1alpha1.ApplicationGroupVersionKind, workloadv1alpha1.ResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
-		ro := remote.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+		ro := targetresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
 		if err := scheduler.Setup(mgr, ro); err != nil {
 			return errors.Wrap(err, "cannot set up the scheduler of applications")
 		}

@@ -23,7 +23,7 @@ func (p *pass) abandon(ctx context.Context) error {
 		if r.Origin != v1alpha1.OriginKCP {
 			continue
 		}
-		err := p.drop(ctx, p.served(r).From, p.free)
+		err := p.drop(ctx, p.served(r).From, p.releaseOrigin)
 		if err != nil && RefusalOf(err) == nil { // What the workspace no longer shows or lets us write stays as it is.
 			return err
 		}

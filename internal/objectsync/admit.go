@@ -20,7 +20,7 @@ func (p *pass) admit(m relation, both primaries) error {
 }
 
 func (p *pass) judge(m relation, both primaries) error {
-	if err := p.bar(m); err != nil {
+	if err := p.checkForbidden(m); err != nil {
 		return err
 	}
 	if p.recorded(m) && !p.isReplaced(m) {
@@ -29,7 +29,7 @@ func (p *pass) judge(m relation, both primaries) error {
 	if p.taken(m.record()) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.to)
 	}
-	if p.bequeathed(m) {
+	if p.copiedByAgent(m) {
 		return nil
 	}
 	if err := p.checkLocation(m, both); err != nil {
@@ -38,7 +38,7 @@ func (p *pass) judge(m relation, both primaries) error {
 	if p.claimed(m, both) {
 		return errors.Wrapf(ErrForeign, "%s is of an object of another workspace", m.from)
 	}
-	if m.copied != nil && !p.recorded(m) && !p.shares(m) && !p.inherits(m) && !p.resumes(m) && !p.isOurs(m) {
+	if m.copied != nil && !p.recorded(m) && !p.shares(m) && !p.madeByAgent(m) && !p.resumes(m) && !p.isOurs(m) {
 		if p.isAboutToBeMade(m) {
 			return awaited(m)
 		}
@@ -47,9 +47,9 @@ func (p *pass) judge(m relation, both primaries) error {
 	return nil
 }
 
-// bar refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted, and an object
-// to its own kind as related to itself, as both would be remembered in one place.
-func (p *pass) bar(m relation) error {
+// checkForbidden refuses what is never copied, whatever has been recorded: states, which tell what is to be deleted,
+// and an object to its own kind as related to itself, as both would be remembered in one place.
+func (p *pass) checkForbidden(m relation) error {
 	below, u := m.to, m.copied
 	if m.related.origin == v1alpha1.OriginService {
 		below, u = m.from, m.origin
@@ -78,9 +78,9 @@ func (p *pass) recorded(m relation) bool {
 	return p.state.records.hasSame(m.record())
 }
 
-// bequeathed reports whether api-syncagent has copied a related object: it remembers objects, but not where their
+// copiedByAgent reports whether api-syncagent has copied a related object: it remembers objects, but not where their
 // copies are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
-func (p *pass) bequeathed(m relation) bool {
+func (p *pass) copiedByAgent(m relation) bool {
 	is := m.record().origin()
 	return p.stored.get(p.subjectOf(m.record())) != nil && len(p.stored.records.of(is))+len(p.stored.pending.of(is)) == 0
 }

@@ -129,7 +129,7 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 		}
 	}
 	if r.Origin == v1alpha1.OriginKCP && len(needed)+len(p.siblings(r)) == 0 && u != nil {
-		if err := p.free(ctx, now.From, u); err != nil {
+		if err := p.releaseOrigin(ctx, now.From, u); err != nil {
 			return false, err
 		}
 	}

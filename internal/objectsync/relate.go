@@ -73,11 +73,11 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 	}
 	present, fresh := p.divide(all)
 	for _, m := range present {
-		if err := p.carry(ctx, m, both); err != nil {
+		if err := p.syncRelated(ctx, m, both); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	if err := p.carryNew(ctx, fresh, both); err != nil {
+	if err := p.createRelated(ctx, fresh, both); err != nil {
 		errs = append(errs, err)
 	}
 	if err := p.forget(ctx, all, known); err != nil {

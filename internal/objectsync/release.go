@@ -21,7 +21,7 @@ func (p *pass) end(ctx context.Context) error {
 	}
 	if others := foreignFinalizers(p.source.GetFinalizers()); len(others) > 0 {
 		p.result.Waiting = "the finalizers of the object"
-		return p.raiseStatus(ctx)
+		return p.syncStatus(ctx)
 	}
 	return p.leave(ctx)
 }
@@ -44,7 +44,7 @@ func (p *pass) leave(ctx context.Context) error {
 				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
-				if p.bar(m) == nil && !p.taken(m.record()) && (p.bequeathed(m) || m.copied != nil && p.inherits(m)) {
+				if p.checkForbidden(m) == nil && !p.taken(m.record()) && (p.copiedByAgent(m) || m.copied != nil && p.madeByAgent(m)) {
 					p.remember(m)
 				}
 			}
@@ -106,9 +106,9 @@ func (s *Syncer) outlives(r Record) bool {
 	return r.Origin == v1alpha1.OriginService && !slices.ContainsFunc(s.related, func(x *related) bool { return x.identifier == r.Identifier && x.cleanup })
 }
 
-// free takes our finalizer off a related object of the workspace, unless that has a copy of its own by another rule,
-// without which it goes.
-func (p *pass) free(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
+// releaseOrigin takes our finalizer off a related object of the workspace, unless that has a copy of its own by another
+// rule, without which it goes.
+func (p *pass) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstructured) error {
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
 	keyed, err := p.Service.Cache(Secrets).States(id.Key())
 	is := subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}

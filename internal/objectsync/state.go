@@ -148,7 +148,7 @@ func (s *state) key(o subject) string {
 	if _, ok := s.slots[own]; ok {
 		return own
 	}
-	if s.crowded(o) {
+	if s.holdsOtherKind(o) {
 		return own
 	}
 	return o.agentsKey()

@@ -165,12 +165,12 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.hold(ctx, p.workspaceRef(), p.source); err != nil {
 		return err
 	}
-	both, err := p.place(ctx)
+	both, err := p.syncCopy(ctx)
 	if err != nil || both.service == nil {
 		return err
 	}
 	// What cannot be related is no reason to keep the status from the consumer.
-	errs := []error{p.relate(ctx, both), p.raiseStatus(ctx)}
+	errs := []error{p.relate(ctx, both), p.syncStatus(ctx)}
 	return oneOf(slices.DeleteFunc(errs, func(err error) bool { return err == nil }))
 }
 

@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // inherit takes over from an earlier publication where workspaces are.
 func (p *publication) inherit(from *publication) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
-	p.roster.inherit(&from.roster)
+	p.workspaceIndex.inherit(&from.workspaceIndex)
 	p.restored, p.suspects = from.restored, maps.Clone(from.suspects)
 }
 
@@ -28,8 +28,8 @@ func (p *publication) adapt(c Consumers) {
 		wanted[e.URL] = e.Cluster
 	}
 	p.mu.Lock()
-	allowed := p.roster.changes(c)
-	changed, renewed := p.roster.follow(c)
+	allowed := p.workspaceIndex.changes(c)
+	changed, renewed := p.workspaceIndex.follow(c)
 	var gone []*endpoint
 	for url, e := range p.endpoints {
 		if wanted[url] == e.cluster {
@@ -55,7 +55,7 @@ func (p *publication) adapt(c Consumers) {
 	}
 	if changed {
 		p.seekLost()
-		p.shrinkSoon()
+		p.forgetWorkspacesSoon()
 	}
 	if renewed {
 		go p.renew()
@@ -98,7 +98,7 @@ func (p *publication) leaveEndpoint(e *endpoint) {
 func (p *publication) join(url string, cluster *target.Cluster) {
 	e := &endpoint{url: url, cluster: cluster, clients: map[string]dynamic.Interface{}}
 	e.objects = cluster.Watches().Table(
-		watch.Interest{Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Scope: watch.ScopeWildcard}, nil)
+		informer.Interest{Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces}, nil)
 	e.objects.Listen(func(n types.NamespacedName) { p.enqueue(e, n) })
 	p.mu.Lock()
 	p.endpoints[url] = e
@@ -122,7 +122,7 @@ func (p *publication) enqueue(e *endpoint, n types.NamespacedName) {
 	item := primaryOf(n)
 	p.mu.Lock()
 	if p.endpoints[e.url] == e {
-		p.roster.homes[item.Cluster] = e.url
+		p.workspaceIndex.homes[item.Cluster] = e.url
 	}
 	if p.arrived != nil {
 		p.arrived[item.Cluster] = struct{}{}

@@ -31,7 +31,7 @@ type bindingsLook struct {
 // restore of kcp.
 func (p *publication) confirmLeft(ctx context.Context, cluster string) error {
 	p.mu.Lock()
-	e, since := p.endpoints[p.roster.homes[cluster]], p.roster.left[cluster]
+	e, since := p.endpoints[p.workspaceIndex.homes[cluster]], p.workspaceIndex.left[cluster]
 	p.mu.Unlock()
 	if e == nil {
 		return errEndpointGone

@@ -84,13 +84,13 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			url, connect := s.start(t)
 			consumers := Consumers{Workspaces: boundTo(url, []string{"leaves", "stays"})}
 			consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-			c := Config{Consumers: consumers, Service: connect(url), ledger: newLedger(), Sync: thingsWithSecrets()}
+			c := Config{Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets()}
 			c.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
 			p, err := newPublication("things", c, func() {})
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.grounds = newGrounds()
+			p.namespaceLocks = newNamespaceLocks()
 			p.open()
 			p.await()
 			go p.run()

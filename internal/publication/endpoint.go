@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // An endpoint is one that is watched.
 type endpoint struct {
 	url     string
 	cluster *target.Cluster
-	objects *watch.Table
+	objects *informer.Table
 
 	mu      sync.Mutex
 	clients map[string]dynamic.Interface // by logical cluster

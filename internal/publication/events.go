@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/utils/lru"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 )
 
 const (
@@ -100,7 +100,7 @@ func (r *eventRecorder) record(p objectsync.Primary, u *unstructured.Unstructure
 			r.add(p, u, e)
 			continue
 		}
-		if was.Type == e.Type && was.Reason == e.Reason && quiet.SameText(was.Message, e.Message) {
+		if was.Type == e.Type && was.Reason == e.Reason && diffwrite.SameText(was.Message, e.Message) {
 			warning = was
 			continue
 		}

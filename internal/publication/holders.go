@@ -10,21 +10,21 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// A ledger holds together the holders of all publications of one service cluster, and what the states there tell: those
-// of a PublishedResource that is not served yet, or not any more, speak for its objects. Methods may be called
+// A holderIndex holds together the holders of all publications of one service cluster, and what the states there tell:
+// those of a PublishedResource that is not served yet, or not any more, speak for its objects. Methods may be called
 // concurrently.
-type ledger struct {
+type holderIndex struct {
 	mu     sync.Mutex
 	all    set[*holders]
 	states *holders // by the names of the states
 }
 
-func newLedger() *ledger {
-	return &ledger{states: newHolders(nil, ""), all: set[*holders]{}}
+func newHolderIndex() *holderIndex {
+	return &holderIndex{states: newHolders(nil, ""), all: set[*holders]{}}
 }
 
 // open returns holders for a publication. They count until they are closed.
-func (l *ledger) open(name string) *holders {
+func (l *holderIndex) open(name string) *holders {
 	h := newHolders(l, name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *ledger) open(name string) *holders {
 	return h
 }
 
-func (l *ledger) close(h *holders) {
+func (l *holderIndex) close(h *holders) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if delete(l.all, h); len(l.all) == 0 {
@@ -41,7 +41,7 @@ func (l *ledger) close(h *holders) {
 }
 
 // isUnused reports whether no publication has holders here.
-func (l *ledger) isUnused() bool {
+func (l *holderIndex) isUnused() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.all) == 0
@@ -49,7 +49,7 @@ func (l *ledger) isUnused() bool {
 
 // beside returns all other holders but those of the same PublishedResource, of whose publications one takes over from
 // the other.
-func (l *ledger) beside(h *holders) []*holders {
+func (l *holderIndex) beside(h *holders) []*holders {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := []*holders{l.states}
@@ -63,7 +63,7 @@ func (l *ledger) beside(h *holders) []*holders {
 
 // note records what a state tells by now, nothing if it is gone. Of two who note one at a time the second has the later
 // look.
-func (l *ledger) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {
+func (l *holderIndex) note(n types.NamespacedName, get func(types.NamespacedName) *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.states.set(objectsync.Primary{NamespacedName: n}, objectsync.HeldBy(get(n)))
@@ -72,34 +72,34 @@ func (l *ledger) note(n types.NamespacedName, get func(types.NamespacedName) *un
 // holders know the related objects of all objects of a publication, and ask others for theirs. What an object has is
 // found by it and by what it has, each without a look at the rest: one object may have a thousand.
 type holders struct {
-	ledger *ledger
+	ledger *holderIndex
 	name   string // of the PublishedResource
 
 	mu  sync.Mutex
 	all map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding
-	of  map[held]set[*objectsync.Holding]
+	of  map[relatedKey]set[*objectsync.Holding]
 }
 
-// A held is an object that is related to another, or a copy of one, in no version: two PublishedResources may know it
-// in different ones.
-type held struct {
+// A relatedKey is an object that is related to another, or a copy of one, in no version: two PublishedResources may
+// know it in different ones.
+type relatedKey struct {
 	objectsync.Ref
 
 	cluster string // empty for the service cluster
 }
 
-func newHolders(l *ledger, name string) *holders {
+func newHolders(l *holderIndex, name string) *holders {
 	return &holders{
-		ledger: l, name: name, all: map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding{}, of: map[held]set[*objectsync.Holding]{},
+		ledger: l, name: name, all: map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding{}, of: map[relatedKey]set[*objectsync.Holding]{},
 	}
 }
 
-// ends returns what a Holding is about.
-func ends(h objectsync.Holding) [2]held {
+// relatedKeys returns what a Holding is about.
+func relatedKeys(h objectsync.Holding) [2]relatedKey {
 	if h.Origin == v1alpha1.OriginService {
-		return [2]held{{Ref: h.From.Plain()}, {Ref: h.To.Plain(), cluster: h.Primary.Cluster}}
+		return [2]relatedKey{{Ref: h.From.Plain()}, {Ref: h.To.Plain(), cluster: h.Primary.Cluster}}
 	}
-	return [2]held{{Ref: h.From.Plain(), cluster: h.Primary.Cluster}, {Ref: h.To.Plain()}}
+	return [2]relatedKey{{Ref: h.From.Plain(), cluster: h.Primary.Cluster}, {Ref: h.To.Plain()}}
 }
 
 // set makes holdings all that an object has.
@@ -146,7 +146,7 @@ func (s *holders) insert(p objectsync.Primary, h objectsync.Holding) {
 		s.all[p] = map[objectsync.Holding]*objectsync.Holding{}
 	}
 	s.all[p][h] = &h
-	for _, e := range ends(h) {
+	for _, e := range relatedKeys(h) {
 		if s.of[e] == nil {
 			s.of[e] = set[*objectsync.Holding]{}
 		}
@@ -163,7 +163,7 @@ func (s *holders) remove(p objectsync.Primary, h objectsync.Holding) {
 	if delete(s.all[p], h); len(s.all[p]) == 0 {
 		delete(s.all, p)
 	}
-	for _, e := range ends(h) {
+	for _, e := range relatedKeys(h) {
 		if delete(s.of[e], at); len(s.of[e]) == 0 {
 			delete(s.of, e)
 		}
@@ -172,7 +172,7 @@ func (s *holders) remove(p objectsync.Primary, h objectsync.Holding) {
 
 // Holdings returns who has a related object or the copy of one, in whatever publication.
 func (s *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding {
-	key := held{Ref: o.Plain(), cluster: cluster}
+	key := relatedKey{Ref: o.Plain(), cluster: cluster}
 	out := s.holding(key)
 	for _, other := range s.ledger.beside(s) {
 		out = append(out, other.holding(key)...)
@@ -181,7 +181,7 @@ func (s *holders) Holdings(cluster string, o objectsync.Ref) []objectsync.Holdin
 }
 
 // holding returns who of these has a related object or the copy of one.
-func (s *holders) holding(key held) []objectsync.Holding {
+func (s *holders) holding(key relatedKey) []objectsync.Holding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []objectsync.Holding

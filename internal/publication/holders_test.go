@@ -37,8 +37,8 @@ func users(h *holders) set[string] {
 // of a publication that it takes over from.
 func TestLedger(t *testing.T) {
 	s := NewSupervisor(nil)
-	a, b, elsewhere := s.ledgerOf("https://one").open("a"), s.ledgerOf("https://one").open("b"), s.ledgerOf("https://two").open("a")
-	next := s.ledgerOf("https://one").open("a")
+	a, b, elsewhere := s.holderIndexOf("https://one").open("a"), s.holderIndexOf("https://one").open("b"), s.holderIndexOf("https://two").open("a")
+	next := s.holderIndexOf("https://one").open("a")
 	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
 	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
 	both, thief := set[string]{"victim": {}, "thief": {}}, set[string]{"thief": {}}
@@ -74,7 +74,7 @@ func TestLedger(t *testing.T) {
 // TestLedgerOfStates shows that states speak for objects whose PublishedResource is not served yet, until they are
 // gone.
 func TestLedgerOfStates(t *testing.T) {
-	l := newLedger()
+	l := newHolderIndex()
 	b := l.open("b")
 	const records = `[{"identifier":"tls","origin":"service","from":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"kube-system","name":"web-tls"},` +
 		`"to":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"default","name":"web-tls"}}]`
@@ -97,7 +97,7 @@ func TestLedgerOfStates(t *testing.T) {
 
 // TestHoldingsOfVersions shows that who has an object is known to those who know it in another version.
 func TestHoldingsOfVersions(t *testing.T) {
-	l := newLedger()
+	l := newHolderIndex()
 	a, b := l.open("a"), l.open("b")
 	h := holding(in("victim", "web"))
 	h.From.Version, h.To.Version = "v1beta1", "v1beta1"
@@ -115,7 +115,7 @@ func TestHoldingsOfVersions(t *testing.T) {
 func TestHoldersAreLinear(t *testing.T) {
 	const all = 1000
 	cost := func(objects int) time.Duration {
-		h, begin := newLedger().open("a"), time.Now()
+		h, begin := newHolderIndex().open("a"), time.Now()
 		for i := range objects {
 			p, list := in("a", fmt.Sprint("web", i)), []objectsync.Holding(nil)
 			for j := range all / objects {

@@ -26,7 +26,7 @@ func (p *publication) process(item objectsync.Primary) {
 	ctx, cancel := context.WithTimeout(p.ctx, passMax)
 	defer cancel()
 	synced := false
-	err := guard(func() (err error) {
+	err := recoverPanic(func() (err error) {
 		synced, err = p.sync(ctx, item)
 		return err
 	})
@@ -52,14 +52,14 @@ func (p *publication) process(item objectsync.Primary) {
 func (p *publication) nameOf(cluster string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return cmp.Or(p.roster.paths[cluster], cluster)
+	return cmp.Or(p.workspaceIndex.paths[cluster], cluster)
 }
 
 // whereIs returns the endpoint and path of a workspace. The endpoint is nil if none shows it.
 func (p *publication) whereIs(cluster string) (e *endpoint, path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.endpoints[p.roster.homes[cluster]], p.roster.paths[cluster]
+	return p.endpoints[p.workspaceIndex.homes[cluster]], p.workspaceIndex.paths[cluster]
 }
 
 func (p *publication) clientOf(cluster string) (dynamic.Interface, error) {
@@ -82,7 +82,7 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 	in = objectsync.Input{
 		Undone:    restored,
 		MayLook:   at.mayLook,
-		Workspace: objectsync.Workspace{Side: nowhere, Cluster: item.Cluster, Path: path},
+		Workspace: objectsync.Workspace{Side: emptySide, Cluster: item.Cluster, Path: path},
 		Service:   (&side{pass: at, client: p.config.Service.Dynamic()}).of(),
 		Holders:   p.holders, Object: item.NamespacedName,
 	}
@@ -107,13 +107,13 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 
 // sync syncs one object, and reports whether it is one that has a copy.
 func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced bool, err error) {
-	at := &pass{publication: p, item: item, looks: set[look]{}, streams: set[streamKey]{}, namespaces: set[string]{}}
+	at := &pass{publication: p, item: item, looks: set[watchedObject]{}, streams: set[streamKey]{}, namespaces: set[string]{}}
 	in, source, err := p.input(at, item)
 	if err != nil {
 		return false, err
 	}
-	if p.config.Unhold {
-		return false, p.unhold(ctx, at, in)
+	if p.config.RemoveFinalizers {
+		return false, p.removeFinalizers(ctx, at, in)
 	}
 	if source == nil {
 		return false, p.lost(ctx, item, in)
@@ -136,16 +136,16 @@ func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced
 		p.learn(item) // What is not related any more may still have to go.
 	}
 	p.events.record(item, source, res.Events)
-	p.occupy(item, res.Copy.Namespace)
+	p.noteCopyFound(item, res.Copy.Namespace)
 	if err == nil && res.Waiting == "" {
-		err = p.settle(ctx, item, res.Copy.Namespace)
+		err = p.noteCopyNamespace(ctx, item, res.Copy.Namespace)
 	}
 	return res.Copy.Name != "", err
 }
 
 // noteLooks makes what a pass has looked at all that its object needs.
 func (p *publication) noteLooks(at *pass) {
-	p.looks.set(at.item, at.looks)
+	p.watched.set(at.item, at.looks)
 	p.related.need(at.item, at.streams)
 	p.keepNamespaces(at.item, at.namespaces)
 }
@@ -164,7 +164,7 @@ func (p *publication) keepNamespaces(item objectsync.Primary, all set[string]) {
 func (p *publication) lost(ctx context.Context, item objectsync.Primary, in objectsync.Input) error {
 	bound, gone := p.standing(item.Cluster)
 	if gone {
-		in.Workspace.Side = nowhere // Endpoints answer for it as for what is not allowed.
+		in.Workspace.Side = emptySide // Endpoints answer for it as for what is not allowed.
 	}
 	copied, left, err := p.left(item)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	orphaned := false
 	if copied != nil {
 		orphaned = objectsync.IsOrphaned(copied)
-		p.occupy(item, copied.GetNamespace())
+		p.noteCopyFound(item, copied.GetNamespace())
 	}
 	switch {
 	case !left, orphaned && (!gone || !p.deletesLeft()):
@@ -193,7 +193,7 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 			return err
 		}
 	}
-	p.looks.set(item, nil)
+	p.watched.set(item, nil)
 	p.related.need(item, nil)
 	p.keepNamespaces(item, nil)
 	if !left {
@@ -203,9 +203,9 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 	p.events.forget(item)
 	p.vainPatches.note(item, statusPatch{}, false)
 	if !bound {
-		p.shrinkSoon()
+		p.forgetWorkspacesSoon()
 	}
-	return p.settle(ctx, item, "")
+	return p.noteCopyNamespace(ctx, item, "")
 }
 
 // confirm asks the server whether an object is not there any more. Without an endpoint of the workspace that is not
@@ -225,14 +225,14 @@ func (p *publication) confirm(ctx context.Context, item objectsync.Primary, in o
 func (p *publication) standing(cluster string) (bound, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.roster.bound(cluster), p.roster.gone(cluster)
+	return p.workspaceIndex.bound(cluster), p.workspaceIndex.gone(cluster)
 }
 
 // hides reports whether a workspace has not accepted the permission claim for a resource.
 func (p *publication) hides(cluster string, r schema.GroupResource) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.roster.hides(cluster, r.String())
+	return p.workspaceIndex.lacksClaim(cluster, r.String())
 }
 
 // releaseLost deletes the copy of an object that is not there any more, and reports whether it is gone.

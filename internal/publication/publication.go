@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -29,10 +29,10 @@ type Config struct {
 	Revision string
 	Sync     objectsync.Config
 	Service  *target.Cluster
-	// Unhold has finalizers taken off the objects of consumers, and nothing synced.
-	Unhold bool
+	// RemoveFinalizers has finalizers taken off the objects of consumers, and nothing synced.
+	RemoveFinalizers bool
 
-	ledger *ledger // of the service cluster
+	holderIndex *holderIndex // of the service cluster
 }
 
 // A publication syncs the objects of one revision of one PublishedResource.
@@ -48,27 +48,27 @@ type publication struct {
 	ended  chan struct{}
 
 	queue          queue
-	copies, states *watch.Table
+	copies, states *informer.Table
 	related        *streams
 	namespaces     *tenantNamespaces
-	looks          *links[look]
+	watched        *dependencyIndex[watchedObject]
 	holders        *holders
-	grounds        *grounds
-	emptying       *emptying
-	places         *places
+	namespaceLocks *namespaceLocks
+	cleanup        *namespaceCleanup
+	copyNamespaces *copyNamespaces
 	refusals       *refusalIndex
 	ownStates      *ownStates
 	vainPatches    *vainPatches
 	bindings       *bindingLooks
 
-	mu        sync.Mutex
-	endpoints map[string]*endpoint // by URL
-	roster    roster
-	orphans   map[types.NamespacedName]string // the logical clusters of copies that have been left behind
-	shrinking bool                            // It is about to be looked which workspaces can be forgotten.
-	arrived   set[string]                     // logical clusters of objects that have come since that look began, nil without one
-	restored  bool                            // kcp was, while the publication ran
-	suspects  set[objectsync.Primary]         // objects with copies that were not seen since then
+	mu             sync.Mutex
+	endpoints      map[string]*endpoint // by URL
+	workspaceIndex workspaceIndex
+	orphans        map[types.NamespacedName]string // the logical clusters of copies that have been left behind
+	shrinking      bool                            // It is about to be looked which workspaces can be forgotten.
+	arrived        set[string]                     // logical clusters of objects that have come since that look began, nil without one
+	restored       bool                            // kcp was, while the publication ran
+	suspects       set[objectsync.Primary]         // objects with copies that were not seen since then
 }
 
 // newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.
@@ -79,9 +79,9 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	}
 	p := &publication{
 		name: name, config: c, syncer: s, queue: newQueue(), quits: make(chan struct{}), ended: make(chan struct{}),
-		looks: newLinks[look](), holders: c.ledger.open(name), report: newReport(name, changed),
-		endpoints: map[string]*endpoint{}, roster: newRoster(), bindings: newBindingLooks(),
-		orphans: map[types.NamespacedName]string{}, emptying: newEmptying(), places: newPlaces(),
+		watched: newDependencyIndex[watchedObject](), holders: c.holderIndex.open(name), report: newReport(name, changed),
+		endpoints: map[string]*endpoint{}, workspaceIndex: newWorkspaceIndex(), bindings: newBindingLooks(),
+		orphans: map[types.NamespacedName]string{}, cleanup: newNamespaceCleanup(), copyNamespaces: newCopyNamespaces(),
 		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(), namespaces: newTenantNamespaces(),
 	}
 	p.report.left = p.countOrphans
@@ -94,12 +94,12 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 // open opens the streams.
 func (p *publication) open() {
 	c := p.config
-	p.copies = c.Service.Watches().Table(watch.Interest{
-		Resource: c.Sync.Primary.Service.GroupVersionResource, Scope: watch.ScopeSelector,
+	p.copies = c.Service.Watches().Table(informer.Interest{
+		Resource: c.Sync.Primary.Service.GroupVersionResource, Stream: informer.StreamBySelector,
 		Selector: v1alpha1.LabelKeyAgentName + "=" + c.Sync.Agent,
 	}, objectsync.KeyOf)
-	p.states = c.Service.Watches().Table(watch.Interest{
-		Resource: objectsync.Secrets, Scope: watch.ScopeSelector, Selector: objectsync.LabelState + "=true",
+	p.states = c.Service.Watches().Table(informer.Interest{
+		Resource: objectsync.Secrets, Stream: informer.StreamBySelector, Selector: objectsync.LabelState + "=true",
 		NamespacedName: types.NamespacedName{Namespace: c.Sync.StateNamespace},
 	}, objectsync.StateKeyOf)
 	p.copies.Listen(p.copyChanged)
@@ -110,9 +110,9 @@ func (p *publication) open() {
 // stateChanged records what a state tells, and adds to the queue the objects that have read it. The object that has
 // just written it is not one of them: its own write must not end its backoff.
 func (p *publication) stateChanged(n types.NamespacedName) {
-	p.config.ledger.note(n, p.states.Get)
+	p.config.holderIndex.note(n, p.states.Get)
 	writer, own := p.ownStates.writerOf(n, p.states.Get(n))
-	for _, item := range p.looks.of(look{n, "", objectsync.Secrets}) {
+	for _, item := range p.watched.of(watchedObject{n, "", objectsync.Secrets}) {
 		if !own || item != writer {
 			p.queue.Add(item)
 		}
@@ -120,11 +120,11 @@ func (p *publication) stateChanged(n types.NamespacedName) {
 }
 
 // openRelated opens a stream of related resources, nil if its endpoint has gone.
-func (p *publication) openRelated(k streamKey) *watch.Table {
+func (p *publication) openRelated(k streamKey) *informer.Table {
 	if k.endpoint == "" {
 		t := p.config.Service.Watches().Table(
-			watch.Interest{Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace}, Scope: watch.ScopeAll}, nil)
-		t.Listen(func(n types.NamespacedName) { p.wake(look{n, "", k.resource}) })
+			informer.Interest{Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace}, Stream: informer.StreamAll}, nil)
+		t.Listen(func(n types.NamespacedName) { p.wake(watchedObject{n, "", k.resource}) })
 		return t
 	}
 	p.mu.Lock()
@@ -133,28 +133,28 @@ func (p *publication) openRelated(k streamKey) *watch.Table {
 	if e == nil {
 		return nil
 	}
-	t := e.cluster.Watches().Table(watch.Interest{Resource: k.resource, Scope: watch.ScopeWildcard}, nil)
+	t := e.cluster.Watches().Table(informer.Interest{Resource: k.resource, Stream: informer.StreamAllWorkspaces}, nil)
 	t.Listen(func(n types.NamespacedName) {
 		at := primaryOf(n)
-		p.wake(look{at.NamespacedName, at.Cluster, k.resource})
+		p.wake(watchedObject{at.NamespacedName, at.Cluster, k.resource})
 	})
 	return t
 }
 
 // wake adds to the queue who has looked at something, or at all of its namespace.
-func (p *publication) wake(l look) {
-	for _, item := range p.looks.of(l) {
+func (p *publication) wake(l watchedObject) {
+	for _, item := range p.watched.of(l) {
 		p.queue.Add(item)
 	}
 	l.Name = ""
-	for _, item := range p.looks.of(l) {
+	for _, item := range p.watched.of(l) {
 		p.queue.Add(item)
 	}
 }
 
 // copyChanged adds to the queue whose copy has changed.
 func (p *publication) copyChanged(n types.NamespacedName) {
-	p.wake(look{n, "", p.config.Sync.Primary.Service.GroupVersionResource})
+	p.wake(watchedObject{n, "", p.config.Sync.Primary.Service.GroupVersionResource})
 	u := p.copies.Get(n)
 	p.noteOrphan(n, u)
 	if u == nil {
@@ -170,7 +170,7 @@ func (p *publication) await() {
 	_ = p.copies.Await(p.ctx) // Who looks at it is told of the error.
 	_ = p.states.Await(p.ctx)
 	for _, n := range p.states.Names() {
-		p.config.ledger.note(n, p.states.Get)
+		p.config.holderIndex.note(n, p.states.Get)
 	}
 	p.mu.Lock()
 	all := make([]*endpoint, 0, len(p.endpoints))
@@ -245,19 +245,19 @@ func (p *publication) stop(running bool) {
 func (p *publication) halt(running bool) {
 	close(p.quits)
 	p.queue.ShutDown()
-	p.emptying.ShutDown()
+	p.cleanup.ShutDown()
 	if running {
 		<-p.ended
 	}
 }
 
-// closeStreams closes all that a publication holds that has been halted.
+// closeStreams closes all that a publication holds that has been stopped.
 func (p *publication) closeStreams() {
 	p.cancel()
 	p.copies.Close()
 	p.states.Close()
 	p.adapt(Consumers{})
 	p.related.closeNamespaces()
-	p.config.ledger.close(p.holders)
+	p.config.holderIndex.close(p.holders)
 	p.report.stop()
 }

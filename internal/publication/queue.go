@@ -7,11 +7,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -37,7 +37,7 @@ type queue struct {
 func newQueue() queue {
 	return queue{
 		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(
-			workqueue.TypedDelayingQueueConfig[objectsync.Primary]{Queue: newTurns(workers)}),
+			workqueue.TypedDelayingQueueConfig[objectsync.Primary]{Queue: newFairQueue(workers)}),
 		passing: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, retryMost),
 		lasting: newGrowingLimiter(retryFirst, lastingMost, lastingGrowth),
 	}
@@ -68,7 +68,7 @@ func (q queue) Forget(p objectsync.Primary) {
 
 // isEarly reports whether an error means that something is not known yet.
 func isEarly(err error) bool {
-	return watch.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding)
+	return informer.IsNotSynced(err) || errors.Is(err, errEndpointGone) || errors.Is(err, errNoBinding)
 }
 
 // lasting are causes that only a change of the object, of what has its name or of the spec cures.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 )
 
 const (
@@ -58,7 +58,7 @@ func (r *report) note(p objectsync.Primary, workspace string, err error, took ti
 		return
 	}
 	is := failure{workspace, short(err.Error())} // Of a thousand related objects there may be as many errors.
-	if failed && was.workspace == is.workspace && quiet.SameText(was.message, is.message) {
+	if failed && was.workspace == is.workspace && diffwrite.SameText(was.message, is.message) {
 		return
 	}
 	r.failures[p] = is

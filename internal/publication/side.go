@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // echoMax is how long a deletion is waited for to be seen.
@@ -26,7 +26,7 @@ type pass struct {
 	*publication
 
 	item      objectsync.Primary
-	looks     set[look]
+	looks     set[watchedObject]
 	streams   set[streamKey]
 	workspace dynamic.Interface // client of the workspace, nil if no endpoint shows it
 	// namespaces are those of the service cluster that are looked at beside that of the copy.
@@ -42,10 +42,11 @@ func (p *pass) mayLook(namespace string) bool {
 	return true
 }
 
-// look notes that something is looked at. That is known before it is, so that no change is missed that comes meanwhile.
-func (p *pass) look(l look) {
+// watch notes that something is looked at. That is known before it is, so that no change is missed that comes
+// meanwhile.
+func (p *pass) watch(l watchedObject) {
 	p.looks[l] = struct{}{}
-	p.publication.looks.add(p.item, l)
+	p.publication.watched.add(p.item, l)
 }
 
 // A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.
@@ -76,7 +77,7 @@ func (s *side) name(n types.NamespacedName) types.NamespacedName {
 var errEndpointGone = errors.New("the endpoint of the workspace is no longer there")
 
 // stream returns the stream of related resources of a namespace, and notes that it is needed.
-func (s *side) stream(r schema.GroupVersionResource, namespace string) (*watch.Table, error) {
+func (s *side) stream(r schema.GroupVersionResource, namespace string) (*informer.Table, error) {
 	k := s.streamKey(r, namespace)
 	s.pass.streams[k] = struct{}{}
 	s.pass.related.links.add(s.pass.item, k) // So that nobody closes it.
@@ -94,7 +95,7 @@ func (s *side) streamKey(r schema.GroupVersionResource, namespace string) stream
 }
 
 // own returns the stream of the objects, copies or states, if it carries a resource.
-func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *watch.Table {
+func (s *side) own(r schema.GroupVersionResource, n types.NamespacedName) *informer.Table {
 	c := s.pass.config.Sync
 	switch {
 	case s.endpoint != nil && r == c.Primary.Workspace.GroupVersionResource:
@@ -128,7 +129,7 @@ type cache struct {
 
 // Get returns a resource, and notes that it has been looked at.
 func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
-	c.pass.look(look{n, c.cluster, c.resource})
+	c.pass.watch(watchedObject{n, c.cluster, c.resource})
 	if err := c.hidden(); err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (c cache) Get(n types.NamespacedName) (*unstructured.Unstructured, error) {
 // Select returns the resources of a namespace that a selector selects, and notes that all of it has been looked at.
 func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unstructured, error) {
 	n := types.NamespacedName{Namespace: namespace}
-	c.pass.look(look{n, c.cluster, c.resource})
+	c.pass.watch(watchedObject{n, c.cluster, c.resource})
 	if err := c.hidden(); err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.copies.Keyed(key)
 	for _, u := range all {
-		c.pass.look(look{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, c.cluster, c.resource})
+		c.pass.watch(watchedObject{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, c.cluster, c.resource})
 	}
 	return all, c.pass.copies.Ready()
 }
@@ -179,7 +180,7 @@ func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.states.Keyed(key)
 	for _, u := range all {
-		c.pass.look(look{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, "", objectsync.Secrets})
+		c.pass.watch(watchedObject{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, "", objectsync.Secrets})
 	}
 	return all, c.pass.states.Ready()
 }
@@ -197,9 +198,9 @@ func (c cache) hidden() error {
 }
 
 // carriers returns the streams that are open and carry a resource.
-func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*watch.Table {
-	all := []*watch.Table{s.own(r, n), s.pass.related.find(s.streamKey(r, n.Namespace))}
-	return slices.DeleteFunc(all, func(t *watch.Table) bool { return t == nil })
+func (s *side) carriers(r schema.GroupVersionResource, n types.NamespacedName) []*informer.Table {
+	all := []*informer.Table{s.own(r, n), s.pass.related.find(s.streamKey(r, n.Namespace))}
+	return slices.DeleteFunc(all, func(t *informer.Table) bool { return t == nil })
 }
 
 func (s *side) resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
@@ -227,7 +228,7 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 	if s.endpoint != nil || u.GetNamespace() == "" {
 		return s.make(ctx, r, u)
 	}
-	return s.pass.grounds.of(s.pass.config.Service.Server(), u.GetNamespace()).build(func() error { return s.make(ctx, r, u) })
+	return s.pass.namespaceLocks.get(s.pass.config.Service.Server(), u.GetNamespace()).create(func() error { return s.make(ctx, r, u) })
 }
 
 func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
@@ -299,6 +300,6 @@ func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) erro
 
 // Live reads an object from the server. That is noted as a look: what has the name of a copy may go.
 func (s *side) Live(ctx context.Context, o objectsync.Ref) (*unstructured.Unstructured, error) {
-	s.pass.look(look{o.NamespacedName(), s.cluster, o.GVR()})
+	s.pass.watch(watchedObject{o.NamespacedName(), s.cluster, o.GVR()})
 	return s.resource(o.GVR(), o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 }

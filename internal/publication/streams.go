@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // A streamKey is a stream of what is related to objects: of an endpoint, or of a namespace of the service cluster if
@@ -20,19 +20,19 @@ type streamKey struct {
 
 // streams are those that objects need beside those of the objects themselves.
 type streams struct {
-	open  func(streamKey) *watch.Table // nil if there is no such stream
-	links *links[streamKey]
+	open  func(streamKey) *informer.Table // nil if there is no such stream
+	links *dependencyIndex[streamKey]
 
 	mu     sync.Mutex
-	tables map[streamKey]*watch.Table
+	tables map[streamKey]*informer.Table
 }
 
-func newStreams(open func(streamKey) *watch.Table) *streams {
-	return &streams{open: open, links: newLinks[streamKey](), tables: map[streamKey]*watch.Table{}}
+func newStreams(open func(streamKey) *informer.Table) *streams {
+	return &streams{open: open, links: newDependencyIndex[streamKey](), tables: map[streamKey]*informer.Table{}}
 }
 
 // get returns a stream, opened if need be, nil if that cannot be.
-func (s *streams) get(k streamKey) *watch.Table {
+func (s *streams) get(k streamKey) *informer.Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.tables[k]
@@ -45,7 +45,7 @@ func (s *streams) get(k streamKey) *watch.Table {
 }
 
 // find returns a stream, nil if it is not open.
-func (s *streams) find(k streamKey) *watch.Table {
+func (s *streams) find(k streamKey) *informer.Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tables[k]

@@ -12,9 +12,9 @@ import (
 // TestStreamOfGoneEndpoint shows that what is looked at through an endpoint that has just gone is not known yet, and
 // that nothing keeps it from being known when the endpoint is back.
 func TestStreamOfGoneEndpoint(t *testing.T) {
-	p := &publication{endpoints: map[string]*endpoint{}, looks: newLinks[look]()}
+	p := &publication{endpoints: map[string]*endpoint{}, watched: newDependencyIndex[watchedObject]()}
 	p.related = newStreams(p.openRelated)
-	at := &pass{publication: p, item: in("a", "1"), looks: set[look]{}, streams: set[streamKey]{}}
+	at := &pass{publication: p, item: in("a", "1"), looks: set[watchedObject]{}, streams: set[streamKey]{}}
 	c := cache{side: &side{pass: at, endpoint: &endpoint{url: "gone"}, cluster: "a"}, resource: objectsync.Secrets}
 	_, err := c.Get(types.NamespacedName{Namespace: "default", Name: "key"})
 	if !errors.Is(err, errEndpointGone) || !isEarly(err) {

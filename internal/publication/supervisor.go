@@ -11,13 +11,13 @@ import (
 
 // A Supervisor runs the publications of PublishedResources. Its methods may be called concurrently.
 type Supervisor struct {
-	wake    func(name string)
-	grounds *grounds
+	wake           func(name string)
+	namespaceLocks *namespaceLocks
 
-	mu      sync.Mutex
-	of      map[string]*served
-	ledgers map[string]*ledger // by the URLs of service clusters
-	ended   bool
+	mu            sync.Mutex
+	of            map[string]*served
+	holderIndexes map[string]*holderIndex // by the URLs of service clusters
+	ended         bool
 }
 
 // A served is one PublishedResource.
@@ -30,7 +30,7 @@ type served struct {
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
 // Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{wake: wake, grounds: newGrounds(), of: map[string]*served{}, ledgers: map[string]*ledger{}}
+	return &Supervisor{wake: wake, namespaceLocks: newNamespaceLocks(), of: map[string]*served{}, holderIndexes: map[string]*holderIndex{}}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing:
@@ -52,12 +52,12 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	if latest != nil && latest.config.Revision == c.Revision && latest.config.Service == c.Service {
 		return nil
 	}
-	c.ledger = s.ledgerOf(c.Service.Server())
+	c.holderIndex = s.holderIndexOf(c.Service.Server())
 	next, err := newPublication(name, c, func() { s.wake(name) })
 	if err != nil {
 		return err
 	}
-	next.grounds = s.grounds
+	next.namespaceLocks = s.namespaceLocks
 	if latest != nil {
 		next.inherit(latest)
 		next.events = of.events // Those that wait are of the objects, whatever the spec is by now.
@@ -74,12 +74,12 @@ func (s *Supervisor) Serve(name string, c Config) error {
 	return nil
 }
 
-// ledgerOf returns the ledger of a service cluster. The caller holds the lock.
-func (s *Supervisor) ledgerOf(server string) *ledger {
-	if s.ledgers[server] == nil {
-		s.ledgers[server] = newLedger()
+// holderIndexOf returns the holderIndex of a service cluster. The caller holds the lock.
+func (s *Supervisor) holderIndexOf(server string) *holderIndex {
+	if s.holderIndexes[server] == nil {
+		s.holderIndexes[server] = newHolderIndex()
 	}
-	return s.ledgers[server]
+	return s.holderIndexes[server]
 }
 
 // Follow tells what is served for a PublishedResource who its consumers are by now, if anything is.
@@ -140,7 +140,7 @@ func (s *Supervisor) Stop(name string) {
 	forgetMetrics(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.ledgers, func(_ string, l *ledger) bool { return l.isUnused() })
+	maps.DeleteFunc(s.holderIndexes, func(_ string, l *holderIndex) bool { return l.isUnused() })
 }
 
 // Status returns the counts of objects of a PublishedResource, nil if nothing is served for it.

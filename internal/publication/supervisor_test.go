@@ -82,7 +82,7 @@ func (s *supervised) awaitEnd() {
 		left, open := 0, s.open.Load()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, l := range s.ledgers {
+		for _, l := range s.holderIndexes {
 			l.mu.Lock()
 			left += len(l.all)
 			l.mu.Unlock()

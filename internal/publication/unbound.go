@@ -110,7 +110,7 @@ func (p *publication) countOrphans() (total int64, of []v1alpha1.WorkspaceOrphan
 	copies := map[string]int64{}
 	p.mu.Lock()
 	for _, cluster := range p.orphans {
-		copies[cmp.Or(p.roster.paths[cluster], cluster)]++
+		copies[cmp.Or(p.workspaceIndex.paths[cluster], cluster)]++
 		total++
 	}
 	p.mu.Unlock()
@@ -120,19 +120,21 @@ func (p *publication) countOrphans() (total int64, of []v1alpha1.WorkspaceOrphan
 	return total, of[:min(len(of), namedMost)]
 }
 
-// nowhere is the side of a workspace that is gone: it has nothing, and nothing is written there.
-var nowhere = objectsync.Side{Cache: func(schema.GroupVersionResource) objectsync.Cache { return nothing{} }}
+// emptySide is the side of a workspace that is gone: it has nothing, and nothing is written there.
+var emptySide = objectsync.Side{Cache: func(schema.GroupVersionResource) objectsync.Cache { return emptyCache{} }}
 
-type nothing struct{}
+type emptyCache struct{}
 
 // Get returns no object.
-func (nothing) Get(types.NamespacedName) (*unstructured.Unstructured, error) { return nil, nil } //nolint:nilnil // So is none told.
+func (emptyCache) Get(types.NamespacedName) (*unstructured.Unstructured, error) { return nil, nil } //nolint:nilnil // So is none told.
 
 // Select returns no objects.
-func (nothing) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) { return nil, nil }
+func (emptyCache) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) {
+	return nil, nil
+}
 
 // Copies returns no objects.
-func (nothing) Copies(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+func (emptyCache) Copies(string) ([]*unstructured.Unstructured, error) { return nil, nil }
 
 // States returns no states.
-func (nothing) States(string) ([]*unstructured.Unstructured, error) { return nil, nil }
+func (emptyCache) States(string) ([]*unstructured.Unstructured, error) { return nil, nil }

@@ -11,12 +11,12 @@ import (
 
 // secret is a Secret of a workspace, or of the service cluster if cluster is empty. Without a name it is all of a
 // namespace.
-func secret(cluster, namespace, name string) look {
-	return look{types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets}
+func secret(cluster, namespace, name string) watchedObject {
+	return watchedObject{types.NamespacedName{Namespace: namespace, Name: name}, cluster, objectsync.Secrets}
 }
 
 // looking is what objects have looked at, by their names.
-var looking = map[string][]look{
+var looking = map[string][]watchedObject{
 	"one":      {secret("", "a", "x"), secret("", "a", "y")},
 	"other":    {secret("", "a", "y")},
 	"absent":   {secret("", "a", "not-there-yet")},
@@ -32,7 +32,7 @@ var looking = map[string][]look{
 func TestWake(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
-		changed look
+		changed watchedObject
 		want    []string
 	}{
 		"OfOne": {
@@ -63,11 +63,11 @@ func TestWake(t *testing.T) {
 		"NobodysThere": {reason: "Nor any other workspace.", changed: secret("third", "a", "x"), want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &publication{looks: newLinks[look](), queue: newQueue(), ownStates: newOwnStates()}
+			p := &publication{watched: newDependencyIndex[watchedObject](), queue: newQueue(), ownStates: newOwnStates()}
 			defer p.queue.ShutDown()
 			for who, all := range looking {
 				for _, l := range all {
-					p.looks.add(in("tenant", who), l)
+					p.watched.add(in("tenant", who), l)
 				}
 			}
 			p.wake(tc.changed)

@@ -21,10 +21,10 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // drain returns the names of all that a queue hands out, sorted.
@@ -163,7 +163,7 @@ func (s *server) start(t *testing.T) (string, func(url string) *target.Cluster) 
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 	}}
 	return srv.URL, func(url string) *target.Cluster {
-		o := watch.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: url}}
+		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: url}}
 		c, err := registry.ConnectTo(t.Context(), o, injected, url)
 		if c == nil {
 			t.Fatal(err)
@@ -227,12 +227,12 @@ func TestManyWorkspaces(t *testing.T) {
 	url, connect := s.start(t)
 	consumers := Consumers{Workspaces: boundTo(url, workspaces[:few])}
 	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-	p, err := newPublication("things", Config{Consumers: consumers, Service: connect(url), ledger: newLedger(), Sync: thingsWithSecrets()}, func() {})
+	p, err := newPublication("things", Config{Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets()}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := &counted{TypedDelayingInterface: p.queue.TypedDelayingInterface}
-	p.queue.TypedDelayingInterface, p.grounds = q, newGrounds()
+	p.queue.TypedDelayingInterface, p.namespaceLocks = q, newNamespaceLocks()
 	p.open()
 	defer p.stop(false)
 	added, streams, routines := s.resting(t, q, many)

@@ -12,10 +12,10 @@ import (
 )
 
 // circles makes the references that lead an Object back to itself fail, and returns the Objects on the way.
-func (r *Resolver) circles(ctx context.Context, f Referrer, refs []located) ([]want, error) {
-	home := want{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
+func (r *Resolver) circles(ctx context.Context, f Referrer, refs []located) ([]objectInterest, error) {
+	home := objectInterest{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
 	w := newWalk(r)
-	starts := make([][]want, len(refs))
+	starts := make([][]objectInterest, len(refs))
 	for i := range refs {
 		if refs[i].Err != nil || !r.isObject(refs[i].GVK) {
 			continue
@@ -26,7 +26,7 @@ func (r *Resolver) circles(ctx context.Context, f Referrer, refs []located) ([]w
 		}
 	}
 	next := w.toward(home)
-	var members []want
+	var members []objectInterest
 	for i := range refs {
 		if path := pathFrom(starts[i], home, next); len(path) > 0 {
 			refs[i].Err = circle(f, path)
@@ -37,7 +37,7 @@ func (r *Resolver) circles(ctx context.Context, f Referrer, refs []located) ([]w
 }
 
 // circle says through which Objects an Object refers to itself.
-func circle(f Referrer, path []want) error {
+func circle(f Referrer, path []objectInterest) error {
 	names := []string{describe(f.GVK.Kind, client.ObjectKeyFromObject(f))}
 	for _, w := range path {
 		names = append(names, describe(f.GVK.Kind, w.NamespacedName))
@@ -48,24 +48,24 @@ func circle(f Referrer, path []want) error {
 // A walk visits the Objects that can be reached along references, each once however many references lead to it.
 type walk struct {
 	resolver *Resolver
-	found    map[want][]want // the Objects that an interest leads to
-	visited  map[want]bool
-	from     map[want][]want // which visited Objects refer to an Object
+	found    map[objectInterest][]objectInterest // the Objects that an interest leads to
+	visited  map[objectInterest]bool
+	from     map[objectInterest][]objectInterest // which visited Objects refer to an Object
 }
 
 func newWalk(r *Resolver) *walk {
-	return &walk{resolver: r, found: map[want][]want{}, visited: map[want]bool{}, from: map[want][]want{}}
+	return &walk{resolver: r, found: map[objectInterest][]objectInterest{}, visited: map[objectInterest]bool{}, from: map[objectInterest][]objectInterest{}}
 }
 
 // visit visits the Objects that an interest leads to, which it returns, and all that can be reached from them.
-func (w *walk) visit(ctx context.Context, start want) ([]want, error) {
+func (w *walk) visit(ctx context.Context, start objectInterest) ([]objectInterest, error) {
 	first, todo, err := w.follow(ctx, start)
 	for err == nil && len(todo) > 0 {
 		o := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		at := want{NamespacedName: client.ObjectKeyFromObject(o.Object), kind: o.kind}
+		at := objectInterest{NamespacedName: client.ObjectKeyFromObject(o.Object), kind: o.kind}
 		for _, n := range w.resolver.neighbours(o.Object, o.kind) {
-			var there []want
+			var there []objectInterest
 			var more []visited
 			if there, more, err = w.follow(ctx, n); err != nil {
 				break
@@ -87,7 +87,7 @@ type visited struct {
 }
 
 // follow returns the Objects that an interest leads to, and which of them were not visited before.
-func (w *walk) follow(ctx context.Context, n want) (there []want, fresh []visited, err error) {
+func (w *walk) follow(ctx context.Context, n objectInterest) (there []objectInterest, fresh []visited, err error) {
 	if known, ok := w.found[n]; ok {
 		return known, nil, nil
 	}
@@ -96,7 +96,7 @@ func (w *walk) follow(ctx context.Context, n want) (there []want, fresh []visite
 		return nil, nil, err
 	}
 	for _, o := range objs {
-		here := want{NamespacedName: client.ObjectKeyFromObject(o), kind: n.kind}
+		here := objectInterest{NamespacedName: client.ObjectKeyFromObject(o), kind: n.kind}
 		there = append(there, here)
 		if !w.visited[here] {
 			w.visited[here] = true
@@ -108,9 +108,9 @@ func (w *walk) follow(ctx context.Context, n want) (there []want, fresh []visite
 }
 
 // toward returns, for each visited Object that leads to another, the next one on the shortest way.
-func (w *walk) toward(home want) map[want]want {
-	next := map[want]want{}
-	for todo := []want{home}; len(todo) > 0; todo = todo[1:] {
+func (w *walk) toward(home objectInterest) map[objectInterest]objectInterest {
+	next := map[objectInterest]objectInterest{}
+	for todo := []objectInterest{home}; len(todo) > 0; todo = todo[1:] {
 		for _, o := range w.from[todo[0]] {
 			if _, ok := next[o]; !ok {
 				next[o] = todo[0]
@@ -122,12 +122,12 @@ func (w *walk) toward(home want) map[want]want {
 }
 
 // pathFrom returns the way from the first of some Objects that leads home, both ends included, none if none does.
-func pathFrom(starts []want, home want, next map[want]want) []want {
+func pathFrom(starts []objectInterest, home objectInterest, next map[objectInterest]objectInterest) []objectInterest {
 	for _, at := range starts {
 		if _, leads := next[at]; !leads && at != home {
 			continue
 		}
-		path := []want{at}
+		path := []objectInterest{at}
 		for at != home {
 			at = next[at]
 			path = append(path, at)
@@ -138,9 +138,9 @@ func pathFrom(starts []want, home want, next map[want]want) []want {
 }
 
 // neighbours returns the Objects that an Object refers to.
-func (r *Resolver) neighbours(o Object, kind schema.GroupKind) []want {
+func (r *Resolver) neighbours(o Object, kind schema.GroupKind) []objectInterest {
 	rules := Rules{GVK: r.objects.kinds[kind].GVK, Namespace: o.GetNamespace(), CrossNamespace: r.crossNamespace}
-	var wants []want
+	var wants []objectInterest
 	for _, ref := range Normalise(o.Desired(), rules) {
 		if ref.Err != nil || !r.isObject(ref.GVK) {
 			continue

@@ -57,7 +57,7 @@ func (d dependent) String() string {
 func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	var names, stranded []string
 	w := newWalk(r)
-	here := want{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
+	here := objectInterest{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
 	if _, err := w.visit(ctx, here); err != nil {
 		return refused(err)
 	}
@@ -123,7 +123,7 @@ func (r *Resolver) void(ctx context.Context, f Referrer, d dependent, w *walk) (
 	if d.Object == nil {
 		return old, nil
 	}
-	here := want{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
+	here := objectInterest{NamespacedName: client.ObjectKeyFromObject(f), kind: f.GVK.GroupKind()}
 	refers, err := r.refers(ctx, d, here)
 	if err != nil {
 		return false, err
@@ -132,11 +132,11 @@ func (r *Resolver) void(ctx context.Context, f Referrer, d dependent, w *walk) (
 		pinned := slices.ContainsFunc(d.Observed().References, func(p commonv1.PinnedReference) bool { return p.UID == f.GetUID() })
 		return old && !pinned, nil
 	}
-	return w.visited[want{NamespacedName: client.ObjectKeyFromObject(d), kind: d.kind.GVK.GroupKind()}], nil
+	return w.visited[objectInterest{NamespacedName: client.ObjectKeyFromObject(d), kind: d.kind.GVK.GroupKind()}], nil
 }
 
 // refers reports whether an Object refers to another.
-func (r *Resolver) refers(ctx context.Context, d dependent, to want) (bool, error) {
+func (r *Resolver) refers(ctx context.Context, d dependent, to objectInterest) (bool, error) {
 	for _, w := range r.neighbours(d.Object, d.kind.GVK.GroupKind()) {
 		if w == to {
 			return true, nil

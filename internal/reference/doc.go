@@ -1,9 +1,9 @@
 // Package reference resolves the references of Objects to resources of the control plane, and keeps those from going
 // first.
 //
-// It reads Objects from the manager's cache and all else through watches of package watch, each by name or by selector.
-// It writes one finalizer, named by the UID of the Object that refers, on each resource referred to; the record of them
-// is in the status of that Object. It never writes anything else, creates nothing and deletes nothing.
+// It reads Objects from the manager's cache and all else through watches of package informer, each by name or by
+// selector. It writes one finalizer, named by the UID of the Object that refers, on each resource referred to; the
+// record of them is in the status of that Object. It never writes anything else, creates nothing and deletes nothing.
 //
 // # Decisions
 //

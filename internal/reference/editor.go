@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // editTimeout bounds the requests for one batch of changes, which no reconcile waits for.
@@ -27,11 +27,11 @@ const editsMost = 16
 // changes of that resource are collected and sent together, and their owners are woken when all of theirs are made.
 type editor struct {
 	cluster *target.Cluster
-	wake    func(watch.Owner)
+	wake    func(informer.Owner)
 
 	mu     sync.Mutex
 	queues map[location]*queue
-	queued map[watch.Owner]int // how many changes of an owner are in queues or in batches
+	queued map[informer.Owner]int // how many changes of an owner are in queues or in batches
 	left   map[location]leftover
 	swept  time.Time
 	slots  chan struct{} // bounds the requests that no reconcile waits for
@@ -61,7 +61,7 @@ type queue struct {
 
 // A change adds finalizers to a resource, or removes them.
 type change struct {
-	owner      watch.Owner
+	owner      informer.Owner
 	uid        types.UID // of the resource; any if empty
 	finalizers []string
 	add        bool
@@ -72,9 +72,9 @@ type change struct {
 	err    error
 }
 
-func newEditor(c *target.Cluster, wake func(watch.Owner)) *editor {
+func newEditor(c *target.Cluster, wake func(informer.Owner)) *editor {
 	return &editor{
-		cluster: c, wake: wake, queues: map[location]*queue{}, queued: map[watch.Owner]int{}, left: map[location]leftover{},
+		cluster: c, wake: wake, queues: map[location]*queue{}, queued: map[informer.Owner]int{}, left: map[location]leftover{},
 		slots: make(chan struct{}, editsMost),
 	}
 }
@@ -127,7 +127,7 @@ func (e *editor) later(ctx context.Context, at location, c change) (*unstructure
 
 // pending reports whether changes of an owner are not made yet. It then had better not ask for results: they are of use
 // together.
-func (e *editor) pending(o watch.Owner) bool {
+func (e *editor) pending(o informer.Owner) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.queued[o] > 0
@@ -229,7 +229,7 @@ func (e *editor) take(q *queue) []*change {
 // finish keeps the results of a batch, and wakes the owners of which no further change is queued.
 func (e *editor) finish(q *queue, batch []*change) {
 	e.mu.Lock()
-	var woken []watch.Owner
+	var woken []informer.Owner
 	for _, c := range batch {
 		if e.queued[c.owner] == 0 {
 			continue // It was forgotten.
@@ -247,7 +247,7 @@ func (e *editor) finish(q *queue, batch []*change) {
 }
 
 // forget drops the changes of an owner that are not made yet, and the results of those that are.
-func (e *editor) forget(o watch.Owner) {
+func (e *editor) forget(o informer.Owner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.queued, o)

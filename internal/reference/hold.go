@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // Hold keeps what an Object refers to from going before the Object, and lets go of what it no longer refers to. The
@@ -139,7 +139,7 @@ func (r *Resolver) known(ctx context.Context, p commonv1.PinnedReference, at loc
 }
 
 // serve finds how the control plane serves a kind, in another version if need be, and reports whether it does.
-func (r *Resolver) serve(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (target.Mapping, bool, error) {
+func (r *Resolver) serve(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (target.Mapping, bool, error) {
 	m, err := r.cluster.Mapping(ctx, o, gvk)
 	if target.IsNoKind(err) {
 		return r.cluster.FindKind(ctx, gvk.GroupKind())

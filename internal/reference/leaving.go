@@ -13,9 +13,9 @@ import (
 // the error names one of them, IsAwaited is true for it, and the owner is told of what becomes of them.
 func (r *Resolver) Leaving(ctx context.Context, f Referrer) (leaves bool, err error) {
 	pins := r.pinnedObjects(f)
-	wants := make([]need, 0, len(pins))
+	wants := make([]fieldInterest, 0, len(pins))
 	for _, p := range pins {
-		wants = append(wants, need{want: want{NamespacedName: nameOf(p), kind: kindOf(p).GroupKind()}})
+		wants = append(wants, fieldInterest{objectInterest: objectInterest{NamespacedName: nameOf(p), kind: kindOf(p).GroupKind()}})
 	}
 	r.objects.track(f.Owner, f.finalizer(), wants) // Before they are looked at, or what happens in between would stay unknown.
 	for i, p := range pins {

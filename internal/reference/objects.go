@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // An Object of either scope.
@@ -45,17 +45,17 @@ type Kind struct {
 	NewList func() client.ObjectList
 }
 
-// A want is an interest in an Object, or in those a selector selects.
-type want struct {
+// An objectInterest is an interest in an Object, or in those a selector selects.
+type objectInterest struct {
 	types.NamespacedName
 
 	kind     schema.GroupKind
 	selector string
 }
 
-// A need is a want of somebody who may read a field.
-type need struct {
-	want
+// A fieldInterest is a want of somebody who may read a field.
+type fieldInterest struct {
+	objectInterest
 
 	field string // empty if none is read
 }
@@ -64,14 +64,14 @@ type need struct {
 type objects struct {
 	cache client.Reader
 	kinds map[schema.GroupKind]Kind
-	wake  func(watch.Owner)
+	wake  func(informer.Owner)
 
 	mu        sync.Mutex
 	served    map[schema.GroupKind]bool
-	wants     map[watch.Owner][]need
-	owners    map[want]map[watch.Owner]string // with their finalizers
-	fields    map[want]map[string]int         // that references read, with how many do
-	selectors map[want]labels.Selector        // of the wants that have one
+	wants     map[informer.Owner][]fieldInterest
+	owners    map[objectInterest]map[informer.Owner]string // with their finalizers
+	fields    map[objectInterest]map[string]int            // that references read, with how many do
+	selectors map[objectInterest]labels.Selector           // of the wants that have one
 }
 
 func newObjects(o Options) *objects {
@@ -81,8 +81,8 @@ func newObjects(o Options) *objects {
 	}
 	return &objects{
 		cache: o.Cache, kinds: kinds, wake: o.Wake, served: map[schema.GroupKind]bool{},
-		wants: map[watch.Owner][]need{}, owners: map[want]map[watch.Owner]string{}, fields: map[want]map[string]int{},
-		selectors: map[want]labels.Selector{},
+		wants: map[informer.Owner][]fieldInterest{}, owners: map[objectInterest]map[informer.Owner]string{}, fields: map[objectInterest]map[string]int{},
+		selectors: map[objectInterest]labels.Selector{},
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *objects) isServed(gk schema.GroupKind) bool {
 }
 
 // track makes wants all that an owner is told of, who pins with a finalizer.
-func (s *objects) track(o watch.Owner, finalizer string, wants []need) {
+func (s *objects) track(o informer.Owner, finalizer string, wants []fieldInterest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.wants[o] {
@@ -118,10 +118,10 @@ func (s *objects) track(o watch.Owner, finalizer string, wants []need) {
 }
 
 // add begins an interest. The caller holds the lock.
-func (s *objects) add(n need, o watch.Owner, finalizer string) {
-	w := n.want
+func (s *objects) add(n fieldInterest, o informer.Owner, finalizer string) {
+	w := n.objectInterest
 	if s.owners[w] == nil {
-		s.owners[w] = map[watch.Owner]string{}
+		s.owners[w] = map[informer.Owner]string{}
 	}
 	s.owners[w][o] = finalizer
 	if n.field != "" {
@@ -136,8 +136,8 @@ func (s *objects) add(n need, o watch.Owner, finalizer string) {
 }
 
 // drop ends an interest. The caller holds the lock.
-func (s *objects) drop(n need, o watch.Owner) {
-	w := n.want
+func (s *objects) drop(n fieldInterest, o informer.Owner) {
+	w := n.objectInterest
 	delete(s.owners[w], o)
 	if len(s.owners[w]) == 0 {
 		delete(s.owners, w)
@@ -190,7 +190,7 @@ func (s *objects) list(ctx context.Context, gk schema.GroupKind, o ...client.Lis
 }
 
 // lookup returns the Objects that a want is about.
-func (s *objects) lookup(ctx context.Context, w want) ([]Object, error) {
+func (s *objects) lookup(ctx context.Context, w objectInterest) ([]Object, error) {
 	if w.selector == "" {
 		o, err := s.get(ctx, w.kind, w.NamespacedName)
 		if o == nil || err != nil {
@@ -207,10 +207,10 @@ func (s *objects) lookup(ctx context.Context, w want) ([]Object, error) {
 
 // changed wakes those who want to know of an Object, or only those with some finalizers unless that is nil.
 func (s *objects) changed(gk schema.GroupKind, only []string, states ...client.Object) {
-	woken := map[watch.Owner]string{}
+	woken := map[informer.Owner]string{}
 	s.mu.Lock()
 	for _, o := range states {
-		maps.Copy(woken, s.owners[want{kind: gk, NamespacedName: client.ObjectKeyFromObject(o)}])
+		maps.Copy(woken, s.owners[objectInterest{kind: gk, NamespacedName: client.ObjectKeyFromObject(o)}])
 	}
 	for w, selector := range s.selectors {
 		if w.kind == gk && selects(w, selector, states) {
@@ -225,7 +225,7 @@ func (s *objects) changed(gk schema.GroupKind, only []string, states ...client.O
 	}
 }
 
-func selects(w want, selector labels.Selector, states []client.Object) bool {
+func selects(w objectInterest, selector labels.Selector, states []client.Object) bool {
 	return slices.ContainsFunc(states, func(o client.Object) bool {
 		return o.GetNamespace() == w.Namespace && selector.Matches(labels.Set(o.GetLabels()))
 	})

@@ -35,7 +35,7 @@ func (s *objects) fieldsOf(gk schema.GroupKind, o client.Object) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []string
-	for f := range s.fields[want{kind: gk, NamespacedName: client.ObjectKeyFromObject(o)}] {
+	for f := range s.fields[objectInterest{kind: gk, NamespacedName: client.ObjectKeyFromObject(o)}] {
 		all = append(all, f)
 	}
 	for w, selector := range s.selectors {

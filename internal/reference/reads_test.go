@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // showing returns an Object that shows a color.
@@ -21,10 +21,10 @@ func showing(color string) Object {
 func TestReads(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Object"}
 	const color, shape = "status.atProvider.manifest.data.color", "status.atProvider.manifest.data.shape"
-	one := want{NamespacedName: types.NamespacedName{Namespace: "default", Name: "source"}, kind: gvk.GroupKind()}
-	other, selected := one, want{NamespacedName: types.NamespacedName{Namespace: "default"}, kind: gvk.GroupKind(), selector: "app=web"}
+	one := objectInterest{NamespacedName: types.NamespacedName{Namespace: "default", Name: "source"}, kind: gvk.GroupKind()}
+	other, selected := one, objectInterest{NamespacedName: types.NamespacedName{Namespace: "default"}, kind: gvk.GroupKind(), selector: "app=web"}
 	other.Name = "other"
-	a, b := watch.Owner{Controller: "a"}, watch.Owner{Controller: "b"}
+	a, b := informer.Owner{Controller: "a"}, informer.Owner{Controller: "b"}
 	for name, tc := range map[string]struct {
 		reason string
 		track  func(*objects)
@@ -34,39 +34,39 @@ func TestReads(t *testing.T) {
 		"Nobody": {reason: "Nobody refers to it.", track: func(*objects) {}},
 		"Reader": {
 			reason: "A field that is read differs.",
-			track:  func(s *objects) { s.track(a, "", []need{{want: one, field: color}}) },
+			track:  func(s *objects) { s.track(a, "", []fieldInterest{{objectInterest: one, field: color}}) },
 			want:   true,
 		},
 		"Same": {
 			reason: "A field that is read is the same.",
-			track:  func(s *objects) { s.track(a, "", []need{{want: one, field: color}}) },
+			track:  func(s *objects) { s.track(a, "", []fieldInterest{{objectInterest: one, field: color}}) },
 			same:   true,
 		},
 		"Else": {
 			reason: "Another field is read.",
-			track:  func(s *objects) { s.track(a, "", []need{{want: one, field: shape}}) },
+			track:  func(s *objects) { s.track(a, "", []fieldInterest{{objectInterest: one, field: shape}}) },
 		},
 		"Depends": {
 			reason: "Who depends on it reads nothing.",
-			track:  func(s *objects) { s.track(a, "", []need{{want: one}}) },
+			track:  func(s *objects) { s.track(a, "", []fieldInterest{{objectInterest: one}}) },
 		},
 		"Other": {
 			reason: "Another Object is read.",
-			track:  func(s *objects) { s.track(a, "", []need{{want: other, field: color}}) },
+			track:  func(s *objects) { s.track(a, "", []fieldInterest{{objectInterest: other, field: color}}) },
 		},
 		"Selected": {
 			reason: "Who selects it reads it.",
-			track:  func(s *objects) { s.track(a, "", []need{{want: selected, field: color}}) },
+			track:  func(s *objects) { s.track(a, "", []fieldInterest{{objectInterest: selected, field: color}}) },
 			want:   true,
 		},
 		"Twice": {reason: "Of two who read it one has gone.", want: true, track: func(s *objects) {
-			s.track(a, "", []need{{want: one, field: color}, {want: one, field: color}})
-			s.track(b, "", []need{{want: one, field: color}, {want: one, field: shape}})
+			s.track(a, "", []fieldInterest{{objectInterest: one, field: color}, {objectInterest: one, field: color}})
+			s.track(b, "", []fieldInterest{{objectInterest: one, field: color}, {objectInterest: one, field: shape}})
 			s.track(a, "", nil)
 		}},
 		"Gone": {reason: "All who read it have gone.", track: func(s *objects) {
-			s.track(a, "", []need{{want: one, field: color}, {want: one, field: shape}, {want: one}})
-			s.track(a, "", []need{{want: one}})
+			s.track(a, "", []fieldInterest{{objectInterest: one, field: color}, {objectInterest: one, field: shape}, {objectInterest: one}})
+			s.track(a, "", []fieldInterest{{objectInterest: one}})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // Options of a Resolver.
@@ -26,7 +26,7 @@ type Options struct {
 	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
 	Kinds []Kind
 	// Wake is called when something has changed for an owner. It must not block.
-	Wake func(watch.Owner)
+	Wake func(informer.Owner)
 	// CrossNamespace lets Objects of a namespace refer to other namespaces and to cluster-scoped resources.
 	CrossNamespace bool
 	// Sanitized says that the status of an Object does not show the values of Secrets. Show gives them.
@@ -38,7 +38,7 @@ type Resolver struct {
 	cluster        *target.Cluster
 	objects        *objects
 	editor         *editor
-	withheld       *withheld
+	withheld       *hiddenResources
 	crossNamespace bool
 	sanitized      bool
 }
@@ -46,7 +46,7 @@ type Resolver struct {
 // NewResolver returns a Resolver.
 func NewResolver(o Options) *Resolver {
 	return &Resolver{
-		cluster: o.Cluster, objects: newObjects(o), editor: newEditor(o.Cluster, o.Wake), withheld: newWithheld(),
+		cluster: o.Cluster, objects: newObjects(o), editor: newEditor(o.Cluster, o.Wake), withheld: newHiddenResources(),
 		crossNamespace: o.CrossNamespace, sanitized: o.Sanitized,
 	}
 }
@@ -56,7 +56,7 @@ type Referrer struct {
 	Object
 
 	// Owner is who is woken when something that is referred to changes.
-	Owner watch.Owner
+	Owner informer.Owner
 	// GVK is the kind of the Object.
 	GVK schema.GroupVersionKind
 }
@@ -90,7 +90,7 @@ func (r *Resolver) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
 }
 
 // Forget ends what an owner is told.
-func (r *Resolver) Forget(o watch.Owner) {
+func (r *Resolver) Forget(o informer.Owner) {
 	r.objects.track(o, "", nil)
 	r.cluster.Watches().Track(o, purposeReferences)
 	r.editor.forget(o)
@@ -161,17 +161,17 @@ func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *located) {
 }
 
 // track makes an owner be told of what its references name, and of Objects besides.
-func (r *Resolver) track(f Referrer, refs []located, besides []want) {
-	wants := make([]need, 0, len(besides)+len(refs))
+func (r *Resolver) track(f Referrer, refs []located, besides []objectInterest) {
+	wants := make([]fieldInterest, 0, len(besides)+len(refs))
 	for _, w := range besides {
-		wants = append(wants, need{want: w})
+		wants = append(wants, fieldInterest{objectInterest: w})
 	}
-	var interests []watch.Interest
+	var interests []informer.Interest
 	for _, l := range refs {
 		switch {
 		case l.Err != nil:
 		case r.isObject(l.GVK):
-			wants = append(wants, need{want: r.want(&l.Reference), field: l.From})
+			wants = append(wants, fieldInterest{objectInterest: r.want(&l.Reference), field: l.From})
 		case l.mapping.Watchable:
 			interests = append(interests, l.interest())
 		}
@@ -186,8 +186,8 @@ func (r *Resolver) isObject(gvk schema.GroupVersionKind) bool {
 }
 
 // want returns what a reference to an Object names.
-func (r *Resolver) want(ref *Reference) want {
-	w := want{NamespacedName: ref.NamespacedName, kind: ref.GVK.GroupKind(), selector: ref.Selector}
+func (r *Resolver) want(ref *Reference) objectInterest {
+	w := objectInterest{NamespacedName: ref.NamespacedName, kind: ref.GVK.GroupKind(), selector: ref.Selector}
 	if !r.objects.kinds[w.kind].Namespaced {
 		w.Namespace = ""
 	}

@@ -8,25 +8,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // purposeReferences are the resources an Object refers to.
-const purposeReferences watch.Purpose = "references"
+const purposeReferences informer.Purpose = "references"
 
 // interest says through which stream the resource of a reference is seen.
-func (l *located) interest() watch.Interest {
-	i := watch.Interest{Resource: l.mapping.Resource, NamespacedName: l.NamespacedName, Scope: watch.ScopeName}
+func (l *located) interest() informer.Interest {
+	i := informer.Interest{Resource: l.mapping.Resource, NamespacedName: l.NamespacedName, Stream: informer.StreamByName}
 	if l.Selector != "" {
-		i.Scope, i.Selector = watch.ScopeSelector, l.Selector
+		i.Stream, i.Selector = informer.StreamBySelector, l.Selector
 	}
 	return i
 }
 
 // stream returns the shared resources that a reference names, from the watches or, where the control plane denies
 // those, from itself.
-func (r *Resolver) stream(ctx context.Context, o watch.Owner, ref *located) ([]*unstructured.Unstructured, error) {
+func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *located) ([]*unstructured.Unstructured, error) {
 	if !ref.mapping.Watchable {
 		return r.ask(ctx, ref)
 	}
@@ -37,13 +37,13 @@ func (r *Resolver) stream(ctx context.Context, o watch.Owner, ref *located) ([]*
 	} else {
 		us, err = r.one(ctx, o, ref)
 	}
-	if watch.IsDenied(err) {
+	if informer.IsDenied(err) {
 		return r.ask(ctx, ref)
 	}
 	return us, errors.Wrap(err, "cannot look at reference")
 }
 
-func (r *Resolver) one(ctx context.Context, o watch.Owner, ref *located) ([]*unstructured.Unstructured, error) {
+func (r *Resolver) one(ctx context.Context, o informer.Owner, ref *located) ([]*unstructured.Unstructured, error) {
 	u, err := r.cluster.Watches().Get(ctx, o, ref.interest())
 	if u == nil || err != nil {
 		return nil, err

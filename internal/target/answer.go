@@ -10,7 +10,7 @@ import (
 
 	"github.com/pkg/errors"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
@@ -63,8 +63,8 @@ type answer struct {
 	max   int64
 	rest  *largeRest
 
-	list    *watch.ListSize // of the list that it is a page of, nil for none
-	maxList int64           // how long that may be
+	list    *informer.ListSize // of the list that it is a page of, nil for none
+	maxList int64              // how long that may be
 
 	read   int64
 	scan   jsonScan

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
@@ -63,7 +63,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	b := &answer{
 		ReadCloser: res.Body, ctx: req.Context(), large: a.large, rest: a.rest, code: res.StatusCode, watch: c.watch, form: form, max: a.maxObject,
 	}
-	if b.list, b.maxList = watch.ListSizeIn(req.Context()), a.maxList; !c.watch && !c.one(req) {
+	if b.list, b.maxList = informer.ListSizeIn(req.Context()), a.maxList; !c.watch && !c.one(req) {
 		b.max = a.maxPage
 	}
 	res.Body = b

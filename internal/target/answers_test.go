@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // foreign is what a server has that is none of Kubernetes, and that nobody may see.
@@ -30,7 +30,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // clusterAt connects to a server, as a tenant does or as an operator.
 func clusterAt(t *testing.T, url string, by identity.Writer, a Addresses) *Cluster {
 	t.Helper()
-	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]}, func(watch.Owner) {}, func(*Cluster) {})
+	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]}, func(informer.Owner) {}, func(*Cluster) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func requests() map[string]func(context.Context, *Cluster) error {
 			return c.Resource(configMaps, "n").Delete(ctx, "c", metav1.DeleteOptions{})
 		},
 		"Discovery": func(ctx context.Context, c *Cluster) error {
-			_, err := c.Mapping(ctx, watch.Owner{}, configMaps.GroupVersion().WithKind("ConfigMap"))
+			_, err := c.Mapping(ctx, informer.Owner{}, configMaps.GroupVersion().WithKind("ConfigMap"))
 			return err
 		},
 		"Find": func(ctx context.Context, c *Cluster) error {

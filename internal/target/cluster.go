@@ -16,7 +16,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // selector selects the resources that carry our label.
@@ -32,7 +32,7 @@ type Cluster struct {
 	config  *rest.Config // only to make further clients of http
 	http    *http.Client
 	dynamic dynamic.Interface
-	watches *watch.Set
+	watches *informer.Set
 	kinds   *kinds
 	breaker *breaker
 	slots   *targetSlots     // what reconciles have of the workers; nil if they are not limited
@@ -45,7 +45,7 @@ type Cluster struct {
 
 // newCluster connects, and changes the REST configuration it is given. wake is called when something has changed for an
 // owner, and wakeAll when it has for all.
-func newCluster(a access, wake func(watch.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
+func newCluster(a access, wake func(informer.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Cluster{cancel: cancel, fails: newFailures(wake), slots: a.slots}
 	cfg := a.config
@@ -94,7 +94,7 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	return append(w, c.slots.wrap)
 }
 
-func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func(watch.Owner)) error {
+func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func(informer.Owner)) error {
 	var err error
 	c.config = cfg
 	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http)
@@ -109,26 +109,26 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func
 	if err != nil {
 		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
 	}
-	c.watches = watch.NewSet(c.dynamic, watch.Options{
+	c.watches = informer.NewSet(c.dynamic, informer.Options{
 		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.waitForList,
 		PageSize: r.page, MaxBytes: r.cache,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, d.RESTClient(), func(o watch.Owner) { c.watches.Kick(); wake(o) })
+	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); wake(o) })
 	c.kinds.slots = c.slots
 	return nil
 }
 
 // Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
 // when it does.
-func (c *Cluster) Mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+func (c *Cluster) Mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	return c.kinds.mapping(ctx, o, gvk)
 }
 
 // Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are
 // missing from the result; the owner is then woken when it does. They replace those of an earlier call.
 func (c *Cluster) Mappings(
-	ctx context.Context, o watch.Owner, p watch.Purpose, gvks ...schema.GroupVersionKind,
+	ctx context.Context, o informer.Owner, p informer.Purpose, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
 	return c.kinds.mappings(ctx, waiter{Owner: o, purpose: p}, gvks)
 }
@@ -153,7 +153,7 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 func (c *Cluster) Server() string { return c.server }
 
 // Watches returns the watches of the cluster.
-func (c *Cluster) Watches() *watch.Set { return c.watches }
+func (c *Cluster) Watches() *informer.Set { return c.watches }
 
 // Ready returns nil if the cluster answers and its identity gives a token, and an error that satisfies IsUnreachable or
 // IsInvalidConnection if not.
@@ -170,7 +170,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 // should be put off. At first that is as long as it takes to spread the retries of many. If the target goes on to
 // refuse it, one owner stands for all that are refused alike at the same work and is tried again every few seconds, and
 // the others up to once a minute. They are woken when it succeeds.
-func (c *Cluster) RetryAfter(o watch.Owner, err error, work string) time.Duration {
+func (c *Cluster) RetryAfter(o informer.Owner, err error, work string) time.Duration {
 	answer := answerOf(err)
 	if answer != "" {
 		answer += " " + work
@@ -179,10 +179,10 @@ func (c *Cluster) RetryAfter(o watch.Owner, err error, work string) time.Duratio
 }
 
 // Succeeded records that an owner does not fail.
-func (c *Cluster) Succeeded(o watch.Owner) { c.fails.succeeded(o) }
+func (c *Cluster) Succeeded(o informer.Owner) { c.fails.succeeded(o) }
 
 // forget ends all that an owner has on the cluster.
-func (c *Cluster) forget(o watch.Owner) {
+func (c *Cluster) forget(o informer.Owner) {
 	c.watches.Forget(o)
 	c.kinds.forget(o)
 	c.slots.forget(o)

@@ -19,13 +19,13 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // purposeCredentials are the Secrets an owner's connection is made from.
-const purposeCredentials watch.Purpose = "credentials"
+const purposeCredentials informer.Purpose = "credentials"
 
 // A document is what a source of credentials holds. It has no content if the source is InjectedIdentity or None.
 type document struct {
@@ -67,7 +67,7 @@ func (c credentials) digest() string {
 
 // credentials reads what a ProviderConfig names. Secrets come from the cache of the control plane; the owner is woken
 // when they change.
-func (r *Registry) credentials(ctx context.Context, o watch.Owner, c commonv1.Connection) (credentials, error) {
+func (r *Registry) credentials(ctx context.Context, o informer.Owner, c commonv1.Connection) (credentials, error) {
 	err := r.options.admit(c)
 	if err != nil {
 		r.local.watches.Track(o, purposeCredentials)
@@ -96,12 +96,12 @@ func (r *Registry) credentials(ctx context.Context, o watch.Owner, c commonv1.Co
 }
 
 // interests returns the Secrets that a ProviderConfig names.
-func interests(c commonv1.Connection) []watch.Interest {
+func interests(c commonv1.Connection) []informer.Interest {
 	sources := []commonv1.ProviderCredentials{c.Spec.Credentials}
 	if c.Spec.Identity != nil {
 		sources = append(sources, c.Spec.Identity.ProviderCredentials)
 	}
-	var out []watch.Interest
+	var out []informer.Interest
 	for _, s := range sources {
 		if s.Source == xpv2.CredentialsSourceSecret && s.SecretRef != nil {
 			out = append(out, interest(s.SecretRef, c.Tenant))
@@ -112,16 +112,16 @@ func interests(c commonv1.Connection) []watch.Interest {
 
 // interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is
 // in its own.
-func interest(ref *xpv2.SecretKeySelector, tenant string) watch.Interest {
+func interest(ref *xpv2.SecretKeySelector, tenant string) informer.Interest {
 	n := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	if n.Namespace == "" {
 		n.Namespace = tenant
 	}
-	return watch.Interest{Resource: secrets, NamespacedName: n, Scope: watch.ScopeName}
+	return informer.Interest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
 }
 
 // read returns what a source holds.
-func (r *Registry) read(ctx context.Context, o watch.Owner, tenant string, p commonv1.ProviderCredentials) (document, error) {
+func (r *Registry) read(ctx context.Context, o informer.Owner, tenant string, p commonv1.ProviderCredentials) (document, error) {
 	d := document{source: p.Source}
 	var err error
 	switch p.Source {
@@ -161,9 +161,9 @@ func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
 }
 
 // secret returns the value of a key of a Secret on the control plane, in which the owner has an interest.
-func (r *Registry) secret(ctx context.Context, o watch.Owner, i watch.Interest, key string) ([]byte, error) {
+func (r *Registry) secret(ctx context.Context, o informer.Owner, i informer.Interest, key string) ([]byte, error) {
 	u, err := r.local.watches.Get(ctx, o, i)
-	if watch.IsDenied(err) {
+	if informer.IsDenied(err) {
 		u, err = r.local.Resource(secrets, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {

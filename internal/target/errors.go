@@ -38,7 +38,7 @@ type unreachableError struct{ cause error }
 
 // Error names the cause, as stable returns it.
 func (e unreachableError) Error() string {
-	return fmt.Sprintf("%v: %s", ErrUnreachable, stable(e.cause))
+	return fmt.Sprintf("%v: %s", ErrUnreachable, errorText(e.cause))
 }
 
 // failure returns the error for what a connection died of: an address that is not allowed is a fault of the

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
@@ -29,12 +29,12 @@ const (
 // few seconds, and the others ever more seldom. When one of them succeeds two others are woken, and so on. Its methods
 // may be called concurrently.
 type failures struct {
-	wake   func(watch.Owner)
+	wake   func(informer.Owner)
 	soon   *rate.Limiter
 	probes *rate.Limiter
 
 	mu     sync.Mutex
-	owners map[watch.Owner]*failing
+	owners map[informer.Owner]*failing
 	groups map[string]*failureGroup // by cause
 }
 
@@ -47,26 +47,26 @@ type failing struct {
 // A failureGroup is the owners that fail for one cause.
 type failureGroup struct {
 	members int
-	probe   watch.Owner   // who stands for all
-	waiting []watch.Owner // the others
+	probe   informer.Owner   // who stands for all
+	waiting []informer.Owner // the others
 }
 
-func newFailures(wake func(watch.Owner)) *failures {
+func newFailures(wake func(informer.Owner)) *failures {
 	return &failures{
 		wake: wake, soon: rate.NewLimiter(soonRate, soonBurst), probes: rate.NewLimiter(probeRate, 1),
-		owners: map[watch.Owner]*failing{}, groups: map[string]*failureGroup{},
+		owners: map[informer.Owner]*failing{}, groups: map[string]*failureGroup{},
 	}
 }
 
 // retryAfter records that an owner has failed, and returns for how long to put off its retry. If there is no cause that
 // others may have, too, it is put off only to spread the retries of many.
-func (f *failures) retryAfter(o watch.Owner, cause string) time.Duration {
+func (f *failures) retryAfter(o informer.Owner, cause string) time.Duration {
 	if cause == "" {
 		f.forget(o)
 		return f.soon.Reserve().Delay()
 	}
 	f.mu.Lock()
-	var woken []watch.Owner
+	var woken []informer.Owner
 	if known := f.owners[o]; known != nil && known.cause != cause {
 		woken = f.leave(o)
 	}
@@ -78,7 +78,7 @@ func (f *failures) retryAfter(o watch.Owner, cause string) time.Duration {
 	case g.probe == o:
 		delay = max(putOffFirst, f.probes.Reserve().Delay())
 	default:
-		g.waiting = append(slices.DeleteFunc(g.waiting, func(other watch.Owner) bool { return other == o }), o)
+		g.waiting = append(slices.DeleteFunc(g.waiting, func(other informer.Owner) bool { return other == o }), o)
 		delay = max(delay, backoff(times))
 	}
 	f.mu.Unlock()
@@ -87,7 +87,7 @@ func (f *failures) retryAfter(o watch.Owner, cause string) time.Duration {
 }
 
 // join counts a failure of an owner, and returns those that fail alike. The caller holds the lock.
-func (f *failures) join(o watch.Owner, cause string) *failureGroup {
+func (f *failures) join(o informer.Owner, cause string) *failureGroup {
 	g := f.groups[cause]
 	if g == nil {
 		g = &failureGroup{}
@@ -98,7 +98,7 @@ func (f *failures) join(o watch.Owner, cause string) *failureGroup {
 		g.members++
 	}
 	f.owners[o].times++
-	if g.probe == (watch.Owner{}) {
+	if g.probe == (informer.Owner{}) {
 		g.probe = o
 	}
 	return g
@@ -114,12 +114,12 @@ func backoff(n int) time.Duration {
 }
 
 // succeeded records that an owner does not fail any more, and wakes others that failed alike.
-func (f *failures) succeeded(o watch.Owner) {
+func (f *failures) succeeded(o informer.Owner) {
 	f.mu.Lock()
-	var woken []watch.Owner
+	var woken []informer.Owner
 	if known := f.owners[o]; known != nil {
 		g := f.groups[known.cause]
-		g.waiting = slices.DeleteFunc(g.waiting, func(other watch.Owner) bool { return other == o })
+		g.waiting = slices.DeleteFunc(g.waiting, func(other informer.Owner) bool { return other == o })
 		n := min(wokenAtOnce, len(g.waiting))
 		woken, g.waiting = slices.Clone(g.waiting[:n]), g.waiting[n:]
 		if n > 0 && g.probe == o {
@@ -132,7 +132,7 @@ func (f *failures) succeeded(o watch.Owner) {
 }
 
 // forget drops an owner. It does not wait for the one that is woken in its place: the caller may hold what that takes.
-func (f *failures) forget(o watch.Owner) {
+func (f *failures) forget(o informer.Owner) {
 	f.mu.Lock()
 	woken := f.leave(o)
 	f.mu.Unlock()
@@ -143,28 +143,28 @@ func (f *failures) forget(o watch.Owner) {
 
 // leave takes an owner out of its group. If that has nobody else who stands for it, the owner is returned who does now.
 // The caller holds the lock.
-func (f *failures) leave(o watch.Owner) []watch.Owner {
+func (f *failures) leave(o informer.Owner) []informer.Owner {
 	known := f.owners[o]
 	if known == nil {
 		return nil
 	}
 	delete(f.owners, o)
 	g := f.groups[known.cause]
-	g.waiting = slices.DeleteFunc(g.waiting, func(other watch.Owner) bool { return other == o })
+	g.waiting = slices.DeleteFunc(g.waiting, func(other informer.Owner) bool { return other == o })
 	if g.members--; g.members == 0 {
 		delete(f.groups, known.cause)
 	}
 	if g.probe == o {
-		g.probe = watch.Owner{}
+		g.probe = informer.Owner{}
 	}
-	if g.probe != (watch.Owner{}) || len(g.waiting) == 0 {
+	if g.probe != (informer.Owner{}) || len(g.waiting) == 0 {
 		return nil
 	}
 	g.probe, g.waiting = g.waiting[0], g.waiting[1:]
-	return []watch.Owner{g.probe}
+	return []informer.Owner{g.probe}
 }
 
-func (f *failures) wakeAll(owners []watch.Owner) {
+func (f *failures) wakeAll(owners []informer.Owner) {
 	for _, o := range owners {
 		f.wake(o)
 	}

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // A wokenList is the names of the owners that were woken.
@@ -24,7 +24,7 @@ type wokenList struct {
 // newRecordedFailures returns failures, and the owners that they have woken.
 func newRecordedFailures() (*failures, *wokenList) {
 	woken := &wokenList{}
-	f := newFailures(func(o watch.Owner) {
+	f := newFailures(func(o informer.Owner) {
 		woken.mu.Lock()
 		defer woken.mu.Unlock()
 		woken.names = append(woken.names, o.Name)
@@ -40,7 +40,7 @@ func (l *wokenList) get() []string {
 }
 
 // failLong has an owner fail until its retries are put off, and returns for how long they are then.
-func failLong(f *failures, o watch.Owner, cause string) time.Duration {
+func failLong(f *failures, o informer.Owner, cause string) time.Duration {
 	var delay time.Duration
 	for range soonRetries + 1 {
 		delay = f.retryAfter(o, cause)
@@ -103,10 +103,10 @@ func TestFailuresWake(t *testing.T) {
 
 // TestFailuresHandOver shows that another owner stands for all when the one that does goes, or fails otherwise.
 func TestFailuresHandOver(t *testing.T) {
-	for name, leave := range map[string]func(f *failures, o watch.Owner){
-		"Forgotten":       func(f *failures, o watch.Owner) { f.forget(o) },
-		"FailsOtherwise":  func(f *failures, o watch.Owner) { f.retryAfter(o, "other cause") },
-		"FailsByNoAnswer": func(f *failures, o watch.Owner) { f.retryAfter(o, "") },
+	for name, leave := range map[string]func(f *failures, o informer.Owner){
+		"Forgotten":       func(f *failures, o informer.Owner) { f.forget(o) },
+		"FailsOtherwise":  func(f *failures, o informer.Owner) { f.retryAfter(o, "other cause") },
+		"FailsByNoAnswer": func(f *failures, o informer.Owner) { f.retryAfter(o, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, woken := newRecordedFailures()
@@ -127,7 +127,7 @@ func TestFailuresHandOver(t *testing.T) {
 func TestFailuresForgetUnderLock(t *testing.T) {
 	var held sync.Mutex
 	var woken atomic.Bool
-	f := newFailures(func(watch.Owner) {
+	f := newFailures(func(informer.Owner) {
 		held.Lock()
 		defer held.Unlock()
 		woken.Store(true)

@@ -18,7 +18,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // connected connects to a server as two users, one by another URL of its own, and returns the control plane and both.
@@ -38,7 +38,7 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 			Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 			Impersonate: &commonv1.Impersonation{User: name},
 		}
-		o := watch.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
+		o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
 		c, err := r.ConnectTo(t.Context(), o, commonv1.Connection{Spec: spec}, url)
 		if c == nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // A flood is a server of a tenant that shows one resource after another, without an end.
@@ -66,8 +66,8 @@ func TestFlood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &flood{streamed: tc.streamed}
 			c := serve(t, f.ServeHTTP)
-			owner := watch.Owner{Controller: "c"}
-			c.Watches().Track(owner, "test", watch.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}})
+			owner := informer.Owner{Controller: "c"}
+			c.Watches().Track(owner, "test", informer.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}})
 			for end := time.Now().Add(deadline); f.ended.Load() == 0 || f.lists.Load() == 0 || !tc.streamed && f.lists.Load() < 2; {
 				if time.Now().After(end) {
 					t.Fatalf("gave up waiting for the stream to be left: %d were left, and listed %d times", f.ended.Load(), f.lists.Load())

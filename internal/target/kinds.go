@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // searchInterval is the pause between looks for the kinds a target does not serve and somebody waits for.
@@ -29,7 +29,7 @@ type Mapping struct {
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
 	client rest.Interface
-	wake   func(watch.Owner)
+	wake   func(informer.Owner)
 	slots  *targetSlots
 	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
 
@@ -43,12 +43,12 @@ type kinds struct {
 
 // A waiter is who waits for kinds: an owner, and what the kinds are for.
 type waiter struct {
-	watch.Owner
+	informer.Owner
 
-	purpose watch.Purpose
+	purpose informer.Purpose
 }
 
-func newKinds(ctx context.Context, c rest.Interface, wake func(watch.Owner)) *kinds {
+func newKinds(ctx context.Context, c rest.Interface, wake func(informer.Owner)) *kinds {
 	return &kinds{
 		client: c, wake: wake, ctx: ctx,
 		known:   map[schema.GroupVersionKind]Mapping{},
@@ -58,7 +58,7 @@ func newKinds(ctx context.Context, c rest.Interface, wake func(watch.Owner)) *ki
 
 // mapping returns how the target serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
 // when it does.
-func (k *kinds) mapping(ctx context.Context, o watch.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+func (k *kinds) mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
 	w := waiter{Owner: o}
 	k.mu.Lock()
 	k.unwait(w)
@@ -92,7 +92,7 @@ func (k *kinds) invalidate(gvk schema.GroupVersionKind) {
 }
 
 // forget ends all that an owner waits for.
-func (k *kinds) forget(o watch.Owner) {
+func (k *kinds) forget(o informer.Owner) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.endWaits(func(w waiter) bool { return w.Owner == o })
@@ -156,10 +156,10 @@ func (k *kinds) missing() (map[schema.GroupVersion]struct{}, bool) {
 }
 
 // found returns, and no longer counts as waiting, who waited for a kind that is there now.
-func (k *kinds) found() []watch.Owner {
+func (k *kinds) found() []informer.Owner {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var owners []watch.Owner
+	var owners []informer.Owner
 	for gvk, waiting := range k.waiting {
 		if _, ok := k.known[gvk]; !ok {
 			continue

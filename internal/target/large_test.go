@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const mebibyte = 1 << 20
@@ -169,12 +169,12 @@ func TestPages(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"more"},"items":[%s]}`,
 			strings.TrimSuffix(strings.Repeat(item+",", perPage), ","))
 	})
-	owner := watch.Owner{Controller: "c"}
-	i := watch.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}}
+	owner := informer.Owner{Controller: "c"}
+	i := informer.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}}
 	c.Watches().Track(owner, "test", i)
 	var err error
 	for end := time.Now().Add(deadline); time.Now().Before(end); {
-		if _, err = c.Watches().Get(t.Context(), owner, i); watch.IsDenied(err) {
+		if _, err = c.Watches().Get(t.Context(), owner, i); informer.IsDenied(err) {
 			break
 		}
 	}

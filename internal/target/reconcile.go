@@ -9,7 +9,7 @@ import (
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // reconcileKey is the key of the running reconcile in its context.
@@ -17,7 +17,7 @@ type reconcileKey struct{}
 
 // A running reconcile has a slot of each target that it uses.
 type running struct {
-	owner watch.Owner
+	owner informer.Owner
 
 	mu    sync.Mutex
 	slots map[*targetSlots]bool // false if the target kept it waiting
@@ -25,7 +25,7 @@ type running struct {
 
 // Reconciling returns the context of a reconcile of an owner. The clusters that it connects to give it a slot each,
 // until done is called.
-func Reconciling(ctx context.Context, o watch.Owner) (reconciling context.Context, done func()) {
+func Reconciling(ctx context.Context, o informer.Owner) (reconciling context.Context, done func()) {
 	r := &running{owner: o, slots: map[*targetSlots]bool{}}
 	return context.WithValue(ctx, reconcileKey{}, r), r.release
 }

@@ -13,7 +13,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // Options of a Registry.
@@ -49,9 +49,9 @@ type Registry struct {
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName)
 	clusters map[string]*Cluster // by digest
-	users    map[*Cluster]map[watch.Owner]struct{}
-	uses     map[watch.Owner]use
-	configs  map[string]map[watch.Owner]struct{} // by the key of a ProviderConfig
+	users    map[*Cluster]map[informer.Owner]struct{}
+	uses     map[informer.Owner]use
+	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
 	restored []func(Restored)
 }
 
@@ -70,9 +70,9 @@ func NewRegistry(o Options) (*Registry, error) {
 		routes:   newRoutes(o.Addresses, o.Fence),
 		sinks:    map[string]func(types.NamespacedName){},
 		clusters: map[string]*Cluster{},
-		users:    map[*Cluster]map[watch.Owner]struct{}{},
-		uses:     map[watch.Owner]use{},
-		configs:  map[string]map[watch.Owner]struct{}{},
+		users:    map[*Cluster]map[informer.Owner]struct{}{},
+		uses:     map[informer.Owner]use{},
+		configs:  map[string]map[informer.Owner]struct{}{},
 	}
 	r.workers = newWorkerSlots(o.Workers, r.wake)
 	cfg := rest.CopyConfig(o.Injected)
@@ -94,7 +94,7 @@ func (r *Registry) OnChange(controller string, enqueue func(types.NamespacedName
 
 // Bind records that an owner's connection is described by the ProviderConfig of a key, whether that exists or not. The
 // owner is woken by Wake with that key.
-func (r *Registry) Bind(o watch.Owner, key string) {
+func (r *Registry) Bind(o informer.Owner, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.uses[o]
@@ -105,7 +105,7 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 	u.config, u.last = key, nil
 	r.uses[o] = u
 	if r.configs[key] == nil {
-		r.configs[key] = map[watch.Owner]struct{}{}
+		r.configs[key] = map[informer.Owner]struct{}{}
 	}
 	r.configs[key][o] = struct{}{}
 }
@@ -113,13 +113,13 @@ func (r *Registry) Bind(o watch.Owner, key string) {
 // Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
 // whom to impersonate. The owner is woken when the credentials change, when the cluster stops answering, and when it
 // answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to tell.
-func (r *Registry) Connect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
+func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
 	return r.ConnectTo(ctx, o, described, "")
 }
 
 // Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
 // was connected with last will do.
-func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commonv1.Connection) (*Cluster, error) {
+func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
 	creds, err := r.resolve(ctx, o, described)
 	r.mu.Lock()
 	last := r.uses[o].last
@@ -135,7 +135,7 @@ func (r *Registry) Reconnect(ctx context.Context, o watch.Owner, described commo
 
 // ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
 // virtual workspace of kcp. It is reached with the same credentials.
-func (r *Registry) ConnectTo(ctx context.Context, o watch.Owner, described commonv1.Connection, url string) (*Cluster, error) {
+func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection, url string) (*Cluster, error) {
 	creds, err := r.resolve(ctx, o, described)
 	if IsInvalidConnection(err) {
 		r.Release(o)
@@ -148,7 +148,7 @@ func (r *Registry) ConnectTo(ctx context.Context, o watch.Owner, described commo
 }
 
 // resolve reads all that a ProviderConfig names.
-func (r *Registry) resolve(ctx context.Context, o watch.Owner, described commonv1.Connection) (credentials, error) {
+func (r *Registry) resolve(ctx context.Context, o informer.Owner, described commonv1.Connection) (credentials, error) {
 	creds, err := r.credentials(ctx, o, described)
 	switch {
 	case IsUnreachable(err):
@@ -160,7 +160,7 @@ func (r *Registry) resolve(ctx context.Context, o watch.Owner, described commonv
 }
 
 // join makes an owner a user of the cluster of credentials.
-func (r *Registry) join(ctx context.Context, o watch.Owner, creds credentials) (*Cluster, error) {
+func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials) (*Cluster, error) {
 	c, err := r.acquire(o, creds)
 	if err != nil {
 		return nil, invalidConnectionError{err}
@@ -183,13 +183,13 @@ func (r *Registry) Wake(key string) {
 }
 
 // WakeOwner wakes one owner.
-func (r *Registry) WakeOwner(o watch.Owner) { r.wake(o) }
+func (r *Registry) WakeOwner(o informer.Owner) { r.wake(o) }
 
 // Local returns the control plane. What an owner has of it ends with Forget.
 func (r *Registry) Local() *Cluster { return r.local }
 
 // Forget ends all that an owner has.
-func (r *Registry) Forget(o watch.Owner) {
+func (r *Registry) Forget(o informer.Owner) {
 	r.Release(o)
 	r.local.forget(o)
 	r.mu.Lock()
@@ -209,7 +209,7 @@ func (r *Registry) Close() {
 }
 
 // acquire returns the cluster of credentials, connected if need be, and gives up the one the owner used before.
-func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
+func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error) {
 	digest := creds.digest()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -232,7 +232,7 @@ func (r *Registry) acquire(o watch.Owner, creds credentials) (*Cluster, error) {
 		}
 		c.credentials, c.restored = &creds, r.tellRestored
 		r.clusters[digest] = c
-		r.users[c] = map[watch.Owner]struct{}{}
+		r.users[c] = map[informer.Owner]struct{}{}
 	}
 	r.users[c][o] = struct{}{}
 	u.cluster, u.digest, u.last = c, digest, c.credentials
@@ -246,7 +246,7 @@ func isTransient(err error) bool {
 }
 
 // Release gives up the cluster an owner uses, because it has no valid connection any more.
-func (r *Registry) Release(o watch.Owner) {
+func (r *Registry) Release(o informer.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	u := r.uses[o]
@@ -256,7 +256,7 @@ func (r *Registry) Release(o watch.Owner) {
 }
 
 // disconnect takes an owner off its cluster, and closes the cluster if it was the last. The caller holds the lock.
-func (r *Registry) disconnect(o watch.Owner, u use) {
+func (r *Registry) disconnect(o informer.Owner, u use) {
 	if u.cluster == nil {
 		return
 	}
@@ -271,14 +271,14 @@ func (r *Registry) disconnect(o watch.Owner, u use) {
 }
 
 // unbind takes an owner off a ProviderConfig. The caller holds the lock.
-func (r *Registry) unbind(o watch.Owner, key string) {
+func (r *Registry) unbind(o informer.Owner, key string) {
 	delete(r.configs[key], o)
 	if len(r.configs[key]) == 0 {
 		delete(r.configs, key)
 	}
 }
 
-func (r *Registry) wake(o watch.Owner) {
+func (r *Registry) wake(o informer.Owner) {
 	r.mu.Lock()
 	enqueue, ok := r.sinks[o.Controller]
 	r.mu.Unlock()
@@ -287,7 +287,7 @@ func (r *Registry) wake(o watch.Owner) {
 	}
 }
 
-func (r *Registry) wakeAll(owners []watch.Owner) {
+func (r *Registry) wakeAll(owners []informer.Owner) {
 	for _, o := range owners {
 		r.wake(o)
 	}
@@ -300,8 +300,8 @@ func (r *Registry) wakeUsers(c *Cluster) {
 	r.wakeAll(owners)
 }
 
-func keys[V any](m map[watch.Owner]V) []watch.Owner {
-	owners := make([]watch.Owner, 0, len(m))
+func keys[V any](m map[informer.Owner]V) []informer.Owner {
+	owners := make([]informer.Owner, 0, len(m))
 	for o := range m {
 		owners = append(owners, o)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // What restores are counted by.
@@ -34,7 +34,7 @@ type Restored struct {
 	// Configs are the keys of the ProviderConfigs through which it is used.
 	Configs []string
 	// Owners are those who use it through a ProviderConfig.
-	Owners []watch.Owner
+	Owners []informer.Owner
 }
 
 // CountRestoredControlPlane counts that caches of the control plane have noticed a restore. The connections of a

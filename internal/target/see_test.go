@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // TestReadNames shows how an error names what could not be read: with its namespace if it has one.
@@ -27,7 +27,7 @@ func TestReadNames(t *testing.T) {
 		`cannot get apiexports.apis.kcp.io "kcp.example.com":`: {Name: "kcp.example.com"},
 		`cannot get apiexports.apis.kcp.io "default/web":`:     {Namespace: "default", Name: "web"},
 	} {
-		_, err := (&Cluster{dynamic: client}).Read(t.Context(), watch.Interest{Resource: exports, NamespacedName: name})
+		_, err := (&Cluster{dynamic: client}).Read(t.Context(), informer.Interest{Resource: exports, NamespacedName: name})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("want %s…, got %v", want, err)
 		}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 // workerSlots share the workers of all controllers among the targets: a reconcile has a slot of its target while it
 // runs. Its methods may be called concurrently.
 type workerSlots struct {
-	wake    func(watch.Owner)
+	wake    func(informer.Owner)
 	workers int
 
 	mu      sync.Mutex
@@ -30,7 +30,7 @@ type workerSlots struct {
 
 // newWorkerSlots returns the slots for controllers with a number of workers each; zero means 100. wake is called for
 // each owner that was refused, when there is a slot for it.
-func newWorkerSlots(workers int, wake func(watch.Owner)) *workerSlots {
+func newWorkerSlots(workers int, wake func(informer.Owner)) *workerSlots {
 	return &workerSlots{
 		wake: wake, workers: cmp.Or(max(0, workers), defaultWorkers), targets: map[*targetSlots]struct{}{},
 	}
@@ -47,7 +47,7 @@ func (s *workerSlots) maxSilent() int { return max(1, s.workers/4) }
 
 // acquire takes a slot of a target for a reconcile of an owner. If there is none the error satisfies IsQueued, and the
 // owner is woken later.
-func (t *targetSlots) acquire(o watch.Owner) error {
+func (t *targetSlots) acquire(o informer.Owner) error {
 	s, now := t.all, time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *workerSlots) admitsBeside(t *targetSlots, now time.Time, u slotUse) boo
 
 // next takes who finds a slot now from the queues, those of silent targets last, each target in turn. The caller holds
 // the lock.
-func (s *workerSlots) next(now time.Time) []watch.Owner {
+func (s *workerSlots) next(now time.Time) []informer.Owner {
 	if len(s.queue) == 0 {
 		return nil
 	}
@@ -182,8 +182,8 @@ func (s *workerSlots) next(now time.Time) []watch.Owner {
 }
 
 // nextOf takes who finds a slot now from the queues of some targets. The caller holds the lock.
-func (s *workerSlots) nextOf(now time.Time, u *slotUse, of func(*targetSlots) bool) []watch.Owner {
-	var woken []watch.Owner
+func (s *workerSlots) nextOf(now time.Time, u *slotUse, of func(*targetSlots) bool) []informer.Owner {
+	var woken []informer.Owner
 	for more := true; more; {
 		more = false
 		for _, t := range slices.Clone(s.queue) {
@@ -268,7 +268,7 @@ func (s *workerSlots) silentWaits() []*wait {
 	return waits
 }
 
-func (s *workerSlots) wakeAll(owners []watch.Owner) {
+func (s *workerSlots) wakeAll(owners []informer.Owner) {
 	for _, o := range owners {
 		s.wake(o)
 	}

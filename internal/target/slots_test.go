@@ -16,19 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // A controller reconciles owners with some workers. A reconcile is one request to the target of the owner's namespace.
 type controller struct {
 	url   string
-	queue workqueue.TypedInterface[watch.Owner]
+	queue workqueue.TypedInterface[informer.Owner]
 	slots *workerSlots
 
 	mu      sync.Mutex
 	targets map[string]*targetSlots
-	done    map[watch.Owner]int // how many reconciles were answered
-	refused map[watch.Owner]error
+	done    map[informer.Owner]int // how many reconciles were answered
+	refused map[informer.Owner]error
 }
 
 // newController starts a controller. Its targets answer at once, or after a time, or never, as modeOf their name says.
@@ -47,8 +47,8 @@ func newController(t *testing.T, workers int, modeOf func(target string) time.Du
 		}
 	}))
 	c := &controller{
-		url: server.URL, queue: workqueue.NewTyped[watch.Owner](), targets: map[string]*targetSlots{},
-		done: map[watch.Owner]int{}, refused: map[watch.Owner]error{},
+		url: server.URL, queue: workqueue.NewTyped[informer.Owner](), targets: map[string]*targetSlots{},
+		done: map[informer.Owner]int{}, refused: map[informer.Owner]error{},
 	}
 	c.slots = newWorkerSlots(workers, c.queue.Add)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,7 +82,7 @@ func (c *controller) target(name string) *targetSlots {
 }
 
 // reconcile reconciles an owner once.
-func (c *controller) reconcile(ctx context.Context, o watch.Owner) {
+func (c *controller) reconcile(ctx context.Context, o informer.Owner) {
 	ctx, done := Reconciling(ctx, o)
 	defer done()
 	target := c.target(o.Namespace)
@@ -114,8 +114,8 @@ func get(ctx context.Context, target *targetSlots, url string) error {
 	return err
 }
 
-func owner(target string, n int) watch.Owner {
-	return watch.Owner{NamespacedName: types.NamespacedName{Namespace: target, Name: strconv.Itoa(n)}}
+func owner(target string, n int) informer.Owner {
+	return informer.Owner{NamespacedName: types.NamespacedName{Namespace: target, Name: strconv.Itoa(n)}}
 }
 
 // add adds owners of a target to the queue.
@@ -126,14 +126,14 @@ func (c *controller) add(target string, owners int) {
 }
 
 // answered returns how many reconciles of an owner were answered.
-func (c *controller) answered(o watch.Owner) int {
+func (c *controller) answered(o informer.Owner) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.done[o]
 }
 
 // failure returns what the last reconcile of an owner failed with.
-func (c *controller) failure(o watch.Owner) error {
+func (c *controller) failure(o informer.Owner) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.refused[o]

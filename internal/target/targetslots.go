@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
@@ -27,8 +27,8 @@ type targetSlots struct {
 	used   int                // slots in use
 	called int                // owners that were woken lately and have not come yet
 	waits  map[*wait]struct{} // what reconciles wait for now
-	queue  []watch.Owner      // who was refused, in order
-	queued map[watch.Owner]struct{}
+	queue  []informer.Owner   // who was refused, in order
+	queued map[informer.Owner]struct{}
 
 	// credit is how many reconciles may run at a time. It begins at one, and each answer adds one: a target that nobody
 	// knows cannot hold many workers, and one that answers has all it needs after a few round trips.
@@ -42,13 +42,13 @@ type targetSlots struct {
 
 // newTargetSlots returns what a new target has: nothing is known of it.
 func (s *workerSlots) newTargetSlots() *targetSlots {
-	return &targetSlots{all: s, credit: 1, waits: map[*wait]struct{}{}, queued: map[watch.Owner]struct{}{}}
+	return &targetSlots{all: s, credit: 1, waits: map[*wait]struct{}{}, queued: map[informer.Owner]struct{}{}}
 }
 
 // A wait is the time during which a reconcile does nothing but wait for a target.
 type wait struct {
 	target *targetSlots
-	owner  watch.Owner
+	owner  informer.Owner
 	began  time.Time
 	cancel context.CancelCauseFunc
 }
@@ -61,7 +61,7 @@ func (w *wait) cut(now time.Time) {
 }
 
 // begin begins a wait of an owner. end must be called.
-func (t *targetSlots) begin(o watch.Owner, cancel context.CancelCauseFunc) *wait {
+func (t *targetSlots) begin(o informer.Owner, cancel context.CancelCauseFunc) *wait {
 	w := &wait{target: t, owner: o, began: time.Now(), cancel: cancel}
 	t.all.mu.Lock()
 	defer t.all.mu.Unlock()
@@ -183,7 +183,7 @@ func (t *targetSlots) hasCredit(now time.Time) bool {
 }
 
 // enqueue has an owner woken when there is a slot for it. The caller holds the lock.
-func (t *targetSlots) enqueue(o watch.Owner) {
+func (t *targetSlots) enqueue(o informer.Owner) {
 	if _, waits := t.queued[o]; waits {
 		return
 	}
@@ -196,7 +196,7 @@ func (t *targetSlots) enqueue(o watch.Owner) {
 }
 
 // dequeue returns who is next, for whom a slot is kept until the next observation. The caller holds the lock.
-func (t *targetSlots) dequeue() watch.Owner {
+func (t *targetSlots) dequeue() informer.Owner {
 	o := t.queue[0]
 	t.queue = t.queue[1:]
 	delete(t.queued, o)
@@ -220,7 +220,7 @@ func (t *targetSlots) close() {
 }
 
 // forget takes an owner out of the queue.
-func (t *targetSlots) forget(o watch.Owner) {
+func (t *targetSlots) forget(o informer.Owner) {
 	if t == nil {
 		return
 	}
@@ -231,7 +231,7 @@ func (t *targetSlots) forget(o watch.Owner) {
 		return
 	}
 	delete(t.queued, o)
-	t.queue = slices.DeleteFunc(t.queue, func(other watch.Owner) bool { return other == o })
+	t.queue = slices.DeleteFunc(t.queue, func(other informer.Owner) bool { return other == o })
 	if len(t.queue) == 0 {
 		s.queue = slices.DeleteFunc(s.queue, func(other *targetSlots) bool { return other == t })
 	}

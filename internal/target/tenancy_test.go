@@ -1,6 +1,8 @@
 package target
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -116,7 +118,9 @@ func TestDigest(t *testing.T) {
 	if base().digest() != base().digest() {
 		t.Error("equal credentials have one digest")
 	}
+	changed := map[string]bool{}
 	for name, change := range map[string]func(*credentials){
+		"Endpoint":       func(c *credentials) { c.endpoint = "https://shard.example.org" },
 		"Source":         func(c *credentials) { c.kubeconfig.source = xpv2.CredentialsSourceFilesystem },
 		"Path":           func(c *credentials) { c.kubeconfig.path = "/p" },
 		"Content":        func(c *credentials) { c.kubeconfig.content = []byte("x") },
@@ -136,7 +140,23 @@ func TestDigest(t *testing.T) {
 			if c.digest() == base().digest() {
 				t.Error("other credentials must have another digest")
 			}
+			noteChanged(changed, base(), c)
 		})
+	}
+	for f := range reflect.TypeFor[credentials]().Fields() {
+		if !changed[f.Name] {
+			t.Errorf("no row changes field %q of credentials: connections that differ in it may be shared", f.Name)
+		}
+	}
+}
+
+// noteChanged notes in which fields two credentials differ.
+func noteChanged(changed map[string]bool, a, b credentials) {
+	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range va.NumField() {
+		if fmt.Sprintf("%#v", va.Field(i)) != fmt.Sprintf("%#v", vb.Field(i)) {
+			changed[va.Type().Field(i).Name] = true
+		}
 	}
 }
 

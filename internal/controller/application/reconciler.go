@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
 
 const (
@@ -29,7 +29,7 @@ type Reconciler struct {
 	kind   scope.Workload
 	local  client.Client
 	record event.Recorder
-	poll   quiet.Poll
+	poll   diffwrite.Poll
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -44,11 +44,11 @@ type pass struct {
 	done    bool // it is as good as gone
 }
 
-type step = steps.Step[*pass]
+type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one application.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	app := &application{}
 	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
 		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q", req.Name)
@@ -78,14 +78,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 // run takes the steps of a pass until one fails.
 func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 	record := func(e event.Event) { r.record.Event(p.before, e) }
-	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
+	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
 // claim adds the finalizer, records the use of the ProviderConfig, and says that the application is scheduled.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.app, workloadv1alpha1.FinalizerApplication) {
 		add := func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerApplication) }
-		if err := quiet.PatchMetadata(ctx, r.local, p.app, add); err != nil {
+		if err := diffwrite.PatchMetadata(ctx, r.local, p.app, add); err != nil {
 			return errors.Wrap(err, "cannot add finalizer")
 		}
 		p.before = p.app.DeepCopy()
@@ -98,7 +98,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	}
 	p.app.Status.State = workloadv1alpha1.StateScheduled
 	p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
-	if err := quiet.Save(ctx, r.local, p.before, p.app); err != nil {
+	if err := diffwrite.Save(ctx, r.local, p.before, p.app); err != nil {
 		return err
 	}
 	p.before = p.app.DeepCopy()
@@ -125,7 +125,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		return reconcile.Result{}, err
 	}
 	describe(p, err)
-	if serr := quiet.Save(ctx, r.local, p.before, p.app); serr != nil {
+	if serr := diffwrite.Save(ctx, r.local, p.before, p.app); serr != nil {
 		return reconcile.Result{}, serr
 	}
 	if submitted := workloadv1alpha1.StateSubmitted; p.app.Status.State == submitted && p.before.Status.State != submitted {

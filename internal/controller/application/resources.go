@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
 
 // errConflict is the cause of errors about resources of others that have the names of ours.
@@ -145,7 +145,7 @@ func (r *Reconciler) deleteResources(ctx context.Context, p *pass) error {
 		return err
 	}
 	if len(p.leaving) > 0 {
-		return steps.ErrStop
+		return subreconciler.ErrStop
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	}
 	p.done = true
 	remove := func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerApplication) }
-	err := quiet.PatchMetadata(ctx, r.local, p.app, remove)
+	err := diffwrite.PatchMetadata(ctx, r.local, p.app, remove)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -33,21 +33,21 @@ const (
 )
 
 // Setup adds the controller to a manager.
-func Setup(mgr ctrl.Manager, o remote.Options) error {
+func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
 		kind:   scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
-		local:  quiet.NewManager(mgr).GetClient(),
-		record: quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:   quiet.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		local:  diffwrite.NewManager(mgr).GetClient(),
+		record: diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &application{}, indexTemplate, names); err != nil {
 		return errors.Wrap(err, "cannot index applications by the names of their templates")
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(remote.Retrying(o.Options)).
-		For(&application{}, builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		WithOptions(targetresource.Retrying(o.Options)).
+		For(&application{}, builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
 		Watches(&resource{}, r.users()).
 		Complete(xperrors.WithSilentRequeueOnConflict(r))
 	return errors.Wrapf(err, "cannot set up controller %s", name)

@@ -14,9 +14,9 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
-	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // deletePoll is how soon a resource that is on its way out is looked at again, if no watch tells of it earlier.
@@ -29,18 +29,18 @@ func (r *Reconciler) end(ctx context.Context, p *pass) error {
 		return nil
 	}
 	gone, err := r.remove(ctx, p)
-	err = remote.Asked(err)
+	err = targetresource.Asked(err)
 	switch {
-	case remote.IsCutOff(err) && p.resource.Spec.UnreachableTarget == commonv1.UnreachableTargetOrphan:
+	case targetresource.IsCutOff(err) && p.resource.Spec.UnreachableTarget == commonv1.UnreachableTargetOrphan:
 		p.left = err
 		return nil
-	case remote.IsCutOff(err):
+	case targetresource.IsCutOff(err):
 		return errors.Wrap(err, "waiting for the cluster to delete the resource, which spec.unreachableTarget: Orphan would leave as it is")
 	case err != nil:
 		return err
 	case !gone:
 		p.retry = deletePoll
-		return steps.ErrStop
+		return subreconciler.ErrStop
 	}
 	return nil
 }
@@ -77,9 +77,9 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	u.SetKind(t.Kind)
 	u.SetNamespace(t.Metadata.Namespace)
 	u.SetName(t.Metadata.Name)
-	m, served, err := remote.Locate(ctx, p.cluster, p.owner, u)
+	m, served, err := targetresource.Locate(ctx, p.cluster, p.owner, u)
 	settle(u, m)
-	p.remote = remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
+	p.remote = targetresource.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
 	return served, err
 }
 
@@ -113,7 +113,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
 		return nil
 	}
-	err := quiet.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
+	err := diffwrite.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
 	if client.IgnoreNotFound(errors.Cause(err)) != nil {
 		return controlPlaneError{errors.Wrap(err, "cannot remove finalizer")}
 	}

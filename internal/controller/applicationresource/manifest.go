@@ -11,13 +11,13 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // purposeTemplate is the resource of the template.
-const purposeTemplate watch.Purpose = "template"
+const purposeTemplate informer.Purpose = "template"
 
 // errInvalidTemplate is the cause of errors that only a change of the template can cure.
 var errInvalidTemplate = errors.New("template is invalid")
@@ -89,6 +89,6 @@ func (r *Reconciler) place(ctx context.Context, p *pass) error {
 		return errors.Wrap(err, "cannot find kind of template")
 	}
 	settle(u, m)
-	p.remote = remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
+	p.remote = targetresource.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
 	return nil
 }

@@ -16,12 +16,12 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // passTimeout bounds the steps of a pass.
@@ -34,17 +34,17 @@ type Reconciler struct {
 	registry   *target.Registry
 	local      client.Client
 	record     event.Recorder
-	drift      *remote.Drift
-	poll       quiet.Poll
+	drift      *targetresource.Drift
+	poll       diffwrite.Poll
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
 type pass struct {
 	resource *workloadv1alpha1.KubernetesApplicationResource
 	before   *workloadv1alpha1.KubernetesApplicationResource // as the server last gave it
-	owner    watch.Owner
+	owner    informer.Owner
 	cluster  *target.Cluster
-	remote   remote.Resource            // the resource of the template
+	remote   targetresource.Resource    // the resource of the template
 	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
 	looked   bool                       // live is known
 	current  bool                       // the resource is as the template wants it
@@ -55,11 +55,11 @@ type pass struct {
 	done     bool // it is as good as gone
 }
 
-type step = steps.Step[*pass]
+type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one KubernetesApplicationResource.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	o := &workloadv1alpha1.KubernetesApplicationResource{}
 	err := r.local.Get(ctx, req.NamespacedName, o)
 	if apierrors.IsNotFound(err) {
@@ -95,11 +95,11 @@ func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 	record := func(e event.Event) { r.record.Event(p.before, e) }
 	ctx, done := target.Reconciling(ctx, p.owner)
 	defer done()
-	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
+	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
-func (r *Reconciler) owner(n types.NamespacedName) watch.Owner {
-	return watch.Owner{Controller: r.controller, NamespacedName: n}
+func (r *Reconciler) owner(n types.NamespacedName) informer.Owner {
+	return informer.Owner{Controller: r.controller, NamespacedName: n}
 }
 
 // forget gives up all that is kept for a KubernetesApplicationResource.
@@ -111,7 +111,7 @@ func (r *Reconciler) forget(n types.NamespacedName) {
 // claim adds the finalizer and records the use of the ProviderConfig.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
-		err := quiet.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
+		err := diffwrite.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
 		if err != nil {
 			return controlPlaneError{errors.Wrap(err, "cannot add finalizer")}
 		}
@@ -129,7 +129,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 // connect finds the cluster.
 func (r *Reconciler) connect(ctx context.Context, p *pass) error {
 	var err error
-	p.cluster, err = remote.Connect(ctx, r.registry, p.owner, remote.Config{
+	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.Config{
 		Key: r.kind.Key(p.resource), Ends: r.ends(ctx, p.resource),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.resource) },
 	})
@@ -158,9 +158,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if derr := describe(p, err); derr != nil {
 		return reconcile.Result{}, derr
 	}
-	serr := quiet.Save(ctx, r.local, p.before, p.resource)
-	if quiet.IsTooLarge(serr) && omit(p.resource) {
-		serr = quiet.Save(ctx, r.local, p.before, p.resource)
+	serr := diffwrite.Save(ctx, r.local, p.before, p.resource)
+	if diffwrite.IsTooLarge(serr) && omit(p.resource) {
+		serr = diffwrite.Save(ctx, r.local, p.before, p.resource)
 	}
 	if serr != nil {
 		return reconcile.Result{}, serr
@@ -174,7 +174,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	case isWoken(err):
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil && p.cluster != nil:
-		return retryLater(p.cluster.RetryAfter(p.owner, err, remote.Work(p.remote.Manifest, err)), err)
+		return retryLater(p.cluster.RetryAfter(p.owner, err, targetresource.Work(p.remote.Manifest, err)), err)
 	case err != nil:
 		return reconcile.Result{}, err
 	case p.retry > 0:
@@ -183,9 +183,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
 }
 
-// retryLater puts off a retry, which comes within remote.RetryMax, if the cluster has failed too often lately.
+// retryLater puts off a retry, which comes within targetresource.RetryMax, if the cluster has failed too often lately.
 func retryLater(delay time.Duration, err error) (reconcile.Result, error) {
-	if delay > remote.RetryMax {
+	if delay > targetresource.RetryMax {
 		return reconcile.Result{RequeueAfter: delay}, nil
 	}
 	return reconcile.Result{}, err

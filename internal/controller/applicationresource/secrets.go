@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
 	// purposeSources are the Secrets on the control plane.
-	purposeSources watch.Purpose = "secrets"
+	purposeSources informer.Purpose = "secrets"
 	// purposeCopyPrefix precedes the name of a Secret in the purpose of its copy.
 	purposeCopyPrefix = "secret/"
 )
@@ -57,7 +57,7 @@ func (r *Reconciler) propagateOne(ctx context.Context, p *pass, n string) error 
 		}
 		return err
 	}
-	source, err := r.registry.Local().See(ctx, p.owner, source(p, n))
+	source, err := r.registry.Local().Get(ctx, p.owner, source(p, n))
 	if err != nil {
 		return controlPlaneError{err}
 	}
@@ -81,7 +81,7 @@ func (r *Reconciler) intend(ctx context.Context, p *pass) error {
 	}
 	slices.Sort(all)
 	p.resource.Status.Secrets = all
-	if err := quiet.Save(ctx, r.local, p.before, p.resource); err != nil {
+	if err := diffwrite.Save(ctx, r.local, p.before, p.resource); err != nil {
 		return controlPlaneError{err}
 	}
 	p.before = p.resource.DeepCopy()
@@ -97,15 +97,15 @@ func wants(p *pass, secret string) bool {
 	return false
 }
 
-func source(p *pass, secret string) watch.Interest {
-	return watch.Interest{
-		Resource: secretResource, Scope: watch.ScopeName,
+func source(p *pass, secret string) informer.Interest {
+	return informer.Interest{
+		Resource: secretResource, Stream: informer.StreamByName,
 		NamespacedName: types.NamespacedName{Namespace: p.resource.GetNamespace(), Name: secret},
 	}
 }
 
-func sources(p *pass) []watch.Interest {
-	var out []watch.Interest
+func sources(p *pass) []informer.Interest {
+	var out []informer.Interest
 	for _, s := range p.resource.Spec.Secrets {
 		out = append(out, source(p, s.Name))
 	}
@@ -113,16 +113,16 @@ func sources(p *pass) []watch.Interest {
 }
 
 // copyOf returns the copy of a Secret: without content, which resource on the cluster it is.
-func (p *pass) copyOf(ctx context.Context, secret string) (remote.Resource, error) {
+func (p *pass) copyOf(ctx context.Context, secret string) (targetresource.Resource, error) {
 	m, err := p.cluster.Mapping(ctx, p.owner, secretKind)
 	if err != nil {
-		return remote.Resource{}, errors.Wrap(err, "cannot find kind Secret")
+		return targetresource.Resource{}, errors.Wrap(err, "cannot find kind Secret")
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(secretKind)
 	u.SetNamespace(cmp.Or(p.resource.Spec.Template.Metadata.Namespace, metav1.NamespaceDefault)) // Only namespaced kinds have Secrets.
 	u.SetName(p.resource.GetName() + "-" + secret)
-	return remote.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeCopyPrefix + watch.Purpose(secret), Manifest: u, Mapping: m}, nil
+	return targetresource.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeCopyPrefix + informer.Purpose(secret), Manifest: u, Mapping: m}, nil
 }
 
 // copy keeps the copy of a Secret.
@@ -160,7 +160,7 @@ func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstru
 	return r.writeCopy(ctx, p, res, live)
 }
 
-func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res remote.Resource, seen *unstructured.Unstructured) error {
+func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res targetresource.Resource, seen *unstructured.Unstructured) error {
 	if wait := r.drift.Wait(p.owner); wait > 0 {
 		p.retry = wait
 		return nil // Somebody keeps changing it.
@@ -194,6 +194,6 @@ func (r *Reconciler) removeCopy(ctx context.Context, p *pass, n string) (bool, e
 
 // forgetCopy ends what is kept for the copy of a Secret.
 func (r *Reconciler) forgetCopy(p *pass, n string) {
-	p.cluster.Watches().Track(p.owner, purposeCopyPrefix+watch.Purpose(n))
+	p.cluster.Watches().Track(p.owner, purposeCopyPrefix+informer.Purpose(n))
 	p.resource.Status.Secrets = slices.DeleteFunc(p.resource.Status.Secrets, func(s string) bool { return s == n })
 }

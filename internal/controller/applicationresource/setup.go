@@ -11,36 +11,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/lost"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/wake"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // Setup adds the controller to a manager.
-func Setup(mgr ctrl.Manager, o remote.Options) error {
+func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ResourceGroupVersionKind.GroupKind().String())
-	record := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	lasting := lost.NewManager(mgr, lost.Options{
+	record := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	lasting := deletedearly.NewManager(mgr, deletedearly.Options{
 		Finalizer: workloadv1alpha1.FinalizerResource, Log: o.Logger.WithValues("controller", name), Record: record,
 	})
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ResourceGroupVersionKind),
-		controller: name, registry: o.Registry, drift: remote.NewDrift(),
-		local:  quiet.NewManager(lasting).GetClient(),
+		controller: name, registry: o.Registry, drift: targetresource.NewDrift(),
+		local:  diffwrite.NewManager(lasting).GetClient(),
 		record: record,
-		poll:   quiet.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(remote.Retrying(o.Options)).
+		WithOptions(targetresource.Retrying(o.Options)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
-			builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+			builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
 		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, lasting.Handler()).
-		WatchesRawSource(wake.Targets(o.Registry, name, 0))
+		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {
-		b = b.Watches(c.New(), wake.Users(o.Registry, c))
+		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
 	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
 }

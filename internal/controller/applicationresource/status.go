@@ -16,8 +16,8 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // errConflict is the cause of errors about resources that somebody else has.
@@ -60,7 +60,7 @@ func reason(err error) xpv2.ConditionReason {
 	case isNamespaceMissing(err):
 		return workloadv1alpha1.ReasonWaitingForNamespace
 	}
-	if r := remote.ReasonOf(err); r != "" {
+	if r := targetresource.ReasonOf(err); r != "" {
 		return r
 	}
 	return xpv2.ReasonReconcileError
@@ -167,7 +167,7 @@ func showRemote(p *pass) error {
 		return nil // Only when it is smaller it may fit.
 	}
 	st.Remote, st.OmittedBytes = &apiextensionsv1.JSON{Raw: raw}, 0
-	if len(raw)+len(p.resource.Spec.Template.Raw) > quiet.FitsMost {
+	if len(raw)+len(p.resource.Spec.Template.Raw) > diffwrite.FitsMost {
 		omit(p.resource)
 	}
 	return nil

@@ -11,12 +11,12 @@ import (
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // purposeRival is a resource of somebody else that has the name of ours.
-const purposeRival watch.Purpose = "rival"
+const purposeRival informer.Purpose = "rival"
 
 // submit keeps the resource as the template wants it, once all Secrets that it needs are there.
 func (r *Reconciler) submit(ctx context.Context, p *pass) error {
@@ -36,7 +36,7 @@ func (r *Reconciler) submit(ctx context.Context, p *pass) error {
 }
 
 // look finds the live resource, and refuses it if it is somebody else's.
-func (r *Reconciler) look(ctx context.Context, p *pass, res remote.Resource) error {
+func (r *Reconciler) look(ctx context.Context, p *pass, res targetresource.Resource) error {
 	live, err := res.Find(ctx, res.Labelled()...)
 	if err != nil {
 		return err
@@ -54,10 +54,10 @@ func (r *Reconciler) look(ctx context.Context, p *pass, res remote.Resource) err
 }
 
 // refuse leaves a resource to who has it, and watches for its end.
-func (r *Reconciler) refuse(p *pass, res remote.Resource) error {
+func (r *Reconciler) refuse(p *pass, res targetresource.Resource) error {
 	if res.Mapping.Watchable {
 		p.cluster.Watches().Track(p.owner, purposeRival,
-			watch.Interest{Resource: res.Mapping.Resource, NamespacedName: remote.Name(res.Manifest), Scope: watch.ScopeName})
+			informer.Interest{Resource: res.Mapping.Resource, NamespacedName: targetresource.Name(res.Manifest), Stream: informer.StreamByName})
 	}
 	return errors.Wrapf(errConflict, "%s exists and is not controlled by KubernetesApplicationResource %s", name(res.Manifest), p.resource.GetName())
 }
@@ -102,7 +102,7 @@ func isCurrent(p *pass, wanted string) (bool, error) {
 }
 
 // write applies a resource: the very one that was seen, or a new one. It never touches what is not ours.
-func (r *Reconciler) write(ctx context.Context, p *pass, res remote.Resource, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Resource, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	manager := fieldManager(p.resource)
 	live, err := res.Write(func() (*unstructured.Unstructured, error) {
 		if seen == nil {
@@ -128,5 +128,5 @@ func isNamespaceMissing(err error) bool {
 
 // name names a resource in messages.
 func name(u *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s %s", u.GetKind(), remote.Name(u))
+	return fmt.Sprintf("%s %s", u.GetKind(), targetresource.Name(u))
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 )
 
 // indexCollection is the index of Objects by the names of the collections that own them or that their label names.
@@ -53,7 +53,7 @@ func members(kind schema.GroupKind) handler.EventHandler {
 			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}, gather)
 		}
 	}
-	desired := quiet.DesiredStateChanged()
+	desired := diffwrite.DesiredStateChanged()
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) {
 			wake(q, e.Object, collectionsOf(e.Object, kind)...)

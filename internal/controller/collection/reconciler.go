@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/steps"
+	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -33,14 +33,14 @@ type Reconciler[T Collection] struct {
 	local      client.Client
 	record     event.Recorder
 	written    *written
-	poll       quiet.Poll
+	poll       diffwrite.Poll
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
 type pass[T Collection] struct {
 	collection T
 	before     Collection // as the server last gave it
-	owner      watch.Owner
+	owner      informer.Owner
 	cluster    *target.Cluster
 	selected   []resourceID
 	template   template
@@ -52,11 +52,11 @@ type pass[T Collection] struct {
 }
 
 // A step is a part of a pass, and the reason of the event if it fails.
-type step[T Collection] = steps.Step[*pass[T]]
+type step[T Collection] = subreconciler.Step[*pass[T]]
 
 // Reconcile reconciles one collection. Its members go by garbage collection when it is deleted.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	c := r.kind.New()
 	err := r.local.Get(ctx, req.NamespacedName, c)
 	if apierrors.IsNotFound(err) || err == nil && meta.WasDeleted(c) {
@@ -92,8 +92,8 @@ func (r *Reconciler[T]) newPass(c T) (*pass[T], error) {
 	return &pass[T]{collection: c, before: before, owner: r.owner(n)}, nil
 }
 
-func (r *Reconciler[T]) owner(n types.NamespacedName) watch.Owner {
-	return watch.Owner{Controller: r.controller, NamespacedName: n}
+func (r *Reconciler[T]) owner(n types.NamespacedName) informer.Owner {
+	return informer.Owner{Controller: r.controller, NamespacedName: n}
 }
 
 // forget gives up all that is kept for a collection.
@@ -107,7 +107,7 @@ func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], do ...step[T]) erro
 	record := func(e event.Event) { r.record.Event(p.collection, e) }
 	ctx, done := target.Reconciling(ctx, p.owner)
 	defer done()
-	return steps.Run(ctx, steps.Options{Timeout: passTimeout, Record: record}, p, do...)
+	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
@@ -120,7 +120,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 		return reconcile.Result{}, err
 	}
 	r.describe(p, err)
-	if err := quiet.Save(ctx, r.local, p.before, p.collection); err != nil {
+	if err := diffwrite.Save(ctx, r.local, p.before, p.collection); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {

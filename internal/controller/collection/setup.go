@@ -10,32 +10,32 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/wake"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // Setup adds the controller of collections of one scope to a manager.
-func Setup[T Collection](mgr ctrl.Manager, o remote.Options, k scope.CollectionKind[T]) error {
+func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.CollectionKind[T]) error {
 	name := "collection/" + strings.ToLower(k.GVK.GroupKind().String())
 	r := &Reconciler[T]{
 		kind: k, controller: name, registry: o.Registry, written: newWritten(),
-		local:  quiet.NewManager(mgr).GetClient(),
-		record: quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:   quiet.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		local:  diffwrite.NewManager(mgr).GetClient(),
+		record: diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	if err := addIndex(context.Background(), mgr.GetFieldIndexer(), k.NewMember(), k.GVK.GroupKind()); err != nil {
 		return errors.Wrap(err, "cannot index members of collections")
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(remote.Retrying(o.Options)).
-		For(k.New(), builder.WithPredicates(quiet.DesiredStateChanged())).
+		WithOptions(targetresource.Retrying(o.Options)).
+		For(k.New(), builder.WithPredicates(diffwrite.DesiredStateChanged())).
 		Watches(k.NewMember(), members(k.GVK.GroupKind())).
-		WatchesRawSource(wake.Targets(o.Registry, name, gather))
+		WatchesRawSource(handlers.Targets(o.Registry, name, gather))
 	for _, c := range k.Configs {
-		b = b.Watches(c.New(), wake.Users(o.Registry, c))
+		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
 	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
 }

@@ -6,7 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 var (
@@ -41,7 +41,7 @@ func reason(err error) xpv2.ConditionReason {
 	case errors.Is(err, errInvalidSelection):
 		return commonv1.ReasonInvalidSelection
 	}
-	if r := remote.ReasonOf(err); r != "" && r != commonv1.ReasonInvalidManifest { // A collection has no manifest.
+	if r := targetresource.ReasonOf(err); r != "" && r != commonv1.ReasonInvalidManifest { // A collection has no manifest.
 		return r
 	}
 	return xpv2.ReasonReconcileError

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // purposeSelection are the resources a collection selects.
-const purposeSelection watch.Purpose = "selection"
+const purposeSelection informer.Purpose = "selection"
 
 // connect finds the target.
 func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) error {
@@ -30,7 +30,7 @@ func (r *Reconciler[T]) connect(ctx context.Context, p *pass[T]) error {
 		return controlPlaneError{err}
 	}
 	var err error
-	p.cluster, err = remote.Connect(ctx, r.registry, p.owner, remote.Config{
+	p.cluster, err = targetresource.Connect(ctx, r.registry, p.owner, targetresource.Config{
 		Key:  r.kind.Key(p.collection),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, p.collection) },
 	})
@@ -44,8 +44,8 @@ func (r *Reconciler[T]) selectResources(ctx context.Context, p *pass[T]) error {
 	if err != nil {
 		return err
 	}
-	names, err := namesOn(ctx, p.cluster, p.owner, gvk, watch.Interest{
-		NamespacedName: types.NamespacedName{Namespace: of.Namespace}, Scope: watch.ScopeSelection, Selector: selector,
+	names, err := namesOn(ctx, p.cluster, p.owner, gvk, informer.Interest{
+		NamespacedName: types.NamespacedName{Namespace: of.Namespace}, Stream: informer.StreamNames, Selector: selector,
 	})
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) 
 
 // namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled
 // in.
-func namesOn(ctx context.Context, c *target.Cluster, o watch.Owner, gvk schema.GroupVersionKind, i watch.Interest) ([]types.NamespacedName, error) {
+func namesOn(ctx context.Context, c *target.Cluster, o informer.Owner, gvk schema.GroupVersionKind, i informer.Interest) ([]types.NamespacedName, error) {
 	m, err := c.Mapping(ctx, o, gvk)
 	if err != nil {
 		c.Watches().Track(o, purposeSelection)

@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // indexName is the index of Objects by their name, in all namespaces.
@@ -30,14 +30,14 @@ const indexName = "name"
 // until the own status says it.
 type Claims struct {
 	mu      sync.Mutex
-	holders map[spot]watch.Owner
-	spots   map[watch.Owner][]spot
+	holders map[claimKey]informer.Owner
+	spots   map[informer.Owner][]claimKey
 	listers []func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error)
 }
 
-// A spot is where Objects of one name can meet: a resource, whether it exists or not. One that exists has a second
+// A claimKey is where Objects of one name can meet: a resource, whether it exists or not. One that exists has a second
 // spot, with its UID only: a server may have several URLs, and UIDs are the same whichever is used.
-type spot struct {
+type claimKey struct {
 	types.NamespacedName
 
 	server string
@@ -46,17 +46,17 @@ type spot struct {
 	object string
 }
 
-// spotsOf returns the spots of a resource that is at one.
-func spotsOf(s spot, live *unstructured.Unstructured) []spot {
+// claimKeysOf returns the spots of a resource that is at one.
+func claimKeysOf(s claimKey, live *unstructured.Unstructured) []claimKey {
 	if live == nil {
-		return []spot{s}
+		return []claimKey{s}
 	}
-	return []spot{s, {uid: live.GetUID(), object: s.object}}
+	return []claimKey{s, {uid: live.GetUID(), object: s.object}}
 }
 
 // NewClaims returns Claims of no Object.
 func NewClaims() *Claims {
-	return &Claims{holders: map[spot]watch.Owner{}, spots: map[watch.Owner][]spot{}}
+	return &Claims{holders: map[claimKey]informer.Owner{}, spots: map[informer.Owner][]claimKey{}}
 }
 
 // include adds the Objects of a kind to those that may meet.
@@ -77,7 +77,7 @@ func (c *Claims) include(mgr ctrl.Manager, kind client.Object, newList func() re
 }
 
 // hold reports whether an owner holds all of some spots, which it gets if nobody has any of them.
-func (c *Claims) hold(o watch.Owner, all []spot) bool {
+func (c *Claims) hold(o informer.Owner, all []claimKey) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range all {
@@ -94,7 +94,7 @@ func (c *Claims) hold(o watch.Owner, all []spot) bool {
 }
 
 // held reports whether an owner holds all of some spots, and whether somebody else holds one.
-func (c *Claims) held(o watch.Owner, all []spot) (mine, others bool) {
+func (c *Claims) held(o informer.Owner, all []claimKey) (mine, others bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	mine = true
@@ -106,14 +106,14 @@ func (c *Claims) held(o watch.Owner, all []spot) (mine, others bool) {
 }
 
 // release gives up what an owner holds.
-func (c *Claims) release(o watch.Owner) {
+func (c *Claims) release(o informer.Owner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(o)
 }
 
 // drop gives up what an owner holds. The caller holds the lock.
-func (c *Claims) drop(o watch.Owner) {
+func (c *Claims) drop(o informer.Owner) {
 	for _, s := range c.spots[o] {
 		delete(c.holders, s)
 	}
@@ -154,7 +154,7 @@ func mayApply(o Object) bool {
 
 // claim finds the field manager of an Object on its resource.
 func (e *external) claim(ctx context.Context, o Object) error {
-	s := spot{
+	s := claimKey{
 		NamespacedName: name(e.manifest), server: e.cluster.Server(), kind: e.manifest.GroupVersionKind().GroupKind(), object: o.GetName(),
 	}
 	alone, err := e.alone(ctx, o, s)
@@ -162,7 +162,7 @@ func (e *external) claim(ctx context.Context, o Object) error {
 		return errors.Wrap(err, "cannot find the field manager")
 	}
 	if alone && mayApply(o) {
-		alone = e.options.Claims.hold(e.owner, spotsOf(s, e.live))
+		alone = e.options.Claims.hold(e.owner, claimKeysOf(s, e.live))
 	}
 	e.manager = fieldManager(o)
 	if !alone {
@@ -173,8 +173,8 @@ func (e *external) claim(ctx context.Context, o Object) error {
 }
 
 // alone reports whether nobody else has the manager of an Object's name on its resource.
-func (e *external) alone(ctx context.Context, o Object, s spot) (bool, error) {
-	if mine, others := e.options.Claims.held(e.owner, spotsOf(s, e.live)); mine || others {
+func (e *external) alone(ctx context.Context, o Object, s claimKey) (bool, error) {
+	if mine, others := e.options.Claims.held(e.owner, claimKeysOf(s, e.live)); mine || others {
 		return mine, nil
 	}
 	if applied := o.Observed().Applied; applied != nil && e.seen(o, s) {
@@ -198,12 +198,12 @@ func (e *external) alone(ctx context.Context, o Object, s spot) (bool, error) {
 }
 
 // seen reports whether the resource is the one an Object last saw.
-func (e *external) seen(o Object, s spot) bool {
+func (e *external) seen(o Object, s claimKey) bool {
 	return isAt(o, s) && (e.live == nil || identity(o).GetUID() == e.live.GetUID())
 }
 
 // isAt reports whether an Object has last seen a resource that has the name and kind of a spot, on whatever server.
-func isAt(o Object, s spot) bool {
+func isAt(o Object, s claimKey) bool {
 	id := identity(o)
 	return id != nil && name(id) == s.NamespacedName && id.GroupVersionKind().GroupKind() == s.kind
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
 
@@ -22,7 +22,7 @@ var seed = maphash.MakeSeed()
 
 // coalescing decides which changes of the status of Objects of one kind wait.
 type coalescing struct {
-	writes     *quiet.Coalescer
+	writes     *diffwrite.Coalescer
 	references *reference.Resolver
 	gvk        schema.GroupVersionKind
 }
@@ -44,7 +44,7 @@ func (p *pass) postpone(was, is client.Object) bool {
 // wait returns how long the write of a status waits. A pass that ends in waiting for something is not repeated soon:
 // its status is urgent.
 func (c *coalescing) wait(was, is Object, awaits bool) time.Duration {
-	return c.writes.Wait(quiet.Change{
+	return c.writes.Wait(diffwrite.Change{
 		Name:    client.ObjectKeyFromObject(is),
 		Budget:  composite(is),
 		Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
@@ -77,7 +77,7 @@ func onlySeen(was, is Object) bool {
 	if had.Status == has.Status && had.Reason == has.Reason && had.ObservedGeneration == has.ObservedGeneration {
 		like.SetConditions(has)
 	}
-	return quiet.SameStatus(like, is)
+	return diffwrite.SameStatus(like, is)
 }
 
 // sameOne reports whether two states of an Object show the same resource, and both show it as one that stays or as one

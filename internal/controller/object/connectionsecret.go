@@ -18,21 +18,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // purposeConnection is the connection secret of an Object.
-const purposeConnection watch.Purpose = "connection"
+const purposeConnection informer.Purpose = "connection"
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // seeConnectionSecret looks at a connection secret on the control plane, and has its owner woken when it changes.
-func seeConnectionSecret(ctx context.Context, local *target.Cluster, o watch.Owner, n types.NamespacedName) (*unstructured.Unstructured, error) {
-	i := watch.Interest{Resource: secrets, NamespacedName: n, Scope: watch.ScopeName}
+func seeConnectionSecret(ctx context.Context, local *target.Cluster, o informer.Owner, n types.NamespacedName) (*unstructured.Unstructured, error) {
+	i := informer.Interest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
 	local.Watches().Track(o, purposeConnection, i)
-	u, err := local.See(ctx, o, i)
-	if err != nil && !watch.IsNotSynced(err) {
+	u, err := local.Get(ctx, o, i)
+	if err != nil && !informer.IsNotSynced(err) {
 		return nil, errors.Wrapf(errControlPlane, "cannot get Secret %s: %v", n, err)
 	}
 	return u, err

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // A connector connects Objects of one scope to their targets.
@@ -22,7 +22,7 @@ type connector[T Object] struct {
 	kind       scope.Kind[T]
 	controller string
 	registry   *target.Registry
-	drift      *remote.Drift
+	drift      *targetresource.Drift
 	events     event.Recorder
 	options    Options
 }
@@ -44,7 +44,7 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 	if !meta.WasDeleted(o) {
 		return nil, p.fail(err)
 	}
-	if letsGo(o, err) {
+	if releasesResource(o, err) {
 		p.left = err
 		return nowhere(), nil
 	}
@@ -69,15 +69,15 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 	var err error
 	if e.cluster, err = c.connect(ctx, e.owner, via); err != nil {
 		// Whoever finds a target or its credentials missing is told when they are there.
-		p.woken = remote.IsCutOff(err)
+		p.woken = targetresource.IsCutOff(err)
 		return nil, err
 	}
 	p.cluster = e.cluster
 	return e, nil
 }
 
-func (c *connector[T]) connect(ctx context.Context, owner watch.Owner, o T) (*target.Cluster, error) {
-	return remote.Connect(ctx, c.registry, owner, remote.Config{
+func (c *connector[T]) connect(ctx context.Context, owner informer.Owner, o T) (*target.Cluster, error) {
+	return targetresource.Connect(ctx, c.registry, owner, targetresource.Config{
 		Key: c.kind.Key(o), Ends: c.ends(ctx, o),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return c.kind.Config(ctx, o) },
 	})
@@ -96,8 +96,8 @@ func (c *connector[T]) ends(ctx context.Context, o T) bool {
 // before returns an Object that has moved as it was.
 func (c *connector[T]) before(o T) T { return c.kind.Through(o, *o.Observed().ProviderConfigReference) }
 
-func (c *connector[T]) owner(o T) watch.Owner {
-	return watch.Owner{
+func (c *connector[T]) owner(o T) informer.Owner {
+	return informer.Owner{
 		Controller:     c.controller,
 		NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()},
 	}
@@ -107,6 +107,6 @@ func (c *connector[T]) owner(o T) watch.Owner {
 const formerController = "/former"
 
 // formerOwner returns as whom an owner uses the target that it has left, beside the one it has moved to.
-func formerOwner(o watch.Owner) watch.Owner {
-	return watch.Owner{Controller: o.Controller + formerController, NamespacedName: o.NamespacedName}
+func formerOwner(o informer.Owner) informer.Owner {
+	return informer.Owner{Controller: o.Controller + formerController, NamespacedName: o.NamespacedName}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // reasonNotWithdrawn is the reason of events about fields that a target does not let go.
@@ -25,33 +25,33 @@ var errDependents = errors.New("waiting for those who hold the Object")
 // observeDeleted looks at the resource of an Object that is being deleted.
 func (e *external) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if len(o.GetFinalizers()) == 1 { // Until then others hold the Object, and with it its resource.
-		to, found, err := e.heir(ctx, o)
+		to, found, err := e.adopter(ctx, o)
 		if err != nil {
 			return managed.ExternalObservation{}, err
 		}
 		if found {
-			return managed.ExternalObservation{}, e.bequeath(ctx, o, to)
+			return managed.ExternalObservation{}, e.transferOwnership(ctx, o, to)
 		}
 	}
 	// Before the look at the resource: what is gone by now makes it again no more.
-	if err := e.seeOff(ctx, o); err != nil {
+	if err := e.checkRecreation(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	there, err := e.last(ctx, o)
-	if letsGo(o, err) {
+	if releasesResource(o, err) {
 		e.pass.left, e.pass.leaving = err, nil
 		return managed.ExternalObservation{}, nil
 	}
-	if why := remains(e.live); there && why != "" {
+	if why := deletionBlockers(e.live); there && why != "" {
 		e.pass.remains = "Waiting for " + describe(e.live) + "; " + why
 	}
 	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
 }
 
-// seeOff looks whether others may make the resource again that a deleted Object deletes, and how long. They may if the
-// policy leaves that to them, as long as the Objects that go with this one are there: a Subscription, say, whose
-// operator it is.
-func (e *external) seeOff(ctx context.Context, o Object) error {
+// checkRecreation looks whether others may make the resource again that a deleted Object deletes, and how long. They
+// may if the policy leaves that to them, as long as the Objects that go with this one are there: a Subscription, say,
+// whose operator it is.
+func (e *external) checkRecreation(ctx context.Context, o Object) error {
 	p := o.GetManagementPolicies()
 	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
 		return nil
@@ -77,7 +77,7 @@ func (e *external) last(ctx context.Context, o Object) (bool, error) {
 		e.manifest = m
 	}
 	there, err := e.findSeen(ctx, o)
-	return there, remote.Asked(err)
+	return there, targetresource.Asked(err)
 }
 
 // findSeen finds the resource that the manifest identifies, and reports whether it is there and the one of the Object.
@@ -97,7 +97,7 @@ func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 
 // locate finds how the target serves the kind, in another version if need be, and reports whether it does.
 func (e *external) locate(ctx context.Context) (bool, error) {
-	m, served, err := remote.Locate(ctx, e.cluster, e.owner, e.manifest)
+	m, served, err := targetresource.Locate(ctx, e.cluster, e.owner, e.manifest)
 	if err != nil || !served {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
 	if err == nil {
 		err = e.release(ctx, o)
 	}
-	if letsGo(o, err) {
+	if releasesResource(o, err) {
 		p.left = err
 		return nil
 	}
@@ -162,5 +162,5 @@ func (e *external) withdraw(ctx context.Context, o Object) error {
 		e.events.Event(o, event.Warning(reasonNotWithdrawn, errors.Wrapf(err, "fields stay in %s", describe(e.live))))
 		return nil
 	}
-	return errors.Wrapf(remote.Asked(err), "cannot withdraw fields from %s", describe(e.live))
+	return errors.Wrapf(targetresource.Asked(err), "cannot withdraw fields from %s", describe(e.live))
 }

@@ -13,24 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/detail"
+	"github.com/crossplane-contrib/provider-kcp/internal/connectiondetail"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // purposeDetails are the resources on the target that connection details come from.
-const purposeDetails watch.Purpose = "details"
+const purposeDetails informer.Purpose = "details"
 
 // details are what is to be in a connection secret.
 type details struct {
-	owner   watch.Owner
+	owner   informer.Owner
 	secret  types.NamespacedName
 	values  map[string][]byte // by key
 	missing []string          // keys that have no value now, and keep the one they had
 }
 
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
-// harm. The error satisfies watch.IsNotSynced as long as a watch has not begun.
+// harm. The error satisfies informer.IsNotSynced as long as a watch has not begun.
 func (e *external) gather(ctx context.Context, o Object) error {
 	e.pass.details = nil
 	secret := o.ConnectionSecret()
@@ -70,7 +70,7 @@ func (e *external) gather(ctx context.Context, o Object) error {
 // counts as ready until then.
 func (e *external) gatherApplied(ctx context.Context, o Object) error {
 	err := e.gather(ctx, o)
-	if !watch.IsNotSynced(err) {
+	if !informer.IsNotSynced(err) {
 		return err
 	}
 	if last := e.pass.quiet.Last(); last == nil || !isReady(last) {
@@ -100,7 +100,7 @@ func (s origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 	case s.live == nil:
 		return nil, errors.Errorf("%s does not exist", s.id)
 	}
-	v, err := detail.Value(s.live, d.FieldPath)
+	v, err := connectiondetail.Value(s.live, d.FieldPath)
 	return v, errors.Wrap(err, s.id.String())
 }
 
@@ -112,7 +112,7 @@ func (e *external) origins(ctx context.Context, wanted []commonv1.ConnectionDeta
 		return nil, err
 	}
 	found := make(map[originID]origin, len(ids))
-	interests := make([]watch.Interest, 0, len(ids))
+	interests := make([]informer.Interest, 0, len(ids))
 	for _, id := range ids {
 		s := e.locateOrigin(id, served)
 		found[id] = s
@@ -132,8 +132,8 @@ func (e *external) origins(ctx context.Context, wanted []commonv1.ConnectionDeta
 // locateOrigin finds where on the target an origin lives.
 func (e *external) locateOrigin(id originID, served map[schema.GroupVersionKind]target.Mapping) origin {
 	m, ok := served[id.gvk]
-	s := origin{id: id, watchable: m.Watchable, interest: watch.Interest{
-		Resource: m.Resource, NamespacedName: id.NamespacedName, Scope: watch.ScopeName,
+	s := origin{id: id, watchable: m.Watchable, interest: informer.Interest{
+		Resource: m.Resource, NamespacedName: id.NamespacedName, Stream: informer.StreamByName,
 	}}
 	if !m.Namespaced {
 		s.interest.Namespace = ""
@@ -158,7 +158,7 @@ func (e *external) seeOrigin(ctx context.Context, s origin) (origin, error) {
 	case s.own:
 		s.live = e.live
 	case s.watchable:
-		s.live, err = e.cluster.See(ctx, e.owner, s.interest)
+		s.live, err = e.cluster.Get(ctx, e.owner, s.interest)
 	default:
 		s.live, err = e.cluster.Read(ctx, s.interest)
 	}

@@ -51,7 +51,7 @@
 //
 // An Object that is gone in spite of its finalizer, because its deletion has missed it by a moment, is finished with as
 // if it were there. Its connection secret and the record of its use of a ProviderConfig are left to the garbage
-// collector, as ever. See package lost.
+// collector, as ever. See package deletedearly.
 //
 // Fields are withdrawn when the finalizer goes, as crossplane-runtime does not connect for a deleted Object that may
 // not delete. To show it a policy with Delete then, and to withdraw where it deletes, was rejected: events and metrics
@@ -68,10 +68,11 @@
 // deletion of namespaces.
 //
 // A change of the resource that alters nothing but how the status shows it, or the reason why it is not ready, is
-// written a little later, together with others; see package quiet. Conditions, the record of what was applied, a field
-// that a reference reads, and all of an Object that is being deleted are written at once; connection details and drift
-// do not go by the status. To write no more than conditions at once was rejected: our next pass goes by the record. So
-// was to let references read the resource from the provider's memory: what they have read would be shown nowhere.
+// written a little later, together with others; see package diffwrite. Conditions, the record of what was applied, a
+// field that a reference reads, and all of an Object that is being deleted are written at once; connection details and
+// drift do not go by the status. To write no more than conditions at once was rejected: our next pass goes by the
+// record. So was to let references read the resource from the provider's memory: what they have read would be shown
+// nowhere.
 //
 // A resource that is too large for the status is left out of it but for its identity, and the status says its size.
 // Without that no status could be written, and the manifest would be applied at each pass, as nothing tells that it

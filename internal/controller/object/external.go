@@ -16,13 +16,13 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // messageMissing is the message of condition Ready while there is no resource.
@@ -32,10 +32,10 @@ const messageMissing = "The resource does not exist"
 type external struct {
 	cluster *target.Cluster
 	local   *target.Cluster // the control plane
-	owner   watch.Owner
+	owner   informer.Owner
 	gvk     schema.GroupVersionKind // of the Object
 	pass    *pass
-	drift   *remote.Drift
+	drift   *targetresource.Drift
 	events  event.Recorder
 	options Options
 
@@ -122,7 +122,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 func (e *external) missing(o Object) managed.ExternalObservation {
 	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
-		e.pass.report(o, commonv1.ReasonResourceMissing, "management policies do not allow to create the resource: "+quiet.MessageMissing)
+		e.pass.report(o, commonv1.ReasonResourceMissing, "management policies do not allow to create the resource: "+diffwrite.MessageMissing)
 		return managed.ExternalObservation{ResourceUpToDate: true}
 	}
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {

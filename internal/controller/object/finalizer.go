@@ -10,7 +10,7 @@ import (
 	"github.com/pkg/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 )
 
 // A finalizer keeps our finalizer on an Object, and writes its external name along with it.
@@ -27,7 +27,7 @@ func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error 
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
 		return f.references.hold(ctx, obj)
 	}
-	err := quiet.PatchMetadata(ctx, f.local, obj, func(o client.Object) {
+	err := diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) {
 		meta.AddFinalizer(o, managed.FinalizerName)
 		if meta.GetExternalName(o) == "" {
 			meta.SetExternalName(o, o.GetName())
@@ -50,7 +50,7 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) err
 	if err := f.references.release(ctx, obj); err != nil {
 		return err
 	}
-	err := quiet.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	err := diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {
 		return errors.Wrap(err, "cannot remove finalizer")
 	}

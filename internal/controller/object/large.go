@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 )
 
 // fits reports whether the control plane can be expected to store an Object, by what is large in one.
@@ -23,7 +23,7 @@ func fits(o Object) bool {
 			size += len(f.FieldsV1.GetRawBytes())
 		}
 	}
-	return size <= quiet.FitsMost
+	return size <= diffwrite.FitsMost
 }
 
 // omit leaves all of the resource out of the status but what identifies it. Conditions and the record of what was

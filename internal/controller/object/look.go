@@ -3,17 +3,17 @@ package object
 import (
 	"context"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // purposeManifest is the resource of an Object's manifest.
-const purposeManifest watch.Purpose = "manifest"
+const purposeManifest informer.Purpose = "manifest"
 
 // look finds the live resource. It asks the target only where no watch can tell.
 func (e *external) look(ctx context.Context, o Object) error {
 	owns := owns(o)
-	scopes := []watch.Scope{watch.ScopeName}
+	scopes := []informer.Stream{informer.StreamByName}
 	if owns {
 		scopes = e.remote().Labelled()
 	}
@@ -39,7 +39,7 @@ func (e *external) ask(ctx context.Context) error {
 	return err
 }
 
-// remote returns the resource as package remote deals with it.
-func (e *external) remote() remote.Resource {
-	return remote.Resource{Cluster: e.cluster, Owner: e.owner, Purpose: purposeManifest, Manifest: e.manifest, Mapping: e.mapping}
+// remote returns the resource as package targetresource deals with it.
+func (e *external) remote() targetresource.Resource {
+	return targetresource.Resource{Cluster: e.cluster, Owner: e.owner, Purpose: purposeManifest, Manifest: e.manifest, Mapping: e.mapping}
 }

@@ -9,8 +9,8 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 var (
@@ -61,7 +61,7 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 
 // name returns the namespace and name of a resource.
 func name(u *unstructured.Unstructured) types.NamespacedName {
-	return remote.Name(u)
+	return targetresource.Name(u)
 }
 
 // label marks a resource for the watches.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // An originID names a resource on the target that connection details come from, as they write it.
@@ -29,7 +29,7 @@ func (id originID) String() string {
 // An origin is what is known of such a resource.
 type origin struct {
 	id        originID
-	interest  watch.Interest
+	interest  informer.Interest
 	own       bool                       // it is the resource of the manifest, which is looked at anyhow
 	watchable bool                       // the target can watch it
 	lack      string                     // why it cannot be looked at, empty if it can

@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
 type pass struct {
-	quiet   quiet.Pass
+	quiet   diffwrite.Pass
 	err     error                      // why the pass failed
 	reason  xpv2.ConditionReason       // of the failure, empty if there is no better one than ReconcileError
 	woken   bool                       // the Object is woken when the cause of the failure goes
@@ -47,7 +47,7 @@ type passKey struct{}
 
 func withPass(ctx context.Context, p *pass) context.Context {
 	p.quiet.Amend, p.quiet.Shrink, p.quiet.Postpone = p.amend, shrink, p.postpone
-	return quiet.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
+	return diffwrite.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 
 func passOf(ctx context.Context) *pass {
@@ -118,7 +118,7 @@ func reason(err error) xpv2.ConditionReason {
 	case errors.Is(err, errInvalidManifest):
 		return commonv1.ReasonInvalidManifest
 	}
-	return remote.ReasonOf(err)
+	return targetresource.ReasonOf(err)
 }
 
 // isReady reports whether an Object was last seen ready.

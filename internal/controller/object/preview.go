@@ -25,7 +25,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // messageBytes is how long the words of a target in condition UpToDate may be.
@@ -201,7 +201,7 @@ func (e *external) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
 // refuses reports whether an answer is about the manifest, so that the same request would be answered alike.
 func refuses(err error) bool {
 	var answer apierrors.APIStatus
-	if remote.IsSchemaError(err) {
+	if targetresource.IsSchemaError(err) {
 		return true
 	}
 	if !errors.As(err, &answer) {

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // notReadyPoll is how soon an Object that is not ready is looked at again, if the poll interval is longer.
@@ -37,7 +37,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.load.passes.Add(1)
 	defer r.load.passes.Add(-1)
 	p := &pass{coalesce: r.coalesce}
-	owner := watch.Owner{Controller: r.controller, NamespacedName: req.NamespacedName}
+	owner := informer.Owner{Controller: r.controller, NamespacedName: req.NamespacedName}
 	ctx, done := target.Reconciling(ctx, owner)
 	defer done()
 	res, err := r.managed.Reconcile(withPass(ctx, p), req)
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
 	case p.err != nil && p.cluster != nil:
-		return retryLater(res, p.cluster.RetryAfter(owner, p.err, remote.Work(p.wanted, p.err))), nil
+		return retryLater(res, p.cluster.RetryAfter(owner, p.err, targetresource.Work(p.wanted, p.err))), nil
 	case p.retry > 0:
 		return reconcile.Result{RequeueAfter: p.retry}, nil
 	}
@@ -80,9 +80,9 @@ func (r *reconciler) save(ctx context.Context, o Object) error {
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
 }
 
-// retryLater puts off a retry, which comes within remote.RetryMax, if the target has failed too often lately.
+// retryLater puts off a retry, which comes within targetresource.RetryMax, if the target has failed too often lately.
 func retryLater(res reconcile.Result, delay time.Duration) reconcile.Result {
-	if delay > remote.RetryMax {
+	if delay > targetresource.RetryMax {
 		return reconcile.Result{RequeueAfter: delay}
 	}
 	return res

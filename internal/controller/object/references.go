@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // references are the references of Objects of one scope, in the steps of crossplane-runtime.
@@ -122,7 +122,7 @@ func (r references) referrer(obj client.Object) (reference.Referrer, error) {
 	if !ok {
 		return reference.Referrer{}, errors.Errorf("resource is a %T and not an Object", obj)
 	}
-	return reference.Referrer{Object: o, GVK: r.gvk, Owner: watch.Owner{
+	return reference.Referrer{Object: o, GVK: r.gvk, Owner: informer.Owner{
 		Controller: r.controller, NamespacedName: client.ObjectKeyFromObject(o),
 	}}, nil
 }

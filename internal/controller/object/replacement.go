@@ -15,7 +15,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 const (
@@ -91,7 +91,7 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 	if ending == policy.Leave {
 		return true, nil
 	}
-	_, found, err := e.heir(ctx, o)
+	_, found, err := e.adopter(ctx, o)
 	if err != nil {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 		ending = policy.Withdraw
 	}
 	old, there, err := e.old(ctx, o, seen)
-	if letsGo(o, err) {
+	if releasesResource(o, err) {
 		err = errors.Wrapf(err, "cannot reach %s, which is left as it is", describe(seen))
 		e.events.Event(o, event.Warning(reasonLeft, err))
 		return true, nil
@@ -129,12 +129,12 @@ func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstruc
 		var err error
 		old.owner = formerOwner(e.owner)
 		if old.cluster, err = e.former(ctx); err != nil {
-			e.pass.woken = remote.IsCutOff(err)
+			e.pass.woken = targetresource.IsCutOff(err)
 			return nil, false, err
 		}
 	}
 	there, err := old.findSeen(ctx, o)
-	return old, there, remote.Asked(err)
+	return old, there, targetresource.Asked(err)
 }
 
 // applied reports whether an Object has ever applied the live resource.
@@ -145,7 +145,7 @@ func (e *external) applied(o Object) bool {
 // await reports that a resource is not gone yet, and why.
 func (e *external) await(o Object, old *external) {
 	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.manifest))
-	if why := remains(old.live); why != "" {
+	if why := deletionBlockers(old.live); why != "" {
 		m += "; " + why
 	}
 	e.pass.retry = replacePoll

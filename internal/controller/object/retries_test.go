@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // TestWaitingCostsNoRetries shows that passes which only wait for something, such as a first list, leave the retries of
@@ -46,7 +46,7 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if delay := registry.Local().RetryAfter(watch.Owner{}, nil, ""); (delay > 0) != tc.delayed {
+			if delay := registry.Local().RetryAfter(informer.Owner{}, nil, ""); (delay > 0) != tc.delayed {
 				t.Errorf("%s After %d passes the next retry waits for %s", tc.reason, passes, delay)
 			}
 		})

@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/lost"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/wake"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // Options of the controllers of Objects, beside those all controllers have.
@@ -51,9 +51,9 @@ type Options struct {
 // Setup adds the controller of Objects of one scope to a manager.
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := managed.ControllerName(k.GVK.GroupKind().String())
-	drift, writes := remote.NewDrift(), quiet.NewCoalescer()
+	drift, writes := targetresource.NewDrift(), diffwrite.NewCoalescer()
 	forget := func(n types.NamespacedName) {
-		owner := watch.Owner{Controller: name, NamespacedName: n}
+		owner := informer.Owner{Controller: name, NamespacedName: n}
 		o.Registry.Forget(owner)
 		o.Registry.Forget(formerOwner(owner))
 		o.References.Forget(owner)
@@ -62,9 +62,9 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		drift.Forget(owner)
 		writes.Forget(n)
 	}
-	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)).Limited()
-	lasting := lost.NewManager(mgr, lost.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
-	m := quiet.NewManager(lasting)
+	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)).Limited()
+	lasting := deletedearly.NewManager(mgr, deletedearly.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
+	m := diffwrite.NewManager(lasting)
 	r := &reconciler{
 		managed:    newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
 		controller: name,
@@ -78,14 +78,14 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(remote.Retrying(o.Options)).
-		For(k.New(), builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		WithOptions(targetresource.Retrying(o.Options)).
+		For(k.New(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
 		Watches(k.New(), lasting.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
-		WatchesRawSource(wake.Targets(o.Registry, name, 0)).
-		WatchesRawSource(wake.Targets(o.Registry, name+formerController, 0))
+		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
+		WatchesRawSource(handlers.Targets(o.Registry, name+formerController, 0))
 	for _, c := range k.Configs {
-		b = b.Watches(c.New(), wake.Users(o.Registry, c))
+		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
 	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
@@ -93,7 +93,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	return addStateMetrics(mgr, o, k)
 }
 
-func newManaged[T Object](m quiet.Manager, o Options, c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
+func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
 	refs := references{resolver: o.References, recorder: c.events, local: m.GetClient(), controller: c.controller, gvk: c.kind.GVK}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
@@ -107,7 +107,7 @@ func newManaged[T Object](m quiet.Manager, o Options, c *connector[T], forget fu
 			local: m.GetClient(), events: c.events, references: refs, release: c.release,
 			forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) },
 		}),
-		managed.WithCriticalAnnotationUpdater(quiet.CriticalAnnotations{}),
+		managed.WithCriticalAnnotationUpdater(diffwrite.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}
 	if o.MetricOptions != nil {

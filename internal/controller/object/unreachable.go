@@ -11,21 +11,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // messageWaiting is what a deleted Object says that has to finish with a resource which it cannot reach.
 const messageWaiting = "waiting for the target to finish with the resource, which spec.unreachableTarget: Orphan would leave as it is"
 
-// letsGo reports whether an Object is to do without a target that cannot be reached.
-func letsGo(o Object, err error) bool {
-	return remote.IsCutOff(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
+// releasesResource reports whether an Object is to do without a target that cannot be reached.
+func releasesResource(o Object, err error) bool {
+	return targetresource.IsCutOff(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
 }
 
 // waiting says, in the error of an Object that has to finish with a resource, how it could do without the target.
 func waiting(err error) error {
-	if !remote.IsCutOff(err) {
+	if !targetresource.IsCutOff(err) {
 		return err
 	}
 	return errors.Wrap(err, messageWaiting)

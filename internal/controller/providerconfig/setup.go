@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
@@ -35,7 +35,7 @@ const (
 type Controller struct {
 	controller ctrlcontroller.Controller
 	cache      cache.Cache
-	guard      *guard
+	guard      *deletionGuard
 	events     event.Recorder
 }
 
@@ -43,12 +43,12 @@ type Controller struct {
 func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) (*Controller, error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
-	r := providerconfig.NewReconciler(countingManager{quiet.NewManager(mgr)}, c.Kinds,
+	r := providerconfig.NewReconciler(countingManager{diffwrite.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(events))
-	g := &guard{client: mgr.GetClient(), config: c, next: reconcile.Func(
+	g := &deletionGuard{client: mgr.GetClient(), config: c, next: reconcile.Func(
 		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-			return r.Reconcile(quiet.WithPass(ctx, &quiet.Pass{}), req)
+			return r.Reconcile(diffwrite.WithPass(ctx, &diffwrite.Pass{}), req)
 		})}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -62,7 +62,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) (*Controller,
 // Follow makes the controller heed users of a kind, which the control plane must serve.
 func (c *Controller) Follow(u scope.User) error {
 	c.guard.follow(u)
-	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), left(c.guard.config))), "cannot watch %s", u.GVK.Kind)
+	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), releasedConfigs(c.guard.config))), "cannot watch %s", u.GVK.Kind)
 }
 
 // gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // What a PublishedResource uses beside its workspace, it uses as owners of other controllers, so that each connection
@@ -43,7 +43,7 @@ type connector struct {
 	writer      *kcp.Writer
 	sources     *sources
 	projections *projections
-	guard       *guard
+	guard       *exportLock
 	keptSchemas *keptSchemas
 	settling    *settling
 	countWrites *countWrites
@@ -99,7 +99,7 @@ func (e *external) keepAgent(o *v1alpha1.PublishedResource) {
 }
 
 // connect returns the cluster of a ProviderConfig, and what that says.
-func (c *connector) connect(ctx context.Context, owner watch.Owner, ref xpv2.Reference) (commonv1.Connection, *target.Cluster, error) {
+func (c *connector) connect(ctx context.Context, owner informer.Owner, ref xpv2.Reference) (commonv1.Connection, *target.Cluster, error) {
 	c.registry.Bind(owner, c.publisher.Key(ref))
 	connection, err := c.publisher.Config(ctx, ref)
 	if errors.Is(err, scope.ErrNoConfig) {
@@ -113,7 +113,7 @@ func (c *connector) connect(ctx context.Context, owner watch.Owner, ref xpv2.Ref
 }
 
 // service returns the service cluster of a PublishedResource.
-func (c *connector) service(ctx context.Context, o *v1alpha1.PublishedResource) (*target.Cluster, watch.Owner, error) {
+func (c *connector) service(ctx context.Context, o *v1alpha1.PublishedResource) (*target.Cluster, informer.Owner, error) {
 	owner := c.owner(o.GetName(), controllerSource)
 	ref := o.Spec.ServiceClusterConfigReference
 	if ref == nil {
@@ -127,7 +127,7 @@ func (c *connector) service(ctx context.Context, o *v1alpha1.PublishedResource) 
 }
 
 // endpoint returns the virtual workspace of an endpoint, with all logical clusters.
-func (c *connector) endpoint(ctx context.Context, e *external, url string) (*target.Cluster, watch.Owner, error) {
+func (c *connector) endpoint(ctx context.Context, e *external, url string) (*target.Cluster, informer.Owner, error) {
 	owner := c.endpointOwner(e.name, url)
 	cluster, err := c.registry.ConnectTo(ctx, owner, e.connection, url+target.AllClusters)
 	return cluster, owner, err
@@ -164,12 +164,12 @@ func (c *connector) forget(n types.NamespacedName) {
 	c.guard.release(n.Name)
 }
 
-func (c *connector) owner(name, suffix string) watch.Owner {
-	return watch.Owner{Controller: c.controller + suffix, NamespacedName: types.NamespacedName{Name: name}}
+func (c *connector) owner(name, suffix string) informer.Owner {
+	return informer.Owner{Controller: c.controller + suffix, NamespacedName: types.NamespacedName{Name: name}}
 }
 
 // endpointOwner returns as whom a PublishedResource uses an endpoint. No name contains a space.
-func (c *connector) endpointOwner(name, url string) watch.Owner {
+func (c *connector) endpointOwner(name, url string) informer.Owner {
 	return c.owner(name+" "+url, controllerEndpoint)
 }
 

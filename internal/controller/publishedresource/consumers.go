@@ -10,37 +10,37 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // What is watched through the endpoints.
 const (
-	purposeBindings watch.Purpose = "bindings"
-	purposeObjects  watch.Purpose = "objects"
+	purposeBindings informer.Purpose = "bindings"
+	purposeObjects  informer.Purpose = "objects"
 )
 
-// A view is what the endpoints of an APIExport show of its consumers.
-type view struct {
+// A consumerView is what the endpoints of an APIExport show of its consumers.
+type consumerView struct {
 	named     []string                     // endpoints that kcp names
 	endpoints []string                     // those, and former ones that are still in use
 	listed    map[string]bool              // which of them show all their bindings
 	bindings  []*unstructured.Unstructured // shared with the watch
 	homes     map[string]string            // the endpoints of logical clusters
-	problems  []problem                    // of endpoints that do not show all
+	problems  []endpointProblem            // of endpoints that do not show all
 	early     bool                         // some of it is not known yet
 }
 
-// A problem is what is wrong with an endpoint.
-type problem struct {
+// An endpointProblem is what is wrong with an endpoint.
+type endpointProblem struct {
 	url, message string
 	// unserved means that the endpoint does not serve the API, which kcp cures a moment after the API is published.
 	unserved bool
 }
 
 // complete reports whether all bindings are in view.
-func (v *view) complete() bool { return !v.early && len(v.problems) == 0 }
+func (v *consumerView) complete() bool { return !v.early && len(v.problems) == 0 }
 
 // observeConsumers looks at who uses the API, and records it in the status. What is not known yet stays as it was.
 func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedResource) error {
@@ -92,8 +92,8 @@ func (e *external) claimed(o *v1alpha1.PublishedResource) ([]kcp.Claim, error) {
 }
 
 // view looks through all endpoints.
-func (e *external) view(ctx context.Context) *view {
-	v := &view{listed: map[string]bool{}, homes: map[string]string{}}
+func (e *external) view(ctx context.Context) *consumerView {
+	v := &consumerView{listed: map[string]bool{}, homes: map[string]string{}}
 	if e.state.slice != nil {
 		v.named = kcp.Endpoints(e.state.slice)
 	}
@@ -112,12 +112,12 @@ func (e *external) view(ctx context.Context) *view {
 }
 
 // note records what is wrong with an endpoint. Conflicts mean that it is too early to tell.
-func (v *view) note(url string, err error) {
+func (v *consumerView) note(url string, err error) {
 	switch {
 	case apierrors.IsConflict(err):
 		v.early = true
 	case err != nil:
-		v.problems = append(v.problems, problem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
+		v.problems = append(v.problems, endpointProblem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
 	}
 }
 
@@ -127,19 +127,19 @@ func (e *external) bindings(ctx context.Context, url string) ([]*unstructured.Un
 }
 
 // listAt returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.
-func (e *external) listAt(ctx context.Context, url string, p watch.Purpose, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+func (e *external) listAt(ctx context.Context, url string, p informer.Purpose, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
 	cluster, owner, err := e.endpoint(ctx, e, url)
 	if err != nil {
 		return nil, err
 	}
-	i := watch.Interest{Resource: r, Scope: watch.ScopeWildcard}
+	i := informer.Interest{Resource: r, Stream: informer.StreamAllWorkspaces}
 	cluster.Watches().Track(owner, p, i)
 	list, err := cluster.Watches().List(ctx, owner, i)
 	return list, errors.Wrapf(err, "cannot list %s", r.GroupResource())
 }
 
 // checkServed notes which endpoints do not serve the API.
-func (e *external) checkServed(ctx context.Context, v *view) {
+func (e *external) checkServed(ctx context.Context, v *consumerView) {
 	for _, url := range v.endpoints {
 		cluster, owner, err := e.endpoint(ctx, e, url)
 		if err != nil {

@@ -39,7 +39,8 @@
 // A status in which nothing but counts has changed is written every five seconds at most: each write has everyone who
 // has read the PublishedResource before, and updates it, start anew. What else changes does not wait.
 //
-// A PublishedResource that is gone in spite of its finalizer is finished with as if it were there. See package lost.
+// A PublishedResource that is gone in spite of its finalizer is finished with as if it were there. See package
+// deletedearly.
 //
 // A deleted PublishedResource that is to withdraw its API goes by what it has last published, not by what the source
 // says. It waits until consumers have no object left: to withdraw an API that has objects would strand them where

@@ -14,10 +14,10 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // An external is the published form of one PublishedResource in kcp, for one pass.
@@ -25,16 +25,16 @@ type external struct {
 	*connector
 
 	name       string
-	owner      watch.Owner
+	owner      informer.Owner
 	pass       *pass
 	connection commonv1.Connection // of the workspace
 	cluster    *target.Cluster     // the workspace
 	plan       plan
 
-	wanted *wanted    // what is to be published; nil if the source tells nothing
-	state  *workspace // what the workspace has, as last seen
+	wanted *desiredAPI // what is to be published; nil if the source tells nothing
+	state  *workspace  // what the workspace has, as last seen
 
-	seen      *view          // what the endpoints show; nil if nobody has looked
+	seen      *consumerView  // what the endpoints show; nil if nobody has looked
 	consumers []kcp.Consumer // of the view
 
 	former    []string // endpoints that kcp names no more and that still have consumers, if the PublishedResource is deleted
@@ -60,7 +60,7 @@ func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (
 		return managed.ExternalObservation{}, err
 	}
 	var err error
-	e.wanted, err = e.want(ctx, o)
+	e.wanted, err = e.desired(ctx, o)
 	if err != nil && (o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing)) {
 		e.describe(o, err)
 		return managed.ExternalObservation{}, err
@@ -115,7 +115,7 @@ func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 	if !ok || e.wanted == nil {
 		return errors.Errorf("resource is a %T that was not observed", mg)
 	}
-	if err := e.mayMakeAgain(ctx, o); err != nil {
+	if err := e.checkRecreation(ctx, o); err != nil {
 		return err
 	}
 	if !e.state.hasSchema(e.wanted.schema) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 )
 
 // A finalizer keeps our finalizer on a PublishedResource.
@@ -24,12 +24,12 @@ func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error 
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
 		return nil
 	}
-	return quiet.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) })
+	return diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) })
 }
 
 // RemoveFinalizer removes the finalizer, and gives up all that is kept for the PublishedResource.
 func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	err := quiet.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	err := diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {
 		return errors.Wrap(err, "cannot remove finalizer")
 	}

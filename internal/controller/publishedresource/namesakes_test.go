@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	kcpapi "github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // TestNamesakesAreListed shows that a stream that begins when several workspaces have bindings of one name shows all of
@@ -32,10 +32,10 @@ func TestNamesakesAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := watch.NewSet(d, watch.Options{Wake: func(watch.Owner) {}})
+	set := informer.NewSet(d, informer.Options{Wake: func(informer.Owner) {}})
 	defer set.Close()
-	o := watch.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: "owner"}}
-	i := watch.Interest{Resource: kcpapi.Bindings, Scope: watch.ScopeWildcard}
+	o := informer.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: "owner"}}
+	i := informer.Interest{Resource: kcpapi.Bindings, Stream: informer.StreamAllWorkspaces}
 	set.Track(o, "test", i)
 	var list []*unstructured.Unstructured
 	kube.Eventually(t, soon, "the first list", func() (bool, string) {

@@ -12,16 +12,16 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
 type pass struct {
-	quiet   quiet.Pass
+	quiet   diffwrite.Pass
 	err     error           // why the pass failed
 	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
 	ready   *xpv2.Condition // nil if it is not known
@@ -34,7 +34,7 @@ type passKey struct{}
 
 func withPass(ctx context.Context, p *pass) context.Context {
 	p.quiet.Amend = p.amend
-	return quiet.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
+	return diffwrite.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 
 func passOf(ctx context.Context) *pass {

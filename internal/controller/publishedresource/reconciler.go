@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // wokenPoll is how soon a PublishedResource is looked at again that is woken when the cause of its failure goes.
@@ -20,7 +20,7 @@ const wokenPoll = 30 * time.Second
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
 	managed reconcile.Reconciler
-	owner   func(types.NamespacedName) watch.Owner
+	owner   func(types.NamespacedName) informer.Owner
 	halt    func(context.Context, types.NamespacedName)
 	unhold  func(context.Context, types.NamespacedName) time.Duration
 	forget  func(types.NamespacedName)

@@ -18,14 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // purposeRelated are the CustomResourceDefinitions of related resources.
-const purposeRelated watch.Purpose = "related"
+const purposeRelated informer.Purpose = "related"
 
 // relatedAPIs returns the APIs of related resources on both sides, by their identifiers.
 func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResource, c publication.Config) (map[string]objectsync.Pair, error) {
@@ -35,7 +35,7 @@ func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResourc
 		service[i] = relatedAt(v1alpha1.OriginService, &related[i])
 	}
 	e.trackDefinitions(c.Service, service)
-	of := func(r schema.GroupVersionResource) wantedAPI { return wantedAPI{r, e.name, o.GetGeneration()} }
+	of := func(r schema.GroupVersionResource) relatedAPI { return relatedAPI{r, e.name, o.GetGeneration()} }
 	out := map[string]objectsync.Pair{}
 	for i := range related {
 		r := &related[i]
@@ -77,14 +77,14 @@ func explain(err error, r *v1alpha1.RelatedResource) error {
 }
 
 // definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.
-func definitionOf(gr schema.GroupResource) watch.Interest {
-	return watch.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: gr.String()}, Scope: watch.ScopeName}
+func definitionOf(gr schema.GroupResource) informer.Interest {
+	return informer.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: gr.String()}, Stream: informer.StreamByName}
 }
 
 // trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
 // none.
 func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersionResource) {
-	var interests []watch.Interest
+	var interests []informer.Interest
 	for _, r := range all {
 		if i := definitionOf(r.GroupResource()); r.Group != "" && !slices.Contains(interests, i) {
 			interests = append(interests, i)
@@ -94,11 +94,11 @@ func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersion
 }
 
 // findBelow returns an API of the service cluster, as its CustomResourceDefinition says or, if it has none, discovery.
-func (e *external) findBelow(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
+func (e *external) findBelow(ctx context.Context, c *target.Cluster, at relatedAPI) (objectsync.Resource, error) {
 	if at.Group == "" {
 		return e.apis.find(ctx, c, at)
 	}
-	u, err := c.See(ctx, e.connector.owner(e.name, controllerSource), definitionOf(at.GroupResource()))
+	u, err := c.Get(ctx, e.connector.owner(e.name, controllerSource), definitionOf(at.GroupResource()))
 	if err != nil && !apierrors.IsForbidden(err) {
 		return objectsync.Resource{}, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
 	}
@@ -117,12 +117,12 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster, at wantedAP
 
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a
 // while to serve a new one, or, if another one offers it, as the endpoints say.
-func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
+func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint, at relatedAPI) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
 	if name == "" {
 		return e.apis.findAtOne(ctx, endpoints, at)
 	}
-	return e.apis.remember(apiAt{wantedAPI: wantedAPI{GroupVersionResource: at.GroupVersionResource}, of: name}, func() (objectsync.Resource, error) {
+	return e.apis.remember(apiAt{relatedAPI: relatedAPI{GroupVersionResource: at.GroupVersionResource}, of: name}, func() (objectsync.Resource, error) {
 		u, err := e.cluster.Read(ctx, schemaNamed(name))
 		if err != nil {
 			return objectsync.Resource{}, err
@@ -155,8 +155,8 @@ type apis struct {
 	known map[apiAt]objectsync.Resource
 }
 
-// A wantedAPI is an API that a PublishedResource needs as of one generation. What is built in is needed by all.
-type wantedAPI struct {
+// A relatedAPI is an API that a PublishedResource needs as of one generation. What is built in is needed by all.
+type relatedAPI struct {
 	schema.GroupVersionResource
 
 	by         string
@@ -165,7 +165,7 @@ type wantedAPI struct {
 
 // An apiAt is an API of a server, or as a schema, which never changes, has it.
 type apiAt struct {
-	wantedAPI
+	relatedAPI
 
 	of string
 }
@@ -173,22 +173,22 @@ type apiAt struct {
 func newAPIs() *apis { return &apis{known: map[apiAt]objectsync.Resource{}} }
 
 // on returns an API as a server has it.
-func (w wantedAPI) on(c *target.Cluster) apiAt {
+func (w relatedAPI) on(c *target.Cluster) apiAt {
 	if w.Group == "" {
-		w = wantedAPI{GroupVersionResource: w.GroupVersionResource}
+		w = relatedAPI{GroupVersionResource: w.GroupVersionResource}
 	}
 	return apiAt{w, c.Server()}
 }
 
 // find returns an API of a server. What has been found once is not asked for again before the PublishedResource is
 // another.
-func (a *apis) find(ctx context.Context, c *target.Cluster, at wantedAPI) (objectsync.Resource, error) {
+func (a *apis) find(ctx context.Context, c *target.Cluster, at relatedAPI) (objectsync.Resource, error) {
 	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(ctx, c, at.GroupVersionResource) })
 }
 
 // findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any,
 // and those that show nothing are asked last. The error is that of the first.
-func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint, at wantedAPI) (objectsync.Resource, error) {
+func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint, at relatedAPI) (objectsync.Resource, error) {
 	for _, one := range endpoints {
 		if found, ok := a.recall(at.on(one.Cluster)); ok {
 			return found, nil

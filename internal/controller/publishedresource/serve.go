@@ -22,7 +22,7 @@ const defaultStateNamespace = "crossplane-system"
 
 // serve has the objects of consumers synced, and records in the status how far that is.
 func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	if isHalted(o) {
+	if isSyncStopped(o) {
 		return nil
 	}
 	if e.seen != nil && !e.seen.early && len(e.seen.endpoints) == 0 {
@@ -52,11 +52,11 @@ func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) err
 
 // serveLast has the objects of consumers synced of an API that is being withdrawn: they cannot go otherwise.
 func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	if isHalted(o) {
+	if isSyncStopped(o) {
 		return nil
 	}
 	var err error
-	if e.wanted, err = e.want(ctx, o); err != nil {
+	if e.wanted, err = e.desired(ctx, o); err != nil {
 		return nil //nolint:nilerr // Without a source there is nothing to sync to. What is to be withdrawn does not depend on it.
 	}
 	if err := e.observeConsumers(ctx, o); err != nil {

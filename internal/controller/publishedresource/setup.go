@@ -18,14 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/lost"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/wake"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
@@ -51,9 +51,9 @@ type Options struct {
 // Setup adds the controller of PublishedResources to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
-	events := quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	lasting := lost.NewManager(mgr, lost.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
-	m := quiet.NewManager(lasting)
+	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	lasting := deletedearly.NewManager(mgr, deletedearly.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
+	m := diffwrite.NewManager(lasting)
 	c := &connector{
 		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
 		events: events,
@@ -65,25 +65,25 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(c.publications); err != nil {
 		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
-	c.guard = newGuard(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
+	c.guard = newExportLock(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
-		For(&v1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), quiet.FinalizerReleased()))).
+		For(&v1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
 		Watches(&v1alpha1.PublishedResource{}, lasting.Handler()).
-		WatchesRawSource(wake.Targets(o.Registry, name, gather)).
-		WatchesRawSource(wake.Targets(o.Registry, name+controllerSource, gather)).
-		WatchesRawSource(wake.Targets(o.Registry, name+controllerExport, gather)).
-		WatchesRawSource(wake.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner))
+		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
+		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
+		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner))
 	for _, config := range c.publisher.Configs {
-		b = b.Watches(config.New(), wake.Users(o.Registry, config))
+		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
 	}
 	r := &reconciler{
-		managed: newManaged(m, o, c), halt: c.halt, unhold: c.unhold, forget: c.forget, counts: c.countWrites,
-		owner: func(n types.NamespacedName) watch.Owner { return c.owner(n.Name, "") },
+		managed: newManaged(m, o, c), halt: c.stopSync, unhold: c.removeFinalizers, forget: c.forget, counts: c.countWrites,
+		owner: func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") },
 	}
 	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
@@ -91,7 +91,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	return addStateMetrics(mgr, o)
 }
 
-func newManaged(m quiet.Manager, o Options, c *connector) *managed.Reconciler {
+func newManaged(m diffwrite.Manager, o Options, c *connector) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
@@ -100,7 +100,7 @@ func newManaged(m quiet.Manager, o Options, c *connector) *managed.Reconciler {
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 		managed.WithInitializers(),
 		managed.WithFinalizer(finalizer{local: m.GetClient(), forget: c.forget}),
-		managed.WithCriticalAnnotationUpdater(quiet.CriticalAnnotations{}),
+		managed.WithCriticalAnnotationUpdater(diffwrite.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}
 	if o.MetricOptions != nil {

@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // purposeSource is the CustomResourceDefinition of what is published.
-const purposeSource watch.Purpose = "source"
+const purposeSource informer.Purpose = "source"
 
 // builtInAge is how long the schema of a built-in API counts as known. It changes when a server is upgraded.
 const builtInAge = time.Hour
@@ -71,7 +71,7 @@ func (s *sources) of(c *target.Cluster) *catalogue {
 
 // find returns an API of a service cluster. The owner is woken when its CustomResourceDefinition changes, comes or
 // goes. The cause of the error is errSourceMissing if there is no such API.
-func (s *sources) find(ctx context.Context, c *target.Cluster, o watch.Owner, gk schema.GroupKind) (source, error) {
+func (s *sources) find(ctx context.Context, c *target.Cluster, o informer.Owner, gk schema.GroupKind) (source, error) {
 	known := s.of(c)
 	if name, ok := known.nameOf(gk); ok {
 		src, err := follow(ctx, c, o, name, gk)
@@ -85,10 +85,10 @@ func (s *sources) find(ctx context.Context, c *target.Cluster, o watch.Owner, gk
 
 // follow looks at the CustomResourceDefinition of a name. Nothing is returned if it is not there or describes another
 // kind.
-func follow(ctx context.Context, c *target.Cluster, o watch.Owner, name string, gk schema.GroupKind) (source, error) {
-	i := watch.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Scope: watch.ScopeName}
+func follow(ctx context.Context, c *target.Cluster, o informer.Owner, name string, gk schema.GroupKind) (source, error) {
+	i := informer.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName}
 	c.Watches().Track(o, purposeSource, i)
-	u, err := c.See(ctx, o, i)
+	u, err := c.Get(ctx, o, i)
 	if err != nil || u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
 		return source{}, errors.Wrapf(err, "cannot look at CustomResourceDefinition %q", name)
 	}
@@ -97,8 +97,8 @@ func follow(ctx context.Context, c *target.Cluster, o watch.Owner, name string, 
 }
 
 // search looks for an API among all CustomResourceDefinitions of its group, and then among what is built in.
-func (s *sources) search(ctx context.Context, c *target.Cluster, o watch.Owner, gk schema.GroupKind) (source, error) {
-	all := watch.Interest{Resource: definitions, Scope: watch.ScopeSelection}
+func (s *sources) search(ctx context.Context, c *target.Cluster, o informer.Owner, gk schema.GroupKind) (source, error) {
+	all := informer.Interest{Resource: definitions, Stream: informer.StreamNames}
 	c.Watches().Track(o, purposeSource, all)
 	names, err := c.Watches().Names(ctx, o, all)
 	if err != nil {
@@ -161,7 +161,7 @@ func (k *catalogue) learn(ctx context.Context, c *target.Cluster, names []types.
 		if _, known := k.kinds[n.Name]; known || group == "" || !strings.HasSuffix(n.Name, "."+group) {
 			continue
 		}
-		u, err := c.Read(ctx, watch.Interest{Resource: definitions, NamespacedName: n})
+		u, err := c.Read(ctx, informer.Interest{Resource: definitions, NamespacedName: n})
 		if err != nil {
 			return err
 		}

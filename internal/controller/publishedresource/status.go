@@ -92,7 +92,7 @@ func (e *external) unclaimed() []kcp.Claim {
 }
 
 // describeConsumers records in the status who uses the API.
-func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *view, consumers []kcp.Consumer) {
+func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
 	noteEndpoints(&o.Status, v.named)
 	o.Status.Workspaces = &v1alpha1.WorkspaceCounts{Bound: count(consumers)}
 	o.Status.Claims = claimCounts(consumers)
@@ -100,11 +100,11 @@ func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *view, con
 
 // describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
 // wrong, conditions stay as they were.
-func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *view, consumers []kcp.Consumer) {
+func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
 	lasting, next := e.settling.lasting(e.name, passing(v, consumers), time.Now())
 	e.pass.lookAgain(next)
 	settled := *v
-	settled.problems = slices.DeleteFunc(slices.Clone(v.problems), func(p problem) bool { return p.unserved && !lasting[p.url] })
+	settled.problems = slices.DeleteFunc(slices.Clone(v.problems), func(p endpointProblem) bool { return p.unserved && !lasting[p.url] })
 	using := slices.DeleteFunc(slices.Clone(consumers), func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
 	serves, accepts := e.endpointsCondition(&settled), claimsCondition(&settled, using)
 	if serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems) {
@@ -118,7 +118,7 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *view, consu
 func isOpen(c xpv2.Condition) bool { return c.Status == corev1.ConditionFalse }
 
 // passing returns what tells apart the problems that kcp may be about to cure.
-func passing(v *view, consumers []kcp.Consumer) []string {
+func passing(v *consumerView, consumers []kcp.Consumer) []string {
 	var out []string
 	for _, p := range v.problems {
 		if p.unserved {
@@ -170,7 +170,7 @@ func resources(claims []kcp.Claim) []string {
 }
 
 // endpointsCondition returns condition EndpointsReady.
-func (e *external) endpointsCondition(v *view) xpv2.Condition {
+func (e *external) endpointsCondition(v *consumerView) xpv2.Condition {
 	const t = v1alpha1.TypeEndpointsReady
 	switch {
 	case e.state.slice == nil:
@@ -184,7 +184,7 @@ func (e *external) endpointsCondition(v *view) xpv2.Condition {
 }
 
 // describe returns all problems of endpoints.
-func (v *view) describe() string {
+func (v *consumerView) describe() string {
 	var all []string
 	for _, p := range v.problems {
 		all = append(all, p.message)
@@ -194,7 +194,7 @@ func (v *view) describe() string {
 
 // claimsCondition returns condition ClaimsAccepted. Whoever has bound the APIExport and cannot use the API yet is
 // named, too.
-func claimsCondition(v *view, consumers []kcp.Consumer) xpv2.Condition {
+func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 	const t = v1alpha1.TypeClaimsAccepted
 	var open []string
 	for _, c := range consumers {

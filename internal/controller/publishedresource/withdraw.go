@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // observeDeleted reports whether there is something left to withdraw. It goes by what the PublishedResource has last
@@ -210,8 +210,8 @@ func (e *external) storedVersion(ctx context.Context, name string) (string, erro
 	return "", errors.Errorf("APIResourceSchema %q stores no version", name)
 }
 
-func schemaNamed(name string) watch.Interest {
-	i := watch.Interest{Resource: kcp.Schemas}
+func schemaNamed(name string) informer.Interest {
+	i := informer.Interest{Resource: kcp.Schemas}
 	i.Name = name
 	return i
 }

@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 const (
 	// purposeSlice is the APIExportEndpointSlice, which may be in another workspace than the APIExport.
-	purposeSlice watch.Purpose = "slice"
+	purposeSlice informer.Purpose = "slice"
 	// purposeWorkspace is what the workspace of an APIExport holds of it.
-	purposeWorkspace watch.Purpose = "workspace"
+	purposeWorkspace informer.Purpose = "workspace"
 )
 
 // A workspace is what the workspace of an APIExport holds of it. All of it is shared with the watch.
@@ -45,7 +45,7 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 // look looks at the workspace. Schemas never change, so that only their names are watched.
 func (e *external) look(ctx context.Context) error {
 	e.state = &workspace{}
-	slice := watch.Interest{Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice}, Scope: watch.ScopeName}
+	slice := informer.Interest{Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice}, Stream: informer.StreamByName}
 	e.cluster.Watches().Track(e.owner, purposeSlice, slice)
 	named := e.plan.export != ""
 	if named {
@@ -53,7 +53,7 @@ func (e *external) look(ctx context.Context) error {
 		e.trackExport()
 	}
 	var err error
-	if e.state.slice, err = e.cluster.See(ctx, e.owner, slice); err != nil {
+	if e.state.slice, err = e.cluster.Get(ctx, e.owner, slice); err != nil {
 		return errors.Wrap(err, "cannot look at APIExportEndpointSlice")
 	}
 	if !named {
@@ -61,7 +61,7 @@ func (e *external) look(ctx context.Context) error {
 			return err
 		}
 	}
-	if e.state.export, err = e.cluster.See(ctx, e.owner, e.trackExport()); err != nil {
+	if e.state.export, err = e.cluster.Get(ctx, e.owner, e.trackExport()); err != nil {
 		return errors.Wrap(err, "cannot look at APIExport")
 	}
 	if named {
@@ -74,12 +74,12 @@ func (e *external) look(ctx context.Context) error {
 }
 
 // allSchemas are the APIResourceSchemas of a workspace.
-var allSchemas = watch.Interest{Resource: kcp.Schemas, Scope: watch.ScopeSelection}
+var allSchemas = informer.Interest{Resource: kcp.Schemas, Stream: informer.StreamNames}
 
 // trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the
 // interest in the APIExport.
-func (e *external) trackExport() watch.Interest {
-	export := watch.Interest{Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Scope: watch.ScopeName}
+func (e *external) trackExport() informer.Interest {
+	export := informer.Interest{Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Stream: informer.StreamByName}
 	e.cluster.Watches().Track(e.owner, purposeWorkspace, allSchemas, export)
 	return export
 }

@@ -15,24 +15,25 @@ import (
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
 
-// A place is the ProviderConfig of a cluster, seen from anywhere. Its namespace is empty for a ClusterProviderConfig.
-type place struct {
+// A clusterRef is the ProviderConfig of a cluster, seen from anywhere. Its namespace is empty for a
+// ClusterProviderConfig.
+type clusterRef struct {
 	workloadv1alpha1.ClusterReference
 
 	namespace string
 }
 
-// placeOf returns where an application of a namespace is scheduled to.
-func placeOf(namespace string, ref workloadv1alpha1.ClusterReference) place {
+// clusterRefOf returns where an application of a namespace is scheduled to.
+func clusterRefOf(namespace string, ref workloadv1alpha1.ClusterReference) clusterRef {
 	if ref.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind {
 		namespace = ""
 	}
-	return place{ClusterReference: ref, namespace: namespace}
+	return clusterRef{ClusterReference: ref, namespace: namespace}
 }
 
 // candidates returns the places an application may be scheduled to, the best first. load says how many applications are
 // at a place.
-func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.KubernetesApplication, load map[place]int) ([]place, error) {
+func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.KubernetesApplication, load map[clusterRef]int) ([]clusterRef, error) {
 	selector, err := metav1.LabelSelectorAsSelector(app.Spec.ClusterSelector)
 	if err != nil {
 		return nil, errors.Wrapf(errUnschedulable, "cannot parse spec.clusterSelector: %v", err)
@@ -44,10 +45,10 @@ func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.Kuber
 	if err := r.local.List(ctx, shared, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list ClusterProviderConfigs")
 	}
-	var found []place
+	var found []clusterRef
 	add := func(kind string, o client.Object) {
 		if o.GetDeletionTimestamp() == nil && selector.Matches(labels.Set(o.GetLabels())) {
-			found = append(found, placeOf(app.GetNamespace(), workloadv1alpha1.ClusterReference{Kind: kind, Name: o.GetName()}))
+			found = append(found, clusterRefOf(app.GetNamespace(), workloadv1alpha1.ClusterReference{Kind: kind, Name: o.GetName()}))
 		}
 	}
 	for i := range own.Items {
@@ -61,19 +62,19 @@ func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.Kuber
 }
 
 // rank sorts places by their load. Of equals those of the namespace come first, and then the order is that of names.
-func rank(places []place, load map[place]int) {
-	slices.SortFunc(places, func(a, b place) int {
+func rank(places []clusterRef, load map[clusterRef]int) {
+	slices.SortFunc(places, func(a, b clusterRef) int {
 		return cmp.Or(cmp.Compare(load[a], load[b]), -cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.Name, b.Name))
 	})
 }
 
 // load counts the applications at each place.
-func (r *Reconciler) load(ctx context.Context) (map[place]int, error) {
+func (r *Reconciler) load(ctx context.Context) (map[clusterRef]int, error) {
 	apps := &workloadv1alpha1.KubernetesApplicationList{}
 	if err := r.local.List(ctx, apps, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, errors.Wrap(err, "cannot list KubernetesApplications")
 	}
-	load, there := map[place]int{}, map[types.UID]bool{}
+	load, there := map[clusterRef]int{}, map[types.UID]bool{}
 	for i := range apps.Items {
 		app := &apps.Items[i]
 		ref := app.Spec.ClusterRef
@@ -81,7 +82,7 @@ func (r *Reconciler) load(ctx context.Context) (map[place]int, error) {
 			ref, there[app.GetUID()] = &chosen, true
 		}
 		if ref != nil {
-			load[placeOf(app.GetNamespace(), *ref)]++
+			load[clusterRefOf(app.GetNamespace(), *ref)]++
 		}
 	}
 	for uid := range r.chosen {

@@ -9,31 +9,31 @@ import (
 )
 
 func TestRank(t *testing.T) {
-	own := func(name string) place {
-		return placeOf("ns", workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: name})
+	own := func(name string) clusterRef {
+		return clusterRefOf("ns", workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: name})
 	}
-	shared := func(name string) place {
-		return placeOf("ns", workloadv1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: name})
+	shared := func(name string) clusterRef {
+		return clusterRefOf("ns", workloadv1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: name})
 	}
 	for name, tc := range map[string]struct {
 		reason string
-		load   map[place]int
-		want   []place
+		load   map[clusterRef]int
+		want   []clusterRef
 	}{
 		"Equal": {
 			reason: "Of equals those of the namespace come first, then the order is that of names.",
-			want:   []place{own("a"), own("b"), shared("a"), shared("c")},
+			want:   []clusterRef{own("a"), own("b"), shared("a"), shared("c")},
 		},
 		"Loaded": {
 			reason: "The fewer applications a cluster has, the earlier it comes.",
-			load:   map[place]int{own("a"): 2, own("b"): 1, shared("a"): 1},
-			want:   []place{shared("c"), own("b"), shared("a"), own("a")},
+			load:   map[clusterRef]int{own("a"): 2, own("b"): 1, shared("a"): 1},
+			want:   []clusterRef{shared("c"), own("b"), shared("a"), own("a")},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := []place{shared("c"), own("b"), shared("a"), own("a")}
+			got := []clusterRef{shared("c"), own("b"), shared("a"), own("a")}
 			rank(got, tc.load)
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(place{})); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(clusterRef{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -17,11 +17,11 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // Reasons of events.
@@ -43,15 +43,15 @@ type Reconciler struct {
 	registry   *target.Registry
 	local      client.Client
 	record     event.Recorder
-	poll       quiet.Poll
+	poll       diffwrite.Poll
 
 	chosen     map[types.UID]workloadv1alpha1.ClusterReference // what the cache may not show yet, by application
-	considered map[types.NamespacedName][]watch.Owner          // as whom each application that waits is connected
+	considered map[types.NamespacedName][]informer.Owner       // as whom each application that waits is connected
 }
 
 // Reconcile schedules one application, unless it is scheduled.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	ctx = quiet.WithPass(ctx, &quiet.Pass{})
+	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	app := &workloadv1alpha1.KubernetesApplication{}
 	err := r.local.Get(ctx, req.NamespacedName, app)
 	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil) {
@@ -90,7 +90,7 @@ func (r *Reconciler) choose(ctx context.Context, app *workloadv1alpha1.Kubernete
 		return none, errors.Wrap(errUnschedulable, "no ProviderConfig of the namespace and no ClusterProviderConfig matches spec.clusterSelector")
 	}
 	var (
-		owners []watch.Owner
+		owners []informer.Owner
 		causes []string
 	)
 	for _, p := range places {
@@ -118,16 +118,16 @@ func enumerate(causes []string) string {
 
 // owner returns as whom an application is connected to a cluster that it may be scheduled to. No name of an application
 // has a slash.
-func (r *Reconciler) owner(app *workloadv1alpha1.KubernetesApplication, p place) watch.Owner {
-	return watch.Owner{Controller: r.controller, NamespacedName: types.NamespacedName{
+func (r *Reconciler) owner(app *workloadv1alpha1.KubernetesApplication, p clusterRef) informer.Owner {
+	return informer.Owner{Controller: r.controller, NamespacedName: types.NamespacedName{
 		Namespace: app.GetNamespace(), Name: app.GetName() + "/" + p.Kind + "/" + p.Name,
 	}}
 }
 
 // answers returns nil if a cluster answers.
-func (r *Reconciler) answers(ctx context.Context, o watch.Owner, app *workloadv1alpha1.KubernetesApplication, p place) error {
+func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloadv1alpha1.KubernetesApplication, p clusterRef) error {
 	there := at(app, p.ClusterReference)
-	_, err := remote.Connect(ctx, r.registry, o, remote.Config{
+	_, err := targetresource.Connect(ctx, r.registry, o, targetresource.Config{
 		Key:  r.kind.Key(there),
 		Read: func(ctx context.Context) (commonv1.Connection, error) { return r.kind.Config(ctx, there) },
 	})
@@ -142,7 +142,7 @@ func at(app *workloadv1alpha1.KubernetesApplication, ref workloadv1alpha1.Cluste
 }
 
 // consider keeps the connections of an application to the clusters it waits for, and ends the others.
-func (r *Reconciler) consider(app types.NamespacedName, owners []watch.Owner) {
+func (r *Reconciler) consider(app types.NamespacedName, owners []informer.Owner) {
 	for _, o := range r.considered[app] {
 		if !slices.Contains(owners, o) {
 			r.registry.Forget(o)
@@ -180,5 +180,5 @@ func (r *Reconciler) pend(ctx context.Context, app *workloadv1alpha1.KubernetesA
 	synced.Reason = workloadv1alpha1.ReasonUnschedulable
 	app.SetConditions(synced.WithObservedGeneration(app.GetGeneration()),
 		xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster").WithObservedGeneration(app.GetGeneration()))
-	return quiet.Save(ctx, r.local, before, app)
+	return diffwrite.Save(ctx, r.local, before, app)
 }

@@ -18,36 +18,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/quiet"
-	"github.com/crossplane-contrib/provider-kcp/internal/remote"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/wake"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // Setup adds the controller to a manager.
-func Setup(mgr ctrl.Manager, o remote.Options) error {
+func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "scheduler/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
 		controller: name, registry: o.Registry,
-		local:      quiet.NewManager(mgr).GetClient(),
-		record:     quiet.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:       quiet.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		local:      diffwrite.NewManager(mgr).GetClient(),
+		record:     diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		poll:       diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 		chosen:     map[types.UID]workloadv1alpha1.ClusterReference{},
-		considered: map[types.NamespacedName][]watch.Owner{},
+		considered: map[types.NamespacedName][]informer.Owner{},
 	}
 	opts := o.ForControllerRuntime()
 	opts.MaxConcurrentReconciles = 1
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
-		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(quiet.DesiredStateChanged())).
+		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(diffwrite.DesiredStateChanged())).
 		WatchesRawSource(connections(o.Registry, name))
 	for _, c := range scope.NamespacedScopeConfigs() {
-		b = b.Watches(c.New(), wake.Users(o.Registry, c)).
-			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(quiet.DesiredStateChanged(), predicate.LabelChangedPredicate{})))
+		b = b.Watches(c.New(), handlers.Users(o.Registry, c)).
+			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), predicate.LabelChangedPredicate{})))
 	}
 	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/watch"
 )
 
 // Defaults of the settings that tests leave alone.
@@ -87,7 +87,7 @@ func newManager(cfg *rest.Config) (ctrl.Manager, error) {
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:     s,
 		Metrics:    server.Options{BindAddress: "0"},
-		Cache:      cache.Options{NewInformer: watch.NewInformer(nil)},
+		Cache:      cache.Options{NewInformer: informer.NewInformer(nil)},
 		Client:     client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
 	})

@@ -1,0 +1,116 @@
+package providerconfig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/pkg/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+)
+
+// A deletionGuard keeps a deleted ProviderConfig while resources refer to it that may have something left to do on its
+// target. Records of use do not tell in a namespace that is going away, as nothing keeps them from going first.
+type deletionGuard struct {
+	client client.Client
+	config scope.Config
+	next   reconcile.Reconciler
+
+	mu       sync.Mutex
+	followed []scope.User
+}
+
+// follow adds a kind of users to those that are counted. What is not served yet cannot be asked for, and refers to
+// nothing.
+func (g *deletionGuard) follow(u scope.User) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.followed = append(g.followed, u)
+}
+
+// Reconcile reconciles a ProviderConfig unless it is deleted and still in use.
+func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	pc := g.config.New()
+	if err := g.client.Get(ctx, req.NamespacedName, pc); err != nil {
+		return reconcile.Result{}, errors.Wrap(resource.IgnoreNotFound(err), "cannot get ProviderConfig")
+	}
+	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
+		n, err := g.users(ctx, req.NamespacedName)
+		if err != nil || n > 0 {
+			return reconcile.Result{}, g.hold(ctx, pc, n, err)
+		}
+	}
+	return g.next.Reconcile(ctx, req)
+}
+
+// users counts the resources that refer to a ProviderConfig and carry our finalizer.
+func (g *deletionGuard) users(ctx context.Context, key client.ObjectKey) (int64, error) {
+	g.mu.Lock()
+	followed := slices.Clone(g.followed)
+	g.mu.Unlock()
+	var n int64
+	for _, u := range followed {
+		list := u.NewList()
+		if err := g.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
+		}
+		err := apimeta.EachListItem(list, func(item runtime.Object) error {
+			o, ok := item.(client.Object)
+			if ok && meta.FinalizerExists(o, u.Finalizer) && slices.Contains(g.config.Refs(o), key) {
+				n++
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, errors.Wrap(err, "cannot read users of ProviderConfig")
+		}
+	}
+	return n, nil
+}
+
+// hold says on a ProviderConfig for how many users it stays.
+func (g *deletionGuard) hold(ctx context.Context, pc resource.ProviderConfig, users int64, err error) error {
+	if err != nil {
+		return err
+	}
+	c := providerconfig.Terminating().WithMessage(fmt.Sprintf("Kept until the last of %d users is gone", users))
+	if pc.GetUsers() == users && pc.GetCondition(c.Type).Equal(c) {
+		return nil
+	}
+	pc.SetUsers(users)
+	pc.SetConditions(c)
+	return errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)), "cannot update status of ProviderConfig")
+}
+
+// releasedConfigs enqueues the ProviderConfigs that a resource refers to no more, because it has gone or refers to
+// others. Those of a moment are gathered.
+func releasedConfigs(c scope.Config) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
+			now := c.Refs(e.ObjectNew)
+			for _, key := range c.Refs(e.ObjectOld) {
+				if !slices.Contains(now, key) {
+					q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
+				}
+			}
+		},
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
+			for _, key := range c.Refs(e.Object) {
+				q.AddAfter(reconcile.Request{NamespacedName: key}, gatherGone)
+			}
+		},
+	}
+}

@@ -1,0 +1,222 @@
+// Package crash_test shows that a provider which is killed at any moment of a publication, a change or a withdrawal
+// leaves nothing that the next one does not bring to the same end.
+package crash_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	soon       = 2 * time.Minute
+	exportName = "shop.example.com"
+)
+
+var (
+	local      kube.Server
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
+
+// A stage is a PublishedResource and all around it.
+type stage struct {
+	c     client.Client
+	in    client.Client
+	admin *rest.Config
+	agent *rest.Config
+	group string
+	path  string // of the workspace of the APIExport
+	o     *v1alpha1.PublishedResource
+	was   string // the schema that is published before the change
+}
+
+// newStage makes a workspace, a CustomResourceDefinition and a PublishedResource that may create its APIExport.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{c: local.Client(t, apis.AddToScheme), group: local.Namespace(t) + ".example.com"}
+	s.path, s.admin = workspaces.Workspace(t)
+	s.in = kcp.Client(t, s.admin)
+	s.agent = s.admin
+	s.o = &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: s.group}}
+	s.o.Spec.ProviderConfigReference = &xpv2.Reference{Name: s.group}
+	s.o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
+	s.o.Spec.DeletionPolicy = xpv2.DeletionDelete
+	for _, obj := range []client.Object{build.Definition(s.group, "hats"), s.o} {
+		if err := s.c.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// run runs a provider until it is killed or a condition holds, and returns what it has written.
+func (s *stage) run(t *testing.T, m moment, until func() (bool, string)) []string {
+	t.Helper()
+	ctx, kill := context.WithCancel(context.Background())
+	defer kill()
+	w := &witness{kill: kill, moment: m}
+	s.connect(t, w.gate(t, s.agent))
+	ended := provider.StartUntil(t, ctx, w.gate(t, local.User(t, "provider", "system:masters")))
+	kube.Eventually(t, soon, "the end, or what is wanted", func() (bool, string) {
+		if w.isDead() {
+			return true, ""
+		}
+		return until()
+	})
+	kill()
+	ended()
+	return w.seen()
+}
+
+// connect makes the ProviderConfig, or gives it another kubeconfig.
+func (s *stage) connect(t *testing.T, cfg *rest.Config) {
+	t.Helper()
+	ns := strings.TrimSuffix(s.group, ".example.com")
+	secret := &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)}}
+	spec := build.FromSecret(ns, "kcp")
+	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}}
+	for _, obj := range []client.Object{secret, build.Cluster().Config("", s.group, spec)} {
+		err := s.c.Create(t.Context(), obj)
+		if apierrors.IsAlreadyExists(err) && obj == client.Object(secret) {
+			err = s.c.Update(t.Context(), secret)
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// published reports whether the API is published, by another schema than before, and everything says so.
+func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
+	if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.o), s.o); err != nil {
+		return false, err.Error()
+	}
+	e, list := &apisv1alpha2.APIExport{}, &apisv1alpha1.APIResourceSchemaList{}
+	if err := s.in.Get(ctx, types.NamespacedName{Name: exportName}, e); err != nil {
+		return false, err.Error()
+	}
+	if err := s.in.List(ctx, list); err != nil {
+		return false, err.Error()
+	}
+	var names []string
+	for _, a := range list.Items {
+		names = append(names, a.GetName())
+	}
+	want := []apisv1alpha2.ResourceSchema{{
+		Group: s.group, Name: "hats", Schema: s.o.Status.ResourceSchemaName,
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	}}
+	diff := cmp.Diff(want, e.Spec.Resources) + cmp.Diff([]apisv1alpha2.PermissionClaim{
+		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}},
+	}, e.Spec.PermissionClaims)
+	ready := s.o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && s.o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionTrue
+	return diff == "" && ready && len(names) == schemas && s.o.Status.ResourceSchemaName != s.was && slices.Contains(names, s.o.Status.ResourceSchemaName),
+		fmt.Sprintf("%s, schemas %v, status %+v", diff, names, s.o.Status)
+}
+
+// withdrawn reports whether the API is withdrawn and the PublishedResource gone.
+func (s *stage) withdrawn(ctx context.Context) (bool, string) {
+	if err := s.c.Get(ctx, client.ObjectKeyFromObject(s.o), s.o); !apierrors.IsNotFound(err) {
+		return false, "it is there"
+	}
+	e := &apisv1alpha2.APIExport{}
+	if err := s.in.Get(ctx, types.NamespacedName{Name: exportName}, e); err != nil {
+		return false, err.Error()
+	}
+	return len(e.Spec.Resources) == 0 && len(e.Spec.PermissionClaims) == 0, fmt.Sprintf("%+v", e.Spec)
+}
+
+// TestKilled kills a provider before and after each write of a publication, a change of the source, and a withdrawal.
+func TestKilled(t *testing.T) {
+	local.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"))
+	never := moment{write: -1}
+	acts := []struct {
+		name    string
+		prepare func(t *testing.T, s *stage)
+		done    func(s *stage) func() (bool, string)
+	}{
+		{
+			name:    "Publish",
+			prepare: func(*testing.T, *stage) {},
+			done: func(s *stage) func() (bool, string) {
+				return func() (bool, string) { return s.published(t.Context(), 1) }
+			},
+		},
+		{
+			name: "Change",
+			prepare: func(t *testing.T, s *stage) {
+				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
+				s.was = s.o.Status.ResourceSchemaName
+				d := build.Definition(s.group, "hats")
+				if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+					t.Fatal(err)
+				}
+				d.Spec.Names.ShortNames = []string{"ht"}
+				if err := s.c.Update(t.Context(), d); err != nil {
+					t.Fatal(err)
+				}
+			},
+			done: func(s *stage) func() (bool, string) {
+				return func() (bool, string) { return s.published(t.Context(), 2) }
+			},
+		},
+		{
+			name: "Withdraw",
+			prepare: func(t *testing.T, s *stage) {
+				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
+				if err := s.c.Delete(t.Context(), s.o); err != nil {
+					t.Fatal(err)
+				}
+			},
+			done: func(s *stage) func() (bool, string) { return func() (bool, string) { return s.withdrawn(t.Context()) } },
+		},
+	}
+	for _, act := range acts {
+		t.Run(act.name, func(t *testing.T) {
+			s := newStage(t)
+			act.prepare(t, s)
+			writes := s.run(t, never, act.done(s))
+			t.Logf("writes:\n%s", strings.Join(writes, "\n"))
+			if len(writes) < 2 {
+				t.Fatalf("want at least two writes between which to kill, got %v", writes)
+			}
+			for n := range writes {
+				for _, m := range []moment{{write: n}, {write: n, after: true}} {
+					s := newStage(t)
+					act.prepare(t, s)
+					s.run(t, m, act.done(s))
+					s.run(t, never, act.done(s))
+					if t.Failed() {
+						t.Fatalf("killed at write %d (after %t), which was like %s", n, m.after, writes[n])
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,244 @@
+package publishedresource
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+)
+
+// A desiredAPI is what is to be published.
+type desiredAPI struct {
+	projected
+
+	claims []kcp.Claim
+	build  func() (*unstructured.Unstructured, error) // the schema
+}
+
+// A projected is what consumers are to see of an API, in short.
+type projected struct {
+	schema   string // name of the schema
+	resource schema.GroupResource
+	kind     schema.GroupVersionKind // in the version that is stored
+	pair     objectsync.Pair         // on both sides
+	notes    string                  // what of the source is not published as it is, empty if all is
+}
+
+// projections remembers what specs make of sources: to project a large API takes longer than all else.
+type projections struct {
+	mu sync.Mutex
+	of map[string]projectionOf
+}
+
+type projectionOf struct {
+	of  string // spec and source
+	got projected
+}
+
+func newProjections() *projections { return &projections{of: map[string]projectionOf{}} }
+
+func (p *projections) forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.of, name)
+}
+
+// get returns what the spec of a PublishedResource makes of a source.
+func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, error) {
+	of := string(o.GetUID()) + "/" + strconv.FormatInt(o.GetGeneration(), 10) + "/" + s.state
+	p.mu.Lock()
+	known, ok := p.of[o.GetName()]
+	p.mu.Unlock()
+	if ok && known.of == of {
+		return known.got, nil
+	}
+	full, err := project(o, s)
+	if err != nil {
+		return projected{}, err
+	}
+	got := projected{resource: full.Resource(), kind: full.Kind(), pair: syncedAPI(s.definition, full), notes: notesOf(full)}
+	if got.schema, err = full.SchemaName(); err != nil {
+		return projected{}, err
+	}
+	p.mu.Lock()
+	p.of[o.GetName()] = projectionOf{of: of, got: got}
+	p.mu.Unlock()
+	return got, nil
+}
+
+func project(o *v1alpha1.PublishedResource, s source) (*projection.Projection, error) {
+	p, err := projection.Project(s.definition, &o.Spec)
+	return p, errors.Wrap(err, "cannot project the API")
+}
+
+// notesMost is how long notes may be in a condition.
+const notesMost = 1024
+
+func notesOf(p *projection.Projection) string {
+	var notes []string
+	if len(p.Skipped) > 0 {
+		notes = append(notes, "Not published: "+strings.Join(p.Skipped, "; "))
+	}
+	if len(p.Repairs) > 0 {
+		notes = append(notes, "Changed so that kcp accepts it: "+strings.Join(p.Repairs, "; "))
+	}
+	all := strings.Join(notes, ". ")
+	if len(all) > notesMost {
+		all = strings.ToValidUTF8(all[:notesMost], "") + " …"
+	}
+	return all
+}
+
+// desired finds out what is to be published.
+func (e *external) desired(ctx context.Context, o *v1alpha1.PublishedResource) (*desiredAPI, error) {
+	service, owner, err := e.service(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	src, err := e.sources.find(ctx, service, owner, schema.GroupKind{Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind})
+	if err != nil {
+		return nil, err
+	}
+	w := &desiredAPI{}
+	if w.projected, err = e.projections.get(o, src); err != nil {
+		return nil, err
+	}
+	if w.claims, err = claimsOf(&o.Spec, e.plan.verbs); err != nil {
+		return nil, err
+	}
+	w.build = func() (*unstructured.Unstructured, error) { return e.buildSchema(o, src) }
+	return w, e.admit(ctx, o, w.resource)
+}
+
+// admit returns an error if another PublishedResource offers the resource in the same APIExport.
+func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r schema.GroupResource) error {
+	p := exportedResource{server: e.cluster.Server(), export: e.plan.export, resource: r}
+	if published, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); !ok || published != r {
+		others, err := e.siblings(ctx, o)
+		if err != nil {
+			return err
+		}
+		for _, other := range others {
+			if theirs, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && theirs == r {
+				e.guard.waitFor(p, e.name)
+				return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r, other.GetName())
+			}
+		}
+	}
+	if holder := e.guard.claim(p, e.name); holder != e.name {
+		return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r, holder)
+	}
+	return nil
+}
+
+// siblings returns the other PublishedResources that are known to publish to the same APIExport. They are shared.
+func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) ([]*v1alpha1.PublishedResource, error) {
+	list := &v1alpha1.PublishedResourceList{}
+	if err := e.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrapf(errControlPlane, "cannot list PublishedResources: %v", err)
+	}
+	var others []*v1alpha1.PublishedResource
+	for i := range list.Items {
+		other := &list.Items[i]
+		ref := other.Spec.ProviderConfigReference
+		if other.GetUID() == o.GetUID() || ref == nil || ref.Name != o.Spec.ProviderConfigReference.Name {
+			continue
+		}
+		if p, err := planOf(&other.Spec, e.connection.Spec.KCP); err != nil || p.export != e.plan.export && other.Status.APIExport != e.plan.export {
+			continue
+		}
+		others = append(others, other)
+	}
+	return others, nil
+}
+
+// buildSchema returns the schema as it is created.
+func (e *external) buildSchema(o *v1alpha1.PublishedResource, src source) (*unstructured.Unstructured, error) {
+	p, err := project(o, src)
+	if err != nil {
+		return nil, err
+	}
+	ars, err := p.Schema(e.plan.agent)
+	if err != nil {
+		return nil, err
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ars)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot encode APIResourceSchema")
+	}
+	unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// change returns what the PublishedResource wants of the APIExport.
+func (e *external) change(ctx context.Context, o *v1alpha1.PublishedResource) kcp.Change {
+	w, before := e.wanted, o.Status.ResourceSchemaName
+	return func(d *kcp.Draft) error {
+		d.SetDefaultAnnotation(v1alpha1.AnnotationKeyAgentName, e.plan.agent)
+		if !d.Exists() && e.plan.policy {
+			if err := d.SetLocalPolicy(); err != nil {
+				return err
+			}
+		}
+		// What was published under another name has no consumers any more, or the name could not have changed.
+		was, ok := kcp.ResourceOf(before)
+		if ok && was != w.resource && d.Schema(was) == before && o.GetDeletionPolicy() == xpv2.DeletionDelete {
+			if err := d.RemoveResource(was); err != nil {
+				return err
+			}
+		}
+		if err := d.SetSchema(w.resource, w.schema); err != nil {
+			return err
+		}
+		for _, c := range claimsIn(d, w.claims) {
+			if err := d.AddClaim(c, func(has kcp.Claim) bool { return e.keptBySiblings(ctx, o, has) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// claimsIn returns the claims that an APIExport has to make: not those to what it offers itself.
+func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
+	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
+}
+
+// keptBySiblings reports whether another PublishedResource needs a claim of the APIExport, or may need it.
+func (e *external) keptBySiblings(ctx context.Context, o *v1alpha1.PublishedResource, c kcp.Claim) bool {
+	others, err := e.siblings(ctx, o)
+	return err != nil || slices.ContainsFunc(others, func(other *v1alpha1.PublishedResource) bool {
+		theirs, err := claimsOf(&other.Spec, e.plan.verbs)
+		return err != nil || slices.ContainsFunc(theirs, func(x kcp.Claim) bool {
+			return x.GroupResource == c.GroupResource && x.IdentityHash == c.IdentityHash
+		})
+	})
+}
+
+// settled reports whether the workspace has all that is wanted.
+func (e *external) settled(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
+	if e.state.export == nil {
+		if !e.plan.create {
+			return false, errors.Wrapf(kcp.ErrNoExport, "cannot publish to APIExport %q, which spec.apiExport.create would make", e.plan.export)
+		}
+		return false, nil
+	}
+	d := kcp.NewDraft(e.plan.export, e.state.export)
+	if err := d.Make(e.change(ctx, o)); err != nil {
+		return false, err
+	}
+	return !d.Changed() && e.state.hasSchema(e.wanted.schema), nil
+}

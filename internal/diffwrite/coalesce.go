@@ -1,0 +1,141 @@
+package diffwrite
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// coalesceMin is how long a change of an object that is otherwise calm waits to be written. It is also how long an
+	// object must not change to count as calm, so that its last state is written that long after the change.
+	coalesceMin = 2 * time.Second
+	// coalesceMax is how long the changes of an object that does not become calm wait at most, after coalesceMin has
+	// doubled often enough.
+	coalesceMax = 30 * time.Second
+	// coalescePatience is how long a write waits at most for its budget.
+	coalescePatience = time.Minute
+	// sweepInterval is how often a Coalescer looks for what it need not remember.
+	sweepInterval = time.Minute
+	// abandoned is when a change that nobody asks about any more is forgotten: it was undone before it was written.
+	abandoned = 10 * time.Minute
+)
+
+// A Change is a status that differs from the one the control plane has.
+type Change struct {
+	// Name of the object.
+	Name types.NamespacedName
+	// Budget names what pays for the write: the composite that the object is a part of, or the object itself.
+	Budget types.UID
+	// Content tells one state of what changes from another.
+	Content uint64
+	// Urgent is a change that does not wait.
+	Urgent bool
+	// Passing is a state that is expected to be followed by a change that is urgent: the object is not ready yet.
+	Passing bool
+}
+
+// A Coalescer decides when a change of a status is written, for the objects of one kind. It forgets what is as good as
+// new, and knows nothing after a restart: then a change waits as if it were the first one.
+type Coalescer struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	objects map[types.NamespacedName]*changes
+	budgets map[types.UID]*budget
+	swept   time.Time
+}
+
+// The changes of one object.
+type changes struct {
+	wrote   time.Time     // when the status was last written
+	since   time.Time     // since when a change waits, zero if none does
+	changed time.Time     // when the waiting change was last overtaken by another
+	content uint64        // of the waiting change
+	delay   time.Duration // for how long changes wait if there is no end of them
+}
+
+// NewCoalescer returns a Coalescer that has seen no change.
+func NewCoalescer() *Coalescer {
+	return &Coalescer{now: time.Now, objects: map[types.NamespacedName]*changes{}, budgets: map[types.UID]*budget{}}
+}
+
+// Wait returns how long the write of a change waits. If it is to be made now, the answer is 0, and counts as written.
+func (c *Coalescer) Wait(ch Change) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	c.sweep(now)
+	s, b := c.objects[ch.Name], c.budgets[ch.Budget]
+	if s == nil {
+		s = &changes{delay: coalesceMin}
+		c.objects[ch.Name] = s
+	}
+	if b == nil {
+		b = newBudget(now)
+		c.budgets[ch.Budget] = b
+	}
+	wait := time.Duration(0)
+	if !ch.Urgent {
+		wait = s.wait(now, ch.Content)
+		wait = max(wait, min(b.wait(now, ch.Passing), s.since.Add(coalescePatience).Sub(now)))
+	}
+	if wait == 0 {
+		s.write(now, ch.Urgent)
+		b.spend(now)
+	}
+	return wait
+}
+
+// Forget ends what is known of an object.
+func (c *Coalescer) Forget(n types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.objects, n)
+}
+
+// sweep forgets what does not differ from what is new.
+func (c *Coalescer) sweep(now time.Time) {
+	if now.Sub(c.swept) < sweepInterval {
+		return
+	}
+	c.swept = now
+	maps.DeleteFunc(c.objects, func(_ types.NamespacedName, s *changes) bool { return s.over(now) })
+	maps.DeleteFunc(c.budgets, func(_ types.UID, b *budget) bool { return b.full(now) })
+}
+
+// wait returns how long a change waits: until there has been none for a while, or there have been some for long.
+func (s *changes) wait(now time.Time, content uint64) time.Duration {
+	begins := s.since.IsZero()
+	if begins && now.Sub(s.wrote) > coalesceMax {
+		s.delay = coalesceMin
+	}
+	if begins {
+		s.since = now
+	}
+	if begins || s.content != content {
+		s.changed, s.content = now, content
+	}
+	due := s.changed.Add(coalesceMin)
+	if most := s.since.Add(s.delay); most.Before(due) {
+		due = most
+	}
+	return max(0, due.Sub(now))
+}
+
+// write records that the status is written. The next change waits for longer if this one has waited.
+func (s *changes) write(now time.Time, urgent bool) {
+	s.wrote, s.since = now, time.Time{}
+	if !urgent {
+		s.delay = min(2*s.delay, coalesceMax)
+	}
+}
+
+func (s *changes) over(now time.Time) bool {
+	if s.since.IsZero() {
+		return now.Sub(s.wrote) > coalesceMax
+	}
+	return now.Sub(s.changed) > abandoned
+}

@@ -1,0 +1,186 @@
+package diffwrite
+
+import (
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// conditioned is an object with conditions.
+type conditioned struct {
+	corev1.ConfigMap
+	xpv2.ConditionedStatus
+}
+
+// heard is a recorder that keeps the reasons of events.
+type heard struct{ reasons *[]event.Reason }
+
+func (h heard) Event(_ runtime.Object, e event.Event)      { *h.reasons = append(*h.reasons, e.Reason) }
+func (h heard) WithAnnotations(_ ...string) event.Recorder { return h }
+func withConditions(c ...xpv2.Condition) *conditioned {
+	return &conditioned{ConditionedStatus: *xpv2.NewConditionedStatus(c...)}
+}
+
+func metadata(annotations map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+}
+
+func TestRecorder(t *testing.T) {
+	errBoom := errors.New("boom")
+	for name, tc := range map[string]struct {
+		reason string
+		obj    runtime.Object
+		event  event.Event
+		want   []event.Reason
+	}{
+		"NewFailure": {
+			reason: "A new failure is told.",
+			obj:    withConditions(xpv2.ReconcileSuccess()),
+			event:  event.Warning("X", errBoom),
+			want:   []event.Reason{"X"},
+		},
+		"SameFailure": {
+			reason: "A failure the condition tells already is not.",
+			obj:    withConditions(xpv2.ReconcileError(errors.Wrap(errBoom, "observe failed"))),
+			event:  event.Warning("X", errBoom),
+			want:   nil,
+		},
+		"OtherFailure": {
+			reason: "Another failure is told.",
+			obj:    withConditions(xpv2.ReconcileError(errors.New("crash"))),
+			event:  event.Warning("X", errBoom),
+			want:   []event.Reason{"X"},
+		},
+		"StillMissing": {
+			reason: "Nor is what is missing, at each look.",
+			obj:    withConditions(xpv2.ReconcileError(errors.New("may not create: " + MessageMissing))),
+			event:  event.Warning("X", errors.New(MessageMissing)),
+			want:   nil,
+		},
+		"FirstDeletion": {
+			reason: "The first request to delete is told.",
+			obj:    withConditions(xpv2.Available(), xpv2.ReconcileSuccess()),
+			event:  event.Normal(reasonDeleted, "d"),
+			want:   []event.Reason{reasonDeleted},
+		},
+		"AgainDeletion": {
+			reason: "Its repetition is not.",
+			obj:    withConditions(xpv2.Deleting(), xpv2.ReconcileSuccess()),
+			event:  event.Normal(reasonDeleted, "d"),
+			want:   nil,
+		},
+		"FirstPause": {
+			reason: "A pause is told.",
+			obj:    withConditions(),
+			event:  event.Normal(reasonPaused, "p"),
+			want:   []event.Reason{reasonPaused},
+		},
+		"StillPaused": {
+			reason: "Its duration is not.",
+			obj:    withConditions(xpv2.ReconcilePaused()),
+			event:  event.Normal(reasonPaused, "p"),
+			want:   nil,
+		},
+		"Creation": {
+			reason: "Each other change is told.",
+			obj:    withConditions(xpv2.ReconcileSuccess()),
+			event:  event.Normal("Created", "c"),
+			want:   []event.Reason{"Created"},
+		},
+		"NotConditioned": {
+			reason: "Objects without conditions are told of everything.",
+			obj:    &corev1.ConfigMap{},
+			event:  event.Warning("X", errBoom),
+			want:   []event.Reason{"X"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []event.Reason
+			r := NewRecorder(heard{reasons: &got})
+			// crossplane-runtime records through the recorder that this returns.
+			r.WithAnnotations("external-name", "x").Event(tc.obj, tc.event)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nevents: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestRecorderLimitsNormalEvents(t *testing.T) {
+	const all = 10 * normalBurst
+	var got []event.Reason
+	r := NewRecorder(heard{reasons: &got})
+	count := func(r Recorder) (normals, warnings int) {
+		got = nil
+		for range all {
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Normal("N", "n"))
+			r.WithAnnotations("a", "b").Event(withConditions(), event.Warning("W", errors.New("w")))
+		}
+		for _, reason := range got {
+			if reason == "N" {
+				normals++
+			}
+		}
+		return normals, len(got) - normals
+	}
+	if n, w := count(r); n != all || w != all {
+		t.Errorf("Without a limit all are recorded: want %d of each, got %d and %d", all, n, w)
+	}
+	n, w := count(r.Limited())
+	if w != all {
+		t.Errorf("Warnings are not limited: want %d, got %d", all, w)
+	}
+	if n < normalBurst || n > 2*normalBurst {
+		t.Errorf("Normal events are limited to about %d at once, got %d", normalBurst, n)
+	}
+}
+
+func TestSameMetadata(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*corev1.ConfigMap)
+		want   bool
+	}{
+		"Nothing": {reason: "Nothing has changed.", change: func(*corev1.ConfigMap) {}, want: true},
+		"CreatePending": {
+			reason: "The annotations of a creation do not count.",
+			change: func(c *corev1.ConfigMap) { c.Annotations[meta.AnnotationKeyExternalCreatePending] = "now" },
+			want:   true,
+		},
+		"Annotation": {
+			reason: "Any other annotation counts.",
+			change: func(c *corev1.ConfigMap) { c.Annotations["a"] = "b" },
+			want:   false,
+		},
+		"Label": {
+			reason: "A label counts.",
+			change: func(c *corev1.ConfigMap) { c.Labels = map[string]string{"a": "b"} },
+			want:   false,
+		},
+		"Finalizer": {
+			reason: "A finalizer counts.",
+			change: func(c *corev1.ConfigMap) { c.Finalizers = []string{"x"} },
+			want:   false,
+		},
+		"Owner": {
+			reason: "An owner counts.",
+			change: func(c *corev1.ConfigMap) { c.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} },
+			want:   false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := metadata(map[string]string{"x": "y"}), metadata(map[string]string{"x": "y"})
+			tc.change(b)
+			if got := sameMetadata(a, b); got != tc.want {
+				t.Errorf("%s\nsameMetadata: want %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}

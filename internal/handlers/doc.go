@@ -1,0 +1,5 @@
+// Package handlers gives controllers the events that reach them through a target.Registry: of targets, of credentials
+// and of ProviderConfigs.
+//
+// It watches nothing itself, and writes nothing.
+package handlers

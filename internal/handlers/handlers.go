@@ -1,0 +1,45 @@
+package handlers
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// Targets is the source of events from targets and credentials: those who watch them add requests to the queue of a
+// controller directly. Events of one object that come within the time to gather are one; zero takes each as it comes.
+func Targets(r *target.Registry, controller string, gather time.Duration) source.Source {
+	return TargetsOf(r, controller, gather, func(n types.NamespacedName) types.NamespacedName { return n })
+}
+
+// TargetsOf is Targets for owners that are named otherwise than the objects they stand for.
+func TargetsOf(r *target.Registry, controller string, gather time.Duration, object func(types.NamespacedName) types.NamespacedName) source.Source {
+	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		r.OnChange(controller, func(n types.NamespacedName) { q.AddAfter(reconcile.Request{NamespacedName: object(n)}, gather) })
+		return nil
+	})
+}
+
+// Users wakes the users of a ProviderConfig when it appears, changes or goes.
+func Users(r *target.Registry, c scope.Config) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, _ queue) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || diffwrite.WentBack(e.ObjectOld, e.ObjectNew) {
+				r.Wake(c.Key(e.ObjectNew))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, _ queue) { r.Wake(c.Key(e.Object)) },
+	}
+}

@@ -1,0 +1,140 @@
+package informer
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestTable shows that a Table tells of what changes by name, finds it by namespace and key, shows answers at once, and
+// that its stream ends with the last who looks at it.
+func TestTable(t *testing.T) {
+	const soon = 2 * time.Minute
+	c, ns, other := server.Client(t), server.Namespace(t), server.Namespace(t)
+	d, err := dynamic.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet(d, Options{Selector: "managed=true", Wake: func(Owner) {}})
+	defer s.Close()
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	changed := make(chan types.NamespacedName, 100)
+	open := func(tell chan types.NamespacedName) *Table {
+		table := s.Table(Interest{Resource: secrets, Stream: StreamAll, NamespacedName: types.NamespacedName{Namespace: ns}},
+			func(u *unstructured.Unstructured) string { return u.GetLabels()["key"] })
+		table.Listen(func(n types.NamespacedName) { tell <- n })
+		return table
+	}
+	first, second := open(changed), open(make(chan types.NamespacedName, 100))
+	if err := first.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range []string{ns, other} {
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", Labels: map[string]string{"key": "k"}}}
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := types.NamespacedName{Namespace: ns, Name: "one"}
+	if n := <-changed; n != one {
+		t.Errorf("told of %s", n)
+	}
+	if all := first.Keyed("k"); len(all) != 1 || len(first.Select(ns, labels.Everything())) != 1 || len(first.Names()) != 1 {
+		t.Errorf("want the one Secret of the namespace by key and by namespace, got %v", all)
+	}
+	answer, err := d.Resource(secrets).Namespace(ns).Patch(t.Context(), "one", types.MergePatchType, []byte(`{"metadata":{"labels":{"key":"l"}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Put(answer)
+	if len(first.Keyed("k")) != 0 || len(second.Keyed("l")) != 1 {
+		t.Errorf("the answer is not seen at once")
+	}
+	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "one"}}); err != nil {
+		t.Fatal(err)
+	}
+	first.Until(t.Context(), one, func(u *unstructured.Unstructured) bool { return u == nil })
+	if got := first.Get(one); got != nil {
+		t.Errorf("it is still there")
+	}
+	first.Close()
+	if len(s.feeds) != 1 {
+		t.Errorf("want the stream kept for the second, got %d", len(s.feeds))
+	}
+	second.Close()
+	kube.Eventually(t, soon, "no stream", func() (bool, string) { return len(s.feeds) == 0, "there is one" })
+}
+
+// unserved returns a Table of a Set whose server is nowhere, so that only the test changes what it holds.
+func unserved(t *testing.T) *Table {
+	t.Helper()
+	d, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet(d, Options{Wake: func(Owner) {}})
+	t.Cleanup(s.Close)
+	return s.Table(Interest{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamAll}, nil)
+}
+
+// TestTableEndsWithSet shows that a Table whose Set has been closed does not pass for one that shows what the server
+// has.
+func TestTableEndsWithSet(t *testing.T) {
+	table := unserved(t)
+	table.feed.fill()
+	if err := table.Ready(); err != nil {
+		t.Errorf("once it is filled: %v", err)
+	}
+	table.set.Close()
+	if err := table.Await(t.Context()); !IsNotSynced(err) {
+		t.Errorf("once its Set is closed: want not synced, got %v", err)
+	}
+}
+
+// TestTableAwaitEnds shows that nobody waits for the first list of a stream that has ended.
+func TestTableAwaitEnds(t *testing.T) {
+	table := unserved(t)
+	table.set.Close()
+	if err := table.Await(t.Context()); !IsNotSynced(err) {
+		t.Errorf("want not synced, got %v", err)
+	}
+}
+
+// TestTableUntilLeaves shows that a stream whose last Table is closed ends when nobody waits for a change any more
+// either.
+func TestTableUntilLeaves(t *testing.T) {
+	table := unserved(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan struct{})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		var once sync.Once
+		table.Until(ctx, types.NamespacedName{Name: "one"}, func(*unstructured.Unstructured) bool {
+			once.Do(func() { close(waits) })
+			return false
+		})
+	}()
+	<-waits
+	table.Close()
+	if len(table.set.feeds) != 1 {
+		t.Errorf("want the stream kept for who waits")
+	}
+	cancel()
+	<-over
+	if len(table.set.feeds) != 0 || !table.feed.over() {
+		t.Errorf("want no stream, got %d", len(table.set.feeds))
+	}
+}

@@ -1,0 +1,99 @@
+package informer
+
+import (
+	"fmt"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An Owner is who is woken when a resource changes: one object of one controller.
+type Owner struct {
+	types.NamespacedName
+
+	// Controller is the name of the controller that reconciles the object.
+	Controller string
+}
+
+// A Stream is the kind of stream that carries a resource.
+type Stream int
+
+const (
+	// StreamLabelled is the stream of a kind's labelled resources in all namespaces.
+	StreamLabelled Stream = iota
+	// StreamLabelledInNamespace is the stream of a kind's labelled resources in the resource's namespace.
+	StreamLabelledInNamespace
+	// StreamByName is the stream of the one resource, labelled or not.
+	StreamByName
+	// StreamBySelector is the stream of the resources in the namespace that the interest's own selector selects.
+	StreamBySelector
+	// StreamNames is the stream of the names of all resources that a selector selects. See Names.
+	StreamNames
+	// StreamAllWorkspaces is the stream of all resources of a kind in all logical clusters that a virtual workspace of
+	// kcp shows. They are told apart by their annotation kcp.io/cluster, as names repeat.
+	StreamAllWorkspaces
+	// StreamAll is the stream of all resources of a kind in the namespace or, without one, in the cluster, labelled or
+	// not.
+	StreamAll
+)
+
+// An Interest names one resource of a cluster and the stream it is to be seen through; with StreamBySelector,
+// StreamNames, StreamAllWorkspaces and StreamAll, which have no name, all resources of that stream.
+type Interest struct {
+	types.NamespacedName // of a selection, only the namespace, or none for all namespaces
+
+	Resource schema.GroupVersionResource
+	Stream   Stream
+	// Selector is the label selector of StreamBySelector and StreamNames. For the latter, an empty one selects all.
+	Selector string
+}
+
+// A Purpose tells the interests of one owner apart, so that each can be replaced without the others.
+type Purpose string
+
+// notSyncedError is what Get returns until the first list has arrived.
+type notSyncedError struct{ resource schema.GroupVersionResource }
+
+// Error says which stream is waited for.
+func (e notSyncedError) Error() string {
+	return fmt.Sprintf("waiting for the first list of %s", e.resource.GroupResource())
+}
+
+// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts without a condition or
+// an event: that our copy is not there yet is nothing a user can act on.
+func (e notSyncedError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
+}
+
+// IsNotSynced reports whether an error means that the first list has not arrived yet.
+func IsNotSynced(err error) bool {
+	var e notSyncedError
+	return errors.As(err, &e)
+}
+
+// silentError is what Get returns if the first list has not arrived for silentAfter. It is no conflict: whoever has
+// written the kubeconfig can act on it. Its owners are woken when the list arrives.
+type silentError struct{ resource schema.GroupVersionResource }
+
+// Error says which stream is waited for.
+func (e silentError) Error() string {
+	return fmt.Sprintf("the server has not listed %s for more than %s", e.resource.GroupResource(), silentAfter)
+}
+
+// deniedError is what Get returns for a stream that the server refuses.
+type deniedError struct{ cause error }
+
+// Error says why the server refuses.
+func (e deniedError) Error() string { return "cannot watch: " + e.cause.Error() }
+
+// Unwrap returns the answer of the server.
+func (e deniedError) Unwrap() error { return e.cause }
+
+// IsDenied reports whether an error means that the server refuses to list or watch the resource, so that it can only be
+// read live.
+func IsDenied(err error) bool {
+	var e deniedError
+	return errors.As(err, &e)
+}

@@ -1,0 +1,264 @@
+package objectsync
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
+)
+
+// statusField is the field that is copied by itself where it is a subresource.
+const statusField = "status"
+
+// placedMessage is what a consumer is told of a new copy.
+const placedMessage = "The object has been placed with the provider of the service"
+
+// omitted returns the fields that are not copied with an object.
+func omitted(r Resource) []string {
+	if r.Status {
+		return []string{statusField}
+	}
+	return nil
+}
+
+// syncCopy makes the copy, or brings it into step, and returns both sides of the object. There is no copy if it is
+// being deleted.
+func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
+	both := primaries{cluster: p.id.Cluster, path: p.Workspace.Path, workspace: p.source, service: p.copied}
+	if p.copied != nil && p.copied.GetDeletionTimestamp() != nil {
+		p.result.Waiting = "the deletion of the copy"
+		both.service = nil
+		return both, p.syncStatus(ctx)
+	}
+	target, err := p.target()
+	if err != nil {
+		return both, err
+	}
+	mutated, err := p.mutations.Spec(p.source, target)
+	if err != nil {
+		return both, err
+	}
+	desired := content(mutated, omitted(p.primary.Workspace)...)
+	if p.primary.Service.GroupVersionResource == Secrets && empowers(desired) {
+		return both, errors.Wrapf(ErrCredential, "%s", p.workspaceRef())
+	}
+	both.mutations, both.target = p.mutations, target
+	both.copyName, both.copyNamespace = p.copyProvenance(target)
+	if p.copied != nil {
+		err := p.update(ctx, desired)
+		both.service = p.copied
+		return both, err
+	}
+	both.service = p.newCopy(target, desired)
+	return both, p.make(ctx, both.service, desired)
+}
+
+// target returns the copy, or what it would be.
+func (p *pass) target() (*unstructured.Unstructured, error) {
+	if p.copied != nil {
+		return p.copied, nil
+	}
+	n, err := p.namer.Name(p.naming())
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: maps.Clone(p.source.Object)}
+	u.Object["metadata"] = map[string]any{}
+	u.SetGroupVersionKind(p.primary.Service.GroupVersion().WithKind(p.primary.Service.Kind))
+	u.SetNamespace(n.Namespace)
+	u.SetName(n.Name)
+	if p.isState(p.copyRef(u), nil) {
+		return nil, errors.Wrapf(ErrForeign, "%s is the state of an object", p.copyRef(u))
+	}
+	_, by := p.namer.Provenance()
+	if by.Source == provenance.Consumer && (slices.Contains(reserved, n.Namespace) || n.Namespace == p.stateNamespace) {
+		return nil, errors.Wrapf(ErrForeign, "namespace %s is not for consumers to name", n.Namespace)
+	}
+	return u, nil
+}
+
+// newCopy returns a new copy.
+func (p *pass) newCopy(target *unstructured.Unstructured, desired map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: maps.Clone(desired)}
+	metadata, _ := desired["metadata"].(map[string]any)
+	u.Object["metadata"] = map[string]any{
+		"labels":      merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
+		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())), map[string]any{AnnotationUID: string(p.source.GetUID())}),
+	}
+	u.SetGroupVersionKind(target.GroupVersionKind())
+	u.SetNamespace(target.GetNamespace())
+	u.SetName(target.GetName())
+	return u
+}
+
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func fromTexts(m map[string]string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// make remembers what the copy is made of, and then creates it. In this order nothing that has been copied is ever
+// unknown.
+func (p *pass) make(ctx context.Context, u *unstructured.Unstructured, desired map[string]any) error {
+	if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
+		return err
+	}
+	if err := p.save(ctx, p.state); err != nil {
+		return err
+	}
+	err := p.create(ctx, p.Service, p.primary.Service, u)
+	if apierrors.IsAlreadyExists(err) {
+		return p.resolveNameConflict(ctx, u, desired)
+	}
+	if err != nil {
+		return errors.Wrapf(err, "cannot create %s", p.copyRef(u))
+	}
+	p.result.Copy = p.copyRef(u).NamespacedName()
+	p.tell(ReasonPlaced, placedMessage)
+	return nil
+}
+
+func (p *pass) copyRef(u *unstructured.Unstructured) Ref {
+	return p.primary.Service.ref(nameOf(u))
+}
+
+// resolveNameConflict finds out what it is that has the name of a new copy, and makes it the copy if it may.
+func (p *pass) resolveNameConflict(ctx context.Context, u *unstructured.Unstructured, desired map[string]any) error {
+	ref := p.copyRef(u)
+	found, err := p.Service.Writer.Live(ctx, ref)
+	if err != nil {
+		return errors.Wrapf(err, "cannot read %s", ref)
+	}
+	switch standing := p.id.standingOf(found); {
+	case standing == foreign:
+		return errors.Wrapf(ErrForeign, "%s", ref)
+	case found.GetDeletionTimestamp() != nil:
+		return errors.Wrapf(ErrEnding, "%s", ref)
+	case standing == unclaimed && !p.adopts(found):
+		return errors.Wrapf(ErrExists, "%s", ref)
+	}
+	var change map[string]any // The rest of what differs stays until it changes at the source.
+	if p.existing == v1alpha1.ExistingObjectsOverwrite {
+		change = diff(nil, desired)
+	}
+	body := p.changes(found, change)
+	if body == nil {
+		return nil
+	}
+	asMetadata(body)["resourceVersion"] = found.GetResourceVersion()
+	if err := patch(ctx, p.Service.Writer, ref, body); err != nil {
+		return err
+	}
+	p.result.Copy = ref.NamespacedName()
+	p.tell(ReasonPlaced, placedMessage)
+	return nil
+}
+
+// adopts reports whether an object that belongs to nobody may become the copy. If the spec does not say, it may where
+// no other workspace can have objects: else a consumer would take over what it can name.
+func (p *pass) adopts(u *unstructured.Unstructured) bool {
+	if p.existing != "" {
+		return p.existing == v1alpha1.ExistingObjectsAdopt || p.existing == v1alpha1.ExistingObjectsOverwrite
+	}
+	name, namespace := p.copyProvenance(u)
+	return name.Unique || namespace.Unique
+}
+
+// asMetadata returns the metadata of a patch, made if they are missing.
+func asMetadata(body map[string]any) map[string]any {
+	m := asMap(body["metadata"])
+	if m == nil {
+		m = map[string]any{}
+		body["metadata"] = m
+	}
+	return m
+}
+
+// changes returns the patch that a copy needs for a change of content and for what tells whose copy it is, nil for
+// none. The kind alone, which is ours, is no reason for a patch.
+func (p *pass) changes(u *unstructured.Unstructured, change map[string]any) map[string]any {
+	identity := map[string]any{"metadata": map[string]any{
+		"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(p.id.Annotations()),
+	}}
+	body := needed(merged(change, identity), u.Object)
+	without := p.id.Annotations()
+	delete(without, AnnotationKind)
+	identity["metadata"] = map[string]any{"labels": fromTexts(p.id.Labels()), "annotations": fromTexts(without)}
+	if needed(merged(change, identity), u.Object) == nil && !IsOrphaned(u) {
+		return nil
+	}
+	body = merged(body, nil)
+	if IsOrphaned(u) {
+		asMetadata(body)["annotations"] = merged(asMap(asMetadata(body)["annotations"]), nil)
+		asMap(asMetadata(body)["annotations"])[AnnotationOrphaned] = nil
+	}
+	return body
+}
+
+// update brings the copy into step with what has changed at the source since it was last copied. What others have
+// changed since then stays.
+func (p *pass) update(ctx context.Context, desired map[string]any) error {
+	var last map[string]any
+	if u := p.state.get(p.subject()); u != nil {
+		last = content(u, omitted(p.primary.Workspace)...)
+	}
+	lost := last == nil && p.copied.GetAnnotations()[AnnotationKind] != ""
+	if lost {
+		last = desired // Ours always have a state. What others have changed of the copy since it was lost is not known, and stays.
+	}
+	change := changed(last, desired)
+	if change != nil || last == nil || lost {
+		if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
+			return err
+		}
+		if err := checkSize(p.state.size()); err != nil {
+			return err
+		}
+	}
+	if body := p.changes(p.copied, change); body != nil {
+		if err := patch(ctx, p.Service.Writer, p.copyRef(p.copied), body); err != nil {
+			return err
+		}
+		// References are to be followed from what the copy is now.
+		p.copied = &unstructured.Unstructured{Object: merged(p.copied.Object, body)}
+		p.tell(ReasonSynced, "The desired state of the object has been synced")
+	}
+	return nil
+}
+
+// syncStatus copies the status of the copy up, if it is a subresource on both sides.
+func (p *pass) syncStatus(ctx context.Context) error {
+	if p.copied == nil || !p.primary.Workspace.Status || !p.primary.Service.Status {
+		return nil
+	}
+	status, err := p.mutations.Status(p.copied, p.source)
+	if err != nil || status == nil {
+		return err
+	}
+	change := diff(map[string]any{statusField: p.source.Object[statusField]}, map[string]any{statusField: status})
+	if change == nil {
+		return nil
+	}
+	if err := patch(ctx, p.Workspace.Writer, p.workspaceRef(), change, statusField); err != nil {
+		return err
+	}
+	now, err := p.Workspace.Cache(p.primary.Workspace.GroupVersionResource).Get(p.Object)
+	if err == nil && now != nil && now.GetResourceVersion() == p.source.GetResourceVersion() {
+		return nil // The workspace has pruned all of it, and has nothing new.
+	}
+	p.tell(ReasonStatusSynced, "The status of the object has been updated")
+	return nil
+}

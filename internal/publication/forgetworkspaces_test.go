@@ -1,0 +1,110 @@
+package publication
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// sizes returns how much a publication knows of workspaces and objects.
+func sizes(p *publication) map[string]int {
+	p.report.mu.Lock()
+	out := map[string]int{"known": len(p.report.known), "failures": len(p.report.failures)}
+	p.report.mu.Unlock()
+	p.mu.Lock()
+	out["homes"], out["paths"], out["left"] = len(p.workspaceIndex.homes), len(p.workspaceIndex.paths), len(p.workspaceIndex.left)
+	out["binding looks"], out["orphans"] = p.bindings.len(), len(p.orphans)
+	for _, e := range p.endpoints {
+		e.mu.Lock()
+		out["clients"] += len(e.clients)
+		e.mu.Unlock()
+	}
+	p.mu.Unlock()
+	p.watched.mu.Lock()
+	out["needs"], out["needed"] = len(p.watched.needs), len(p.watched.needed)
+	p.watched.mu.Unlock()
+	p.related.links.mu.Lock()
+	out["needs of streams"] = len(p.related.links.needs)
+	p.related.links.mu.Unlock()
+	p.holders.mu.Lock()
+	out["holders"], out["held"] = len(p.holders.all), len(p.holders.of)
+	p.holders.mu.Unlock()
+	p.refusals.mu.Lock()
+	out["refusals"], out["lacking"] = len(p.refusals.by), len(p.refusals.lacking)
+	p.refusals.mu.Unlock()
+	p.events.mu.Lock()
+	out["warned"], out["event queues"] = len(p.events.warned), len(p.events.queues)
+	p.events.mu.Unlock()
+	if l, ok := p.queue.lasting.(*growingLimiter); ok {
+		l.mu.Lock()
+		out["pauses"] = len(l.failures)
+		l.mu.Unlock()
+	}
+	p.namespaces.mu.Lock()
+	out["namespaces"] = len(p.namespaces.used) + len(p.namespaces.full)
+	p.namespaces.mu.Unlock()
+	p.vainPatches.mu.Lock()
+	out["vain patches"] = len(p.vainPatches.by)
+	p.vainPatches.mu.Unlock()
+	p.copyNamespaces.mu.Lock()
+	out["places"] = len(p.copyNamespaces.of)
+	p.copyNamespaces.mu.Unlock()
+	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
+	return out
+}
+
+// TestChurnShrinks shows that nothing is kept of workspaces and objects that are gone: not of those either that could
+// not be synced.
+func TestChurnShrinks(t *testing.T) {
+	const rounds, many = 5, 40
+	s := &server{events: make(chan any), forbids: true}
+	url, connect := s.start(t)
+	consumers := Consumers{Workspaces: boundTo(url, []string{"stays"})}
+	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
+	p, err := newPublication("things", Config{Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets()}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.namespaceLocks = newNamespaceLocks()
+	p.open()
+	p.await()
+	go p.run()
+	defer p.stop(true)
+	before := map[string]int{"homes": 1} // of the workspace that stays
+	for round := range rounds {
+		var workspaces []string
+		for i := range many {
+			workspaces = append(workspaces, fmt.Sprintf("c%d-%d", round, i))
+		}
+		bound := boundTo(url, append(workspaces, "stays"))
+		for cluster, w := range bound {
+			if cluster != "stays" {
+				w.Path = "root:" + cluster
+				bound[cluster] = w
+			}
+		}
+		p.adapt(Consumers{Endpoints: consumers.Endpoints, Workspaces: bound})
+		for i, cluster := range workspaces {
+			s.events <- webIn(cluster, strconv.Itoa(2+2*(round*many+i)))
+		}
+		kube.Eventually(t, 20*time.Second, "all to be refused", func() (bool, string) {
+			now := sizes(p)
+			return now["failures"] == many && now["refusals"] == many && now["homes"] == many+1, fmt.Sprint(now)
+		})
+		p.adapt(consumers)
+		for i, cluster := range workspaces {
+			s.events <- departed{webIn(cluster, strconv.Itoa(3+2*(round*many+i)))}
+		}
+		kube.Eventually(t, 20*time.Second, "all to be forgotten", func() (bool, string) {
+			diff := cmp.Diff(before, sizes(p))
+			return diff == "", diff
+		})
+	}
+}

@@ -1,0 +1,11 @@
+// Package targetresource deals with one resource on a target, as one owner has it: it connects, looks, and says what a
+// failure means.
+//
+// It is what the controllers that keep resources on targets have in common. It writes the deletions it is asked for and
+// nothing else, and keeps no state but that of Drift.
+//
+// # Decisions
+//
+// What a controller decides by its own rules stays with it: whose a resource is, which fields are wanted, when it is up
+// to date. A keeper that does it all, with hooks for what differs, was rejected: the hooks would be most of it.
+package targetresource

@@ -1,0 +1,89 @@
+package targetresource
+
+import (
+	"strings"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// refusedError is the answer of a target that does not accept the credentials.
+type refusedError struct{ error }
+
+// Unwrap returns the answer.
+func (e refusedError) Unwrap() error { return e.error }
+
+// Asked marks an answer of the target. The control plane may answer likewise, which tells nothing about the target.
+func Asked(err error) error {
+	if apierrors.IsUnauthorized(err) {
+		return refusedError{err}
+	}
+	return err
+}
+
+// Work returns what a target refuses when it refuses a manifest with an error, for target.Cluster's RetryAfter:
+// resources of the kind in the namespace or, if that does not exist, all in the namespace. It is empty without a
+// manifest.
+func Work(manifest *unstructured.Unstructured, err error) string {
+	switch {
+	case manifest == nil:
+		return ""
+	case apierrors.IsNotFound(err):
+		return manifest.GetNamespace()
+	}
+	return manifest.GroupVersionKind().String() + " " + manifest.GetNamespace()
+}
+
+// IsCutOff reports whether an error means that a target cannot be reached: its connection cannot be made, it does not
+// answer, or it does not accept the credentials.
+func IsCutOff(err error) bool {
+	var refused refusedError
+	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || errors.Is(err, scope.ErrNoConfig) || errors.As(err, &refused)
+}
+
+// ReasonOf returns the reason of condition Synced for an error about a target, empty if there is no better one than
+// ReconcileError.
+func ReasonOf(err error) xpv2.ConditionReason {
+	switch {
+	case err == nil:
+		return ""
+	case target.IsUnreachable(err):
+		return commonv1.ReasonTargetUnreachable
+	case target.IsInvalidConnection(err), errors.Is(err, scope.ErrNoConfig):
+		return commonv1.ReasonInvalidConnection
+	case target.IsNoKind(err):
+		return commonv1.ReasonUnknownKind
+	case apierrors.IsForbidden(err):
+		return commonv1.ReasonForbidden
+	case apierrors.IsUnauthorized(err):
+		return commonv1.ReasonUnauthorized
+	case isNamespaceMissing(err):
+		return commonv1.ReasonNamespaceMissing
+	case IsSchemaError(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return commonv1.ReasonInvalidManifest
+	}
+	return ""
+}
+
+// isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource
+// does not exist.
+func isNamespaceMissing(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
+		return false
+	}
+	d := answer.Status().Details
+	return d != nil && d.Group == "" && d.Kind == "namespaces"
+}
+
+// IsSchemaError reports whether a target has found that a manifest does not fit the schema of its kind. Server-side
+// apply reports that as an internal error.
+func IsSchemaError(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
+}

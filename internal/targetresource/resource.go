@@ -1,0 +1,156 @@
+package targetresource
+
+import (
+	"context"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// A Resource is one resource on a target, as an owner has it for one purpose.
+type Resource struct {
+	// Cluster that holds it.
+	Cluster *target.Cluster
+	// Owner is woken when it changes. All it looks at for one Purpose replaces what it has looked at before.
+	Owner   informer.Owner
+	Purpose informer.Purpose
+	// Manifest says at least which resource it is. Place has fitted it to Mapping, which is how the cluster serves its
+	// kind.
+	Manifest *unstructured.Unstructured
+	Mapping  target.Mapping
+}
+
+// Name returns the namespace and name of a resource.
+func Name(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
+
+// Labelled returns the streams that show a resource which carries our label, the best first.
+func (r Resource) Labelled() []informer.Stream {
+	if r.Mapping.Namespaced {
+		return []informer.Stream{informer.StreamLabelled, informer.StreamLabelledInNamespace}
+	}
+	return []informer.Stream{informer.StreamLabelled}
+}
+
+// See returns the resource as the first of some streams shows it that the target does not deny, or else as the target
+// answers. It is nil if it does not exist, and shared with the watch: it must not be changed. The error satisfies
+// informer.IsNotSynced while it is too early.
+func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstructured.Unstructured, error) {
+	if !r.Mapping.Watchable {
+		return r.Ask(ctx)
+	}
+	live, err := r.through(ctx, scopes)
+	if informer.IsDenied(err) {
+		return r.Ask(ctx)
+	}
+	return live, errors.Wrap(err, "cannot look at resource")
+}
+
+// through looks through the first stream that the target does not deny. Those before it stay open, to notice when that
+// changes.
+func (r Resource) through(ctx context.Context, scopes []informer.Stream) (*unstructured.Unstructured, error) {
+	interests := make([]informer.Interest, 0, len(scopes))
+	for _, s := range scopes {
+		interests = append(interests, informer.Interest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s})
+	}
+	var (
+		live *unstructured.Unstructured
+		err  error
+	)
+	for n := range interests {
+		if n < len(interests)-1 && r.Cluster.Watches().Denied(interests[n]) {
+			continue
+		}
+		r.Cluster.Watches().Track(r.Owner, r.Purpose, interests[:n+1]...)
+		live, err = r.Cluster.Watches().Get(ctx, r.Owner, interests[n])
+		if !informer.IsDenied(err) {
+			break
+		}
+	}
+	return live, err
+}
+
+// Find returns the resource like See or, if no stream shows it, as the target answers: it may only have lost our label.
+func (r Resource) Find(ctx context.Context, scopes ...informer.Stream) (*unstructured.Unstructured, error) {
+	live, err := r.See(ctx, scopes...)
+	if err != nil || live != nil || !r.Mapping.Watchable {
+		return live, err
+	}
+	return r.Ask(ctx)
+}
+
+// Ask reads the resource from the target. It is nil if it does not exist.
+func (r Resource) Ask(ctx context.Context) (*unstructured.Unstructured, error) {
+	u, err := r.Client().Get(ctx, r.Manifest.GetName(), metav1.GetOptions{})
+	if unserved := r.Distrust(err); apierrors.IsNotFound(err) && !unserved {
+		return nil, nil //nolint:nilnil // That it does not exist is an answer.
+	}
+	return u, errors.Wrapf(err, "cannot get %s %q", r.Manifest.GetKind(), r.Manifest.GetName())
+}
+
+// Client returns a client of the kind, in the namespace of the resource.
+func (r Resource) Client() dynamic.ResourceInterface {
+	return r.Cluster.Resource(r.Mapping.Resource, r.Manifest.GetNamespace())
+}
+
+// Write calls a function that writes the resource and returns the answer. The next look sees that answer, and its echo
+// does not wake the owner.
+func (r Resource) Write(write func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	done := r.Cluster.Watches().Writing(r.Owner, r.Mapping.Resource, Name(r.Manifest))
+	live, err := write()
+	if err != nil {
+		done(nil)
+		r.Distrust(err)
+		return nil, err
+	}
+	done(live)
+	return live, nil
+}
+
+// Delete requests the deletion of the resource as it was seen. That it is gone, or that there is a namesake, is no
+// error.
+func (r Resource) Delete(ctx context.Context, live *unstructured.Unstructured, p metav1.DeletionPropagation) error {
+	if live.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	err := apply.Delete(ctx, r.Client(), apply.Deletion{Name: live.GetName(), UID: live.GetUID(), Propagation: p})
+	if apierrors.IsNotFound(err) {
+		r.Cluster.Watches().Gone(r.Mapping.Resource, Name(r.Manifest), live.GetUID())
+		return nil
+	}
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// Distrust forgets how the target serves the kind if the target has answered as if it did not, and reports whether it
+// has. A resource or a namespace that does not exist is not found either, but by a handler that exists.
+func (r Resource) Distrust(err error) bool {
+	unserved := target.IsUnserved(err)
+	if unserved {
+		r.Cluster.InvalidateMapping(r.Manifest.GroupVersionKind())
+	}
+	return unserved
+}
+
+// Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and
+// whether it does.
+func Locate(ctx context.Context, c *target.Cluster, o informer.Owner, u *unstructured.Unstructured) (target.Mapping, bool, error) {
+	gvk := u.GroupVersionKind()
+	m, err := c.Mapping(ctx, o, gvk)
+	served := err == nil
+	if target.IsNoKind(err) {
+		m, served, err = c.FindKind(ctx, gvk.GroupKind())
+	}
+	return m, served, errors.Wrap(err, "cannot find kind of resource")
+}

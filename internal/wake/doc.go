@@ -1,5 +1,0 @@
-// Package wake gives controllers the events that reach them through a target.Registry: of targets, of credentials and
-// of ProviderConfigs.
-//
-// It watches nothing itself, and writes nothing.
-package wake
