@@ -34,6 +34,7 @@ type flags struct {
 	changeLogsSocket     string
 	legacyFieldManagers  []string
 	tenancy              tenancy
+	published            published
 	logFormat            string
 	changed              map[string]string // values of flags that differ from their defaults, by name
 	ignored              map[string]*bool  // whether a flag without a meaning is set, by its name
@@ -52,6 +53,7 @@ func newFlags(app *kingpin.Application) *flags {
 	f.addFeatures(app)
 	f.addChangeLogs(app)
 	f.tenancy.addTo(app)
+	f.published.addTo(app)
 	f.addIgnored(app)
 	for _, flag := range app.Model().Flags {
 		if flag.Envar == "" && flag.Name != "help" && flag.Name != "version" {

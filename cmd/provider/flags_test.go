@@ -19,6 +19,7 @@ func defaults() flags {
 		sync: time.Hour, poll: 10 * time.Minute, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10, maxReconcileRate: 100,
 		metricsAddress: ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
+		published:        published{stateNamespace: "crossplane-system"},
 		election:         election{leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second},
 	}
 }
@@ -51,6 +52,18 @@ func TestFlags(t *testing.T) {
 			env:   prefix + "KUBECONFIG",
 			value: "k",
 			want:  func(f *flags) { f.kubeconfig = "k" },
+		},
+		"PublishedResourceSelector": {
+			args:  []string{"--published-resource-selector=team=a"},
+			env:   prefix + "PUBLISHED_RESOURCE_SELECTOR",
+			value: "team=a",
+			want:  func(f *flags) { f.published.selector = "team=a" },
+		},
+		"StateNamespace": {
+			args:  []string{"--state-namespace=kcp-system"},
+			env:   prefix + "STATE_NAMESPACE",
+			value: "kcp-system",
+			want:  func(f *flags) { f.published.stateNamespace = "kcp-system" },
 		},
 		"LogFormat": {
 			args:  []string{"--log-format=console"},
@@ -245,7 +258,7 @@ func TestBadNetworks(t *testing.T) {
 }
 
 // compareFlags compares settings, without how they are logged.
-var compareFlags = cmp.Options{cmp.AllowUnexported(flags{}, tenancy{}, election{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed")}
+var compareFlags = cmp.Options{cmp.AllowUnexported(flags{}, tenancy{}, election{}, published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed")}
 
 // TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that
 // each that is set is warned about in one line.

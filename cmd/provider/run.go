@@ -82,6 +82,9 @@ func run(ctx context.Context, f *flags) error {
 	}
 	defer registry.Close()
 	o := options(f, reconcilerLog(f.debug, log), registry)
+	if err := f.published.apply(&o); err != nil {
+		return err
+	}
 	if f.changeLogs {
 		l, err := changelog.Dial(f.changeLogsSocket, log)
 		if err != nil {

@@ -99,7 +99,10 @@ func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k 
 func published(mgr ctrl.Manager, o object.Options) part {
 	kinds := append(configKinds(scope.PublishedResources(mgr.GetClient()).Configs...), syncagentv1alpha1.PublishedResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
-		po := publishedresource.Options{Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter}
+		po := publishedresource.Options{
+			Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter,
+			Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
+		}
 		return errors.Wrap(publishedresource.Setup(mgr, po), "cannot set up PublishedResources")
 	}}
 }

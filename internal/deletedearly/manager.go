@@ -20,6 +20,9 @@ const reasonAwaiting event.Reason = "WaitingForPredecessor"
 type Options struct {
 	// Finalizer is the one by which the controller keeps its objects.
 	Finalizer string
+	// Owns reports whether an object is the controller's, and not one that another provider reconciles. Nil means that
+	// all are.
+	Owns func(client.Object) bool
 	// Log tells of lost objects.
 	Log logging.Logger
 	// Record tells of objects that have to wait for them.
@@ -42,6 +45,8 @@ func NewManager(m manager.Manager, o Options) Manager {
 // GetClient returns a client that shows lost objects.
 func (m Manager) GetClient() client.Client { return m.client }
 
+func (m Manager) owns(o client.Object) bool { return m.options.Owns == nil || m.options.Owns(o) }
+
 // Handler hears of the deletion of objects of the kind. Those that are lost are reconciled.
 func (m Manager) Handler() handler.EventHandler {
 	return handler.Funcs{
@@ -52,7 +57,7 @@ func (m Manager) Handler() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
-			if e.DeleteStateUnknown || !m.client.objects.add(e.Object, q) {
+			if e.DeleteStateUnknown || !m.owns(e.Object) || !m.client.objects.add(e.Object, q) {
 				return
 			}
 			m.options.Log.Debug("Finishing with an object that has gone in spite of its finalizer",

@@ -111,6 +111,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.selects {
 		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill, f.wentBack)
 		g := nameSupervisor(o.Metadata, key)
+		g.budget = o.budget
 		go f.run(ctx, nameReflector(key, supervisedStore{f.names, g, f.quota}), g)
 		return f
 	}
@@ -120,7 +121,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.wildcard || key.all {
 		o.Selector = ""
 	}
-	g := &watchSupervisor{ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize}
+	g := &watchSupervisor{ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize, budget: o.budget}
 	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, supervisedStore{f.store, g, f.quota}, reflectorOptions(key))
 	go f.run(ctx, r, g)
 	return f
@@ -177,6 +178,7 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *watchSupervisor) 
 	for ctx.Err() == nil {
 		before := f.listed()
 		renewed, err := f.round.run(ctx, r.ListAndWatchWithContext)
+		g.endList()
 		if renewed {
 			f.takeTurn(ctx)
 			continue

@@ -14,7 +14,7 @@ func TestFloodRests(t *testing.T) {
 	var got []time.Duration
 	next := func(flood bool) {
 		if flood {
-			g.flood(fullError{max: 1 << 20})
+			g.flood(fullError{})
 		}
 		pause, err := g.rest(now)
 		if (err != nil) != flood {

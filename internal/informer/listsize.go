@@ -2,37 +2,60 @@ package informer
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 )
 
 // A ListSize is how many bytes of a list have been read, over all of its pages or, if it comes as a stream, all of its
-// events: a bound of each alone would be none of their number.
+// events: a bound of each alone would be none of their number. Its methods may be called concurrently.
 type ListSize struct {
-	bytes atomic.Int64
-	over  atomic.Bool           // The stream goes on with changes, which do not count.
-	err   atomic.Pointer[error] // why it was left, nil if it was not
+	budget *budget // of the Set, which holds the list while it arrives; nil for no bound
+
+	mu    sync.Mutex
+	bytes int64
+	over  bool  // The list has come to its end. What a stream brings from then on does not count.
+	err   error // why it was left, nil if it was not
 }
 
-// Add adds bytes that were read, and returns the sum.
-func (s *ListSize) Add(n int) int64 {
-	if s.over.Load() {
-		return 0
+// Add adds bytes that were read, and returns the sum. It fails if there is no room for them.
+func (s *ListSize) Add(n int) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.over:
+		return 0, nil
+	case !s.budget.take(int64(n)):
+		return s.bytes, fullError{}
 	}
-	return s.bytes.Add(int64(n))
+	s.bytes += int64(n)
+	return s.bytes, nil
 }
 
 // Fail records that the list was left because it is too long.
-func (s *ListSize) Fail(err error) { s.err.Store(&err) }
+func (s *ListSize) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
 
 // failure returns why the list was left, nil if it was not.
 func (s *ListSize) failure() error {
-	if err := s.err.Load(); err != nil {
-		return *err
-	}
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }
 
-func (s *ListSize) end() { s.over.Store(true) }
+// end ends the list. What it has brought counts no more: whoever keeps it counts it.
+func (s *ListSize) end() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.budget.take(-s.bytes)
+		s.over = true
+	}
+}
 
 type listSizeKey struct{}
 
@@ -47,7 +70,15 @@ func (g *watchSupervisor) withSize(ctx context.Context, goesOn bool) context.Con
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.size == nil || !goesOn {
-		g.size = &ListSize{}
+		g.size.end()
+		g.size = &ListSize{budget: g.budget}
 	}
 	return context.WithValue(ctx, listSizeKey{}, g.size)
+}
+
+// endList ends the list under way, if there is one.
+func (g *watchSupervisor) endList() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.size.end()
 }

@@ -1,9 +1,6 @@
 package informer
 
 import (
-	"fmt"
-	"sync/atomic"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,27 +15,11 @@ const (
 	bytesPerName = 256
 )
 
-// A budget bounds how many bytes all streams of a Set hold together.
-type budget struct {
-	max  int64
-	used atomic.Int64
-}
-
-// newBudget returns a budget, nil for no bound if max is zero.
-func newBudget(most int64) *budget {
-	if most == 0 {
-		return nil
-	}
-	return &budget{max: most}
-}
-
 // A fullError means that the streams of a Set hold as much as they may.
-type fullError struct{ max int64 }
+type fullError struct{}
 
-// Error names the bound.
-func (e fullError) Error() string {
-	return fmt.Sprintf("server shows resources of more than %d MiB", e.max>>20)
-}
+// Error says so. It holds no number, as what there is room for changes with the owners, and conditions must not flap.
+func (fullError) Error() string { return "server shows more resources than there is room for" }
 
 // A quota is what one stream has of a budget. A nil one has no bound. Only the reflector of the stream may call its
 // methods.
@@ -61,8 +42,7 @@ func (b *budget) newQuota() *quota {
 func (q *quota) add(obj any) bool {
 	n, size := sizeOf(obj)
 	more := size - q.sizes[n]
-	if q.used.Add(more) > q.max && more > 0 {
-		q.used.Add(-more)
+	if !q.take(more) {
 		return false
 	}
 	q.sizes[n] = size
@@ -73,7 +53,7 @@ func (q *quota) add(obj any) bool {
 // remove counts a resource no more.
 func (q *quota) remove(obj any) {
 	n, _ := sizeOf(obj)
-	q.used.Add(-q.sizes[n])
+	q.take(-q.sizes[n])
 	q.sum -= q.sizes[n]
 	delete(q.sizes, n)
 }
@@ -88,8 +68,7 @@ func (q *quota) replace(list []any) bool {
 		sum += size
 	}
 	more := sum - q.sum
-	if q.used.Add(more) > q.max && more > 0 {
-		q.used.Add(-more)
+	if !q.take(more) {
 		return false
 	}
 	q.sizes, q.sum = sizes, sum
@@ -101,7 +80,7 @@ func (q *quota) release() {
 	if q == nil {
 		return
 	}
-	q.used.Add(-q.sum)
+	q.take(-q.sum)
 	q.sizes, q.sum = map[types.NamespacedName]int64{}, 0
 }
 

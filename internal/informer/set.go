@@ -37,6 +37,9 @@ type Options struct {
 	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream whose list has no
 	// room counts as denied, and one that has none for a change lists again.
 	MaxBytes int64
+	// Pool, if set, has most of these bytes: beside what comes from it a Set holds no more than its share, which grows
+	// with its owners.
+	Pool *Pool
 
 	budget   *budget
 	streams  func() int
@@ -67,7 +70,7 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 		client: c, options: o, ctx: ctx, cancel: cancel,
 		feeds: map[feedKey]*feed{}, interests: map[Owner]map[Purpose][]Interest{},
 	}
-	s.options.budget, s.options.streams = newBudget(o.MaxBytes), s.streams
+	s.options.budget, s.options.streams = newBudget(o, s.owners), s.streams
 	s.options.wentBack = onceFor(restoreMost, s.wentBack)
 	return s
 }
@@ -77,6 +80,13 @@ func (s *Set) streams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.feeds)
+}
+
+// owners returns how many owners have interests.
+func (s *Set) owners() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.interests)
 }
 
 // wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far

@@ -35,8 +35,9 @@ const (
 type watchSupervisor struct {
 	cache.ListerWatcherWithContext
 
-	single bool  // lists hold no more than one resource
-	page   int64 // the size of a page, zero for whole lists
+	single bool    // lists hold no more than one resource
+	page   int64   // the size of a page, zero for whole lists
+	budget *budget // what lists count against while they arrive, nil for no bound
 
 	mu      sync.Mutex
 	size    *ListSize        // of the list under way, or of the last one
@@ -221,9 +222,9 @@ func (g *watchSupervisor) listed() {
 	g.begin()
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.size.end()
 	if s := g.current; s != nil && s.lists {
 		s.lists = false
-		g.size.end()
 		s.deadline.Reset(s.left())
 	}
 }
@@ -258,7 +259,7 @@ func (s supervisedStore) Add(obj any) error { return s.Update(obj) }
 // whether there are so many.
 func (s supervisedStore) Update(obj any) error {
 	if s.quota != nil && !s.quota.add(obj) {
-		s.supervisor.flood(fullError{max: s.quota.max})
+		s.supervisor.flood(fullError{})
 		return nil
 	}
 	return s.bookmarkStore.Update(obj)
@@ -276,7 +277,7 @@ func (s supervisedStore) Delete(obj any) error {
 func (s supervisedStore) Replace(list []any, version string) error {
 	s.supervisor.listed()
 	if s.quota != nil && !s.quota.replace(list) {
-		return fullError{max: s.quota.max}
+		return fullError{}
 	}
 	return s.bookmarkStore.Replace(list, version)
 }

@@ -46,7 +46,7 @@ func (p *pass) mayLook(namespace string) bool {
 // meanwhile.
 func (p *pass) watch(l watchedObject) {
 	p.looks[l] = struct{}{}
-	p.publication.watched.add(p.item, l)
+	p.watched.add(p.item, l)
 }
 
 // A side is one workspace or, without an endpoint, the service cluster, as one pass sees it.

@@ -7,6 +7,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -39,6 +40,11 @@ type Options struct {
 	References *reference.Resolver
 	// RemoveManagedFields keeps managed fields out of status.
 	RemoveManagedFields bool
+
+	// PublishedResourceSelector selects the PublishedResources that are reconciled, nil for all, and StateNamespace is
+	// where their states are if they do not say.
+	PublishedResourceSelector labels.Selector
+	StateNamespace            string
 	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side
 	// applied fields are ours.
 	LegacyFieldManagers []string

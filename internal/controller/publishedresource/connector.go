@@ -47,6 +47,10 @@ type connector struct {
 	keptSchemas *keptSchemas
 	settling    *settling
 	countWrites *countWrites
+	reconciled  *reconciledNames
+	selects     func(client.Object) bool // reports whether a PublishedResource is this provider's
+
+	stateNamespace string // where states are if a spec does not say
 
 	publications *publication.Supervisor
 	apis         *apis
@@ -152,6 +156,7 @@ func (c *connector) keepEndpoints(name string, urls []string) {
 // forget gives up all that is kept for a PublishedResource.
 func (c *connector) forget(n types.NamespacedName) {
 	c.publications.Stop(n.Name)
+	c.reconciled.remove(n.Name)
 	c.keepEndpoints(n.Name, nil)
 	c.registry.Forget(c.owner(n.Name, ""))
 	c.registry.Forget(c.owner(n.Name, controllerSource))

@@ -25,10 +25,16 @@ type reconciler struct {
 	unhold  func(context.Context, types.NamespacedName) time.Duration
 	forget  func(types.NamespacedName)
 	counts  *countWrites
+	// selected reports whether a PublishedResource is to be reconciled here.
+	selected func(context.Context, types.NamespacedName) bool
 }
 
 // Reconcile reconciles one PublishedResource.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	if !r.selected(ctx, req.NamespacedName) {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
 	p := &pass{}
 	p.quiet.Postpone = p.postpone(r.counts)
 	r.halt(ctx, req.NamespacedName)

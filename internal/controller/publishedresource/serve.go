@@ -17,7 +17,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 )
 
-// defaultStateNamespace is where states are if the spec does not say, which is only so without the defaults of the API.
+// defaultStateNamespace is where states are if neither the spec nor an option says.
 const defaultStateNamespace = "crossplane-system"
 
 // serve has the objects of consumers synced, and records in the status how far that is.
@@ -69,7 +69,7 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 // consumers are by now.
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
 	c := publication.Config{Sync: objectsync.Config{
-		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, defaultStateNamespace), Primary: e.wanted.pair,
+		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, e.stateNamespace), Primary: e.wanted.pair,
 	}}
 	var err error
 	if c.Consumers, err = e.audience(ctx, o); err != nil {

@@ -1,6 +1,7 @@
 package publishedresource
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -10,7 +11,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -46,19 +49,25 @@ type Options struct {
 	Registry *target.Registry
 	// PollJitter is the fraction of the poll interval by which it varies.
 	PollJitter float64
+	// Selector selects the PublishedResources that are reconciled, by their labels. Nil selects all. Others are left to
+	// another provider.
+	Selector labels.Selector
+	// StateNamespace is where states are if a spec does not say. The default is crossplane-system.
+	StateNamespace string
 }
 
 // Setup adds the controller of PublishedResources to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	lasting := deletedearly.NewManager(mgr, deletedearly.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
+	lasting := deletedearly.NewManager(mgr, deletedearly.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events, Owns: o.selects})
 	m := diffwrite.NewManager(lasting)
 	c := &connector{
 		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
 		events: events,
 		writer: kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
-		settling: newSettling(), countWrites: newCountWrites(),
+		settling: newSettling(), countWrites: newCountWrites(), reconciled: &reconciledNames{names: sets.New[string]()},
+		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, defaultStateNamespace),
 		endpoints: map[string][]string{}, apis: newAPIs(),
 	}
 	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
@@ -83,7 +92,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	r := &reconciler{
 		managed: newManaged(m, o, c), halt: c.stopSync, unhold: c.removeFinalizers, forget: c.forget, counts: c.countWrites,
-		owner: func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") },
+		owner: func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
 	}
 	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)

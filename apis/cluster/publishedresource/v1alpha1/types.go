@@ -60,9 +60,8 @@ type PublishedResourceSpec struct {
 	AgentName string `json:"agentName,omitempty"`
 
 	// stateNamespace is the namespace of the service cluster with the Secrets that remember what has been copied, as --namespace of
-	// api-syncagent names it. It is made if it is missing. The default is crossplane-system.
+	// api-syncagent names it. It is made if it is missing. The default is that of the provider's flag --state-namespace, crossplane-system.
 	// +optional
-	// +kubebuilder:default=crossplane-system
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	StateNamespace string `json:"stateNamespace,omitempty"`

@@ -40,24 +40,25 @@ const (
 )
 
 var (
-	service    kube.Server
-	workspaces kcp.Server
+	service, shared kube.Server // one that one provider serves, and one that several share
+	workspaces      kcp.Server
 )
 
-func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &shared, &workspaces)) }
 
 // A scene is a service cluster, two workspaces with an APIExport each, and a consumer's workspace that has bound both.
 type scene struct {
+	server       *kube.Server
 	c, in, other client.Client
 	consumer     *rest.Config
 	binding      *apisv1alpha2.APIBinding
 	cluster      string // of the consumer
 }
 
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, server *kube.Server) *scene {
 	t.Helper()
-	service.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"), "testdata")
-	s := &scene{c: service.Client(t, apis.AddToScheme)}
+	server.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"), "testdata")
+	s := &scene{server: server, c: server.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	otherPath, otherAdmin := workspaces.Workspace(t)
 	s.other = kcp.Client(t, otherAdmin)
@@ -76,7 +77,6 @@ func newScene(t *testing.T) *scene {
 		create(t, s.in, created)
 		s.cluster = created.Annotations["kcp.io/cluster"]
 	}
-	provider.Start(t, service.User(t, "provider", "system:masters"))
 	return s
 }
 
@@ -84,7 +84,7 @@ func newScene(t *testing.T) *scene {
 func (s *scene) offer(t *testing.T, admin *rest.Config, config, export string) {
 	t.Helper()
 	create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: export}})
-	ns := service.Namespace(t)
+	ns := s.server.Namespace(t)
 	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(export)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
@@ -122,6 +122,19 @@ func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured
 // publish creates a PublishedResource and returns what deletes it.
 func (s *scene) publish(t *testing.T, name, spec string) (remove func()) {
 	t.Helper()
+	u := s.describe(t, name, spec)
+	s.awaitReady(t, u)
+	return func() {
+		if err := s.c.Delete(t.Context(), u); err != nil {
+			t.Error(err)
+		}
+		s.awaitGone(t, s.c, u)
+	}
+}
+
+// describe creates a PublishedResource, with labels if there are some.
+func (s *scene) describe(t *testing.T, name, spec string, labels ...string) *unstructured.Unstructured {
+	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	content := map[string]any{}
 	if err := yaml.UnmarshalStrict([]byte(spec), &content); err != nil {
@@ -130,18 +143,20 @@ func (s *scene) publish(t *testing.T, name, spec string) (remove func()) {
 	u.Object["spec"] = content
 	u.SetGroupVersionKind(v1alpha1.PublishedResourceGroupVersionKind)
 	u.SetName(name)
+	for _, team := range labels {
+		u.SetLabels(map[string]string{labelTeam: team})
+	}
 	create(t, s.c, u)
+	return u
+}
+
+func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
+	t.Helper()
 	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
 		o := &v1alpha1.PublishedResource{}
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o)
 		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, fmt.Sprintf("%v %+v", err, o.Status)
 	})
-	return func() {
-		if err := s.c.Delete(t.Context(), u); err != nil {
-			t.Error(err)
-		}
-		s.awaitGone(t, s.c, u)
-	}
 }
 
 func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
@@ -254,7 +269,8 @@ func (s *scene) rules() map[string]rule {
 
 // TestRules follows an object of a consumer by each rule.
 func TestRules(t *testing.T) {
-	s := newScene(t)
+	s := newScene(t, &service)
+	provider.Start(t, service.User(t, "provider", "system:masters"))
 	for name, r := range s.rules() {
 		t.Run(name, func(t *testing.T) {
 			t.Log(r.reason)

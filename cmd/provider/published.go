@@ -1,0 +1,32 @@
+package main
+
+import (
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+)
+
+// published are the settings of PublishedResources.
+type published struct {
+	selector       string
+	stateNamespace string
+}
+
+func (p *published) addTo(app *kingpin.Application) {
+	app.Flag("published-resource-selector", "Label selector of the PublishedResources that this provider reconciles. Default: all. Others are left to another provider.").
+		StringVar(&p.selector)
+	app.Flag("state-namespace", "Namespace of the service cluster with the states of PublishedResources that name no other.").
+		Default("crossplane-system").StringVar(&p.stateNamespace)
+}
+
+// apply sets the options of the controllers.
+func (p *published) apply(o *object.Options) error {
+	s, err := labels.Parse(p.selector)
+	if err != nil {
+		return errors.Wrap(err, "--published-resource-selector")
+	}
+	o.PublishedResourceSelector, o.StateNamespace = s, p.stateNamespace
+	return nil
+}

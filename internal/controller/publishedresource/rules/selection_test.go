@@ -1,0 +1,129 @@
+package rules_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	objectcontroller "github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
+)
+
+const (
+	labelTeam      = "team"
+	stateNamespace = "states"
+	unsynced       = "\nsynchronization: {enabled: false}"
+)
+
+// TestSelection shows that two providers share a service cluster. Each serves the PublishedResources that its selector
+// selects, leaves all others alone, also when they go, and takes over what comes to be its own.
+func TestSelection(t *testing.T) {
+	s := newScene(t, &shared)
+	stop := s.serve(t, "a")
+	defer s.serve(t, "b")()
+
+	pr := s.describe(t, "gadgets", gadgets+"deletionPolicy: Delete")
+	s.awaitReady(t, s.describe(t, "parts", "resource: {apiGroup: rules.example.org, kind: Part}"+unsynced, "a"))
+	s.awaitReady(t, s.describe(t, "plans", "resource: {apiGroup: billing.example.org, kind: Plan}"+unsynced, "b"))
+	s.read(t, s.c, pr)
+	if _, found := pr.Object["status"]; found || len(pr.GetFinalizers()) > 0 {
+		t.Errorf("a PublishedResource that nobody selects: want it as it was made, got %v", pr.Object)
+	}
+
+	s.give(t, pr, "a")
+	s.awaitReady(t, pr)
+	above := object("rules.example.org/v1", "Gadget", namespace, "web")
+	appear(t, s.in, above)
+	s.awaitSize(t, 3)
+	if all := (&corev1.SecretList{}); s.c.List(t.Context(), all, client.InNamespace(stateNamespace)) != nil || len(all.Items) != 1 {
+		t.Errorf("want one state in the namespace of the flag, got %d", len(all.Items))
+	}
+
+	s.give(t, pr, "b")
+	stop() // What is synced from now on the other one syncs.
+	s.resize(t, above, 4)
+	s.awaitSize(t, 4)
+
+	s.give(t, pr, "")
+	s.remove(t, pr)
+	s.awaitReady(t, s.describe(t, "parts-again", "resource: {apiGroup: rules.example.org, kind: Part}\nprojection: {plural: portions, kind: Portion}"+unsynced, "b"))
+	s.read(t, s.in, above)
+	s.awaitSize(t, 4)
+}
+
+// serve runs a provider for a team. The function it returns ends it.
+func (s *scene) serve(t *testing.T, team string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	wait := provider.StartUntil(t, ctx, s.server.User(t, "provider", "system:masters"), func(o *objectcontroller.Options) {
+		o.PublishedResourceSelector = labels.SelectorFromSet(labels.Set{labelTeam: team})
+		o.StateNamespace = stateNamespace
+	})
+	return func() { cancel(); wait() }
+}
+
+// give labels a PublishedResource with a team, or takes its label away, and waits until the other provider knows it.
+func (s *scene) give(t *testing.T, pr *unstructured.Unstructured, team string) {
+	t.Helper()
+	value := "null"
+	if team != "" {
+		value = fmt.Sprintf("%q", team)
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, labelTeam, value)
+	if err := s.c.Patch(t.Context(), pr, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove deletes a PublishedResource that nobody serves, and takes its finalizers off.
+func (s *scene) remove(t *testing.T, pr *unstructured.Unstructured) {
+	t.Helper()
+	s.read(t, s.c, pr)
+	if !slices.Contains(pr.GetFinalizers(), "finalizer.managedresource.crossplane.io") {
+		t.Errorf("want the finalizer to stay for who comes next, got %v", pr.GetFinalizers())
+	}
+	if err := s.c.Delete(t.Context(), pr); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.c.Patch(t.Context(), pr, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitGone(t, s.c, pr)
+}
+
+func (s *scene) read(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) resize(t *testing.T, above *unstructured.Unstructured, size int) {
+	t.Helper()
+	if err := s.in.Patch(t.Context(), above, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, size))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitSize waits until there is one Gadget on the service cluster, of a size.
+func (s *scene) awaitSize(t *testing.T, size int64) {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("rules.example.org/v1")
+	list.SetKind("GadgetList")
+	kube.Eventually(t, soon, "one copy of the right size", func() (bool, string) {
+		if err := s.c.List(t.Context(), list); err != nil || len(list.Items) != 1 {
+			return false, fmt.Sprint(err, len(list.Items))
+		}
+		got, _, err := unstructured.NestedInt64(list.Items[0].Object, "spec", "size")
+		return got == size, fmt.Sprint(got, err)
+	})
+}
