@@ -98,7 +98,7 @@ func changed(app *kingpin.Application) map[string]string {
 }
 
 func (f *flags) addIntervals(app *kingpin.Application) {
-	app.Flag("sync", "How often controllers are given all they watch again.").Short('s').Default("1h").DurationVar(&f.sync)
+	app.Flag("sync", "Cache resync period.").Short('s').Default("1h").DurationVar(&f.sync)
 	app.Flag("poll", "How often each resource is compared with the cache of its target, beside each change.").Default("10m").DurationVar(&f.poll)
 	app.Flag("poll-state-metric", "How often metrics of the state of resources are updated.").Default("5s").DurationVar(&f.pollStateMetric)
 	app.Flag("poll-jitter-percentage", "By how much of the poll interval polls vary, below 100.").Default("10").UintVar(&f.pollJitterPercentage)

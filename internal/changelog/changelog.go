@@ -27,7 +27,7 @@ type Logger struct {
 
 // Dial returns a Logger to the service that listens, now or later, on a unix socket. Close ends it.
 func Dial(socket string, log logging.Logger) (*Logger, error) {
-	// Whoever may open the socket may log: it is shared by the containers of a pod.
+	// Anyone who can open the socket can log: the containers of a pod share it.
 	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot use change log socket %s", socket)

@@ -57,7 +57,7 @@ func (s *objects) get(key types.NamespacedName) client.Object {
 }
 
 // add records the loss of an object, whose last state it is given, and reports whether it is one. One that is paused is
-// not: nobody can let it go on, and whoever has its name next would wait for that.
+// not: nobody can let it go on, and the next object of its name would wait for that.
 func (s *objects) add(last client.Object, q queue) bool {
 	if last.GetDeletionTimestamp() != nil || !slices.Contains(last.GetFinalizers(), s.finalizer) || isPaused(last) {
 		return false
@@ -100,7 +100,7 @@ func (s *objects) missed(obj client.Object) {
 }
 
 // written takes a write about an object if that is lost, and reports whether it is. Without the finalizer it is
-// finished with, and whoever has its name now is reconciled.
+// finished with, and the object that has its name now is reconciled.
 func (s *objects) written(obj client.Object) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

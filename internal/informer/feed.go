@@ -293,7 +293,7 @@ func (f *feed) changed(n types.NamespacedName, by Owner) {
 	case f.key.all:
 		n.Name, n.Namespace = "", f.key.namespace
 	case f.key.selector != "":
-		n.Name = "" // Whoever selects is interested in all that is selected.
+		n.Name = "" // An owner that selects is interested in everything that is selected.
 	}
 	f.mu.Lock()
 	owners := map[Owner]struct{}{}

@@ -44,7 +44,7 @@ func (s *ListSize) failure() error {
 	return s.err
 }
 
-// end ends the list. What it has brought counts no more: whoever keeps it counts it.
+// end ends the list. What it has brought counts no more: the store that keeps it counts it.
 func (s *ListSize) end() {
 	if s == nil {
 		return

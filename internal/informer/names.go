@@ -153,7 +153,7 @@ func (s *names) empty() {
 	s.held, s.order = map[types.NamespacedName]struct{}{}, nil
 }
 
-// Resync does nothing: whoever wants to look again does so by its own clock.
+// Resync does nothing: owners look again by their own clocks.
 func (s *names) Resync() error { return nil }
 
 func nameOfPartial(m *metav1.PartialObjectMetadata) types.NamespacedName {

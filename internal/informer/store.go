@@ -222,5 +222,5 @@ func (s *store) empty() {
 	s.setAll(map[types.NamespacedName]*unstructured.Unstructured{})
 }
 
-// Resync does nothing: whoever wants to look again does so by its own clock.
+// Resync does nothing: owners look again by their own clocks.
 func (s *store) Resync() error { return nil }

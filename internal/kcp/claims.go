@@ -30,7 +30,7 @@ type Claim struct {
 	Verbs []string
 }
 
-// Covers reports whether whoever accepts the Claim accepts all of another.
+// Covers reports whether accepting the Claim accepts everything of another one.
 func (c Claim) Covers(other Claim) bool {
 	return c.GroupResource == other.GroupResource && c.IdentityHash == other.IdentityHash && len(widened(c.Verbs, other.Verbs)) == len(c.Verbs)
 }

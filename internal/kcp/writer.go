@@ -94,7 +94,7 @@ func (w *Writer) enqueue(p Place, r *request) bool {
 	return !busy
 }
 
-// next returns who waits for a place. If nobody does, whoever comes next has to lead.
+// next returns who waits for a place. If nobody waits, the next one has to lead.
 func (w *Writer) next(p Place) []*request {
 	w.mu.Lock()
 	defer w.mu.Unlock()

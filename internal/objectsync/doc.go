@@ -27,13 +27,13 @@
 //  1. A watch of the workspace shows the object. The caller calls Sync (sync.go), which reads the copy and the state (load).
 //  2. An object that is being deleted, or leaves the filter, gives up what belongs to it: related objects, the copy, the state, in this order
 //     (release.go). Abandon does so for a workspace that leaves, but the copy stays (abandon.go).
-//  3. The object gets our finalizer (write.go). Its copy is made, or gets what has changed at the source (place.go, merge.go). What is copied
+//  3. The object gets our finalizer (write.go). Its copy is made, or gets what has changed at the source (copy.go, merge.go). What is copied
 //     stands in the state before (state.go).
 //  4. The rules of each related resource yield names on both sides (related.go, resolve.go), with who decides on them (location.go).
 //  5. What may not be where the rules put it is refused (admit.go, location.go, ownership.go). All else is copied: present ones get what has changed,
-//     new ones stand in the state before they are made (relate.go, carry.go, pending.go).
+//     new ones stand in the state before they are made (relate.go, syncrelated.go, pending.go).
 //  6. Copies that nothing refers to any more go (records.go). The state is saved, and annotations tell the consumer of copies in the workspace.
-//  7. The status of the copy goes up (place.go). The Result tells the caller what to watch; what consumers can do about an error is an event
+//  7. The status of the copy goes up (copy.go). The Result tells the caller what to watch; what consumers can do about an error is an event
 //     (events.go, refusal.go).
 //
 // # Who may name what
@@ -59,12 +59,14 @@
 // says nothing either: another workspace has the same one, and an earlier consumer may have left Secrets under it.
 // Paths are never flattened: root:a-b would be root:a:b.
 //
-// # Decisions
+// # Merging
 //
 // The workspace is the truth. What has changed there since the last time is merged into the copy, so that what webhooks
 // and operators have changed of the copy stays until the consumer changes the same field. Server-side apply was
 // rejected: copies taken over from api-syncagent have no field manager of ours, and lists without keys would be merged
 // where the agent replaces them.
+//
+// # State
 //
 // What is remembered of the last time is one Secret for each object, by the agent's names, in the agent's layout. Where
 // two objects would share a place in it, the second has one of its own. What is about to be created is remembered
@@ -84,8 +86,12 @@
 // state of another tells was last copied there (shared.go): what the copy lacks is then written by whoever is first. To
 // write all of it was rejected, as that would undo what operators have changed.
 //
+// # What is hidden
+//
 // What a workspace hides, because it has not accepted a permission claim, is unknown and not gone. Nothing is deleted
 // or made again for it, and what stands there waits.
+//
+// # Ownership
 //
 // A state tells whose it is, but for those of api-syncagent. One of another owner is not read, and a Secret that is
 // none is not made one: what a state records is deleted one day.
@@ -97,6 +103,8 @@
 // Copies of related objects in a workspace carry nothing of ours, and belong to whoever has recorded them. Those on the
 // service cluster say whose they are from their creation on. A copy that is there without either is not overwritten.
 // What records a copy is what it is of and where it is: an identifier and a version may change.
+//
+// # Other rules
 //
 // An API that the service cluster does not serve has no objects there, so that nobody waits for their deletion.
 //

@@ -92,10 +92,10 @@ func (p *pass) pruneState() {
 	p.state.prune(keep...)
 }
 
-// dissolve deletes the copy of a related object and then lets go of the object at the origin, unless others of the
-// workspace keep them, or other records of this primary. Who refers to it and has not copied it yet makes a copy of its
-// own, and nobody needs one of an object that is gone or being deleted. What somebody else has made stays. It says
-// whether all of that is done.
+// dissolve deletes the copy of a related object and then removes our finalizer from the object at the origin, unless
+// others of the workspace keep them, or other records of this primary. Who refers to it and has not copied it yet makes
+// a copy of its own, and nobody needs one of an object that is gone or being deleted. What somebody else has made
+// stays. It says whether all of that is done.
 func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 	if p.doubled(r) {
 		p.Holders.Drop(p.holding(r))

@@ -33,7 +33,7 @@ func foreignFinalizers(all []string) []string {
 	})
 }
 
-// leave deletes what belongs to the object, and then lets go of it.
+// leave deletes what belongs to the object, and then removes our finalizer from it.
 func (p *pass) leave(ctx context.Context) error {
 	// What api-syncagent has copied is not recorded, so that it has to be resolved once more.
 	if p.copied != nil {

@@ -17,7 +17,7 @@ const (
 )
 
 // TestSharedBehind shows that a copy which is behind is brought into step by an object that comes to share it, though
-// the one it was made for lets go of it before it was brought into step for that, and that what an operator has added
+// the one it was made for releases it before it was brought into step for that, and that what an operator has added
 // stays.
 func TestSharedBehind(t *testing.T) {
 	for name, tc := range map[string]struct {

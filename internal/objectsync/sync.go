@@ -107,8 +107,9 @@ func (s *Syncer) Release(ctx context.Context, in Input) (Result, error) {
 	return p.result, err
 }
 
-// Abandon lets go of an object whose workspace leaves, and of its related objects there. The copy stays, marked as left
-// behind, and so do its related objects and its state: should the object come again, they are its own.
+// Abandon removes our finalizer from an object whose workspace leaves, and from its related objects there. The copy
+// stays, marked as left behind, and so do its related objects and its state: should the object come again, they are its
+// own.
 func (s *Syncer) Abandon(ctx context.Context, in Input) (Result, error) {
 	p := &pass{Syncer: s, Input: in.withRefusals()}
 	if err := p.load(); err != nil {

@@ -29,7 +29,7 @@ type bindingLooks struct {
 // A bindingLook is the last look at the bindings of one workspace.
 type bindingLook struct {
 	as      string // the resource version as of which it was answered, empty before the first answer
-	leaves  bool   // The workspace lets go of the binding.
+	leaves  bool   // The workspace gives up the binding.
 	begun   time.Time
 	asking  bool
 	waiting set[objectsync.Primary] // who comes again after the answer

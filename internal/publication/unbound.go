@@ -54,7 +54,7 @@ func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured
 	return leaves, err
 }
 
-// lookAtBindings asks a workspace whether it lets go of its binding, and returns the resource version of the answer.
+// lookAtBindings asks a workspace whether it gives up its binding, and returns the resource version of the answer.
 func (p *publication) lookAtBindings(ctx context.Context, at *pass) (leaves bool, as string, err error) {
 	list, err := at.workspace.Resource(kcp.Bindings).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *publication) lookAtBindings(ctx context.Context, at *pass) (leaves bool
 // errNoBinding means that a workspace that shows an object shows no binding of its API.
 var errNoBinding = errors.New("the workspace shows neither a binding of the API nor the end of one")
 
-// leaving reports whether a workspace without a binding that is in use lets go of one, which stays until the objects
+// leaving reports whether a workspace without a binding that is in use gives up one, which stays until the objects
 // are gone.
 func leaving(bindings []*unstructured.Unstructured) (bool, error) {
 	if slices.ContainsFunc(bindings, func(b *unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {

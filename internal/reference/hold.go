@@ -15,10 +15,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// Hold keeps what an Object refers to from going before the Object, and lets go of what it no longer refers to. The
-// Object must have a finalizer. record must write the pins to the status of the Object; it is called before anything is
-// pinned that is not recorded. What is let go is taken off the status in memory only: a record without a finalizer does
-// no harm.
+// Hold keeps what an Object refers to from going before the Object, and removes its finalizer from what it no longer
+// refers to. The Object must have a finalizer. record must write the pins to the status of the Object; it is called
+// before anything is pinned that is not recorded. What is let go is taken off the status in memory only: a record
+// without a finalizer does no harm.
 func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record func(context.Context, []commonv1.PinnedReference) error) error {
 	if r.editor.pending(f.Owner) {
 		return queuedError{}
@@ -53,7 +53,7 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record
 	return first
 }
 
-// Release lets go of all that an Object refers to. References need not lead anywhere.
+// Release removes the finalizer of an Object from all that it refers to. References need not lead anywhere.
 func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 	if r.editor.pending(f.Owner) {
 		return queuedError{}
@@ -94,7 +94,8 @@ func recorded(pins []commonv1.PinnedReference, ref *Reference) bool {
 	})
 }
 
-// releaseUnrecorded lets go of what a reference names, if it is there at all. Only what may pass by itself is an error.
+// releaseUnrecorded removes our finalizer from what a reference names, if that exists. Only what may pass by itself is
+// an error.
 func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Reference) error {
 	m, served, err := r.serve(ctx, f.Owner, ref.GVK)
 	if err != nil || !served || m.Namespaced && ref.Namespace == "" {
@@ -111,7 +112,7 @@ func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Refer
 	return refused(errors.Wrapf(err, "cannot release %s", ref))
 }
 
-// release lets go of one resource.
+// release removes our finalizer from one resource.
 func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference, by edit) error {
 	m, served, err := r.serve(ctx, f.Owner, kindOf(p))
 	if err == nil && served {
@@ -174,7 +175,7 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found, by edit) error
 	return refused(errors.Wrapf(err, "cannot pin %s", what))
 }
 
-// unpin returns the change that lets go of a resource.
+// unpin returns the change that removes our finalizer from a resource.
 func (f Referrer) unpin(p commonv1.PinnedReference) change {
 	return change{owner: f.Owner, uid: p.UID, finalizers: []string{f.finalizer()}}
 }

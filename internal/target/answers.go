@@ -114,8 +114,8 @@ func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.
 	return res, nil
 }
 
-// anybodys are the codes that mean what they say, whoever answers with them. None of them says that something does not
-// exist.
+// anybodys are the codes that mean what they say, no matter who answers with them. None of them says that something
+// does not exist.
 var anybodys = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
 	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,

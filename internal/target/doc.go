@@ -5,28 +5,32 @@
 // and a circuit breaker. It lives from its first user to its last. Credential Secrets are watched one by one, by name,
 // on the control plane.
 //
-// # Decisions
+// # Dead clusters
 //
-// A cluster that does not answer holds no worker. A Cluster is probed by a goroutine of its own before anybody may use
-// it, and each request runs through the breaker, which is part of the transport: a transport error, or a request that
-// stays unanswered while a probe goes unanswered too, opens it. Then requests in flight are cancelled, new ones fail at
-// once with ErrUnreachable, and only the probe goes out until it succeeds; then all users are woken. Of requests that
-// stay unanswered although probes are answered, a few may wait and the others are given up; of a virtual workspace of
-// kcp this counts for each logical cluster, so that a workspace whose webhook hangs takes nothing from the others.
-// Per-request timeouts alone were rejected: an admission webhook may rightly take 30 seconds, and 100 workers waiting
-// that long for a dead cluster are lost to the living ones.
+// A cluster that does not answer holds no worker. It is probed by a goroutine of its own before anybody may use it.
+// Each request runs through a circuit breaker, which is part of the transport. A transport error opens it, and so does
+// a request that stays unanswered while a probe goes unanswered, too. Then requests in flight are cancelled, new ones
+// fail at once with ErrUnreachable, and only the probe goes out until it succeeds and wakes all users. If probes are
+// answered but requests are not, a few requests may wait and the others are given up. For a virtual workspace of kcp
+// this counts for each logical cluster, so that a workspace whose webhook hangs takes nothing from the others. We
+// rejected timeouts of requests alone: an admission webhook may rightly take 30 seconds, and 100 workers that wait for
+// a dead cluster that long are lost to the living ones.
 //
-// A reconcile has a slot of each target that it uses, of those that all controllers share. A target that nobody knows
-// may have one slot; each answer gives it another, up to three quarters of the workers. Targets that are unknown or
-// answer late share half of the workers. Those that answer nothing for a second while a reconcile waits share a
-// quarter, and waits beyond it end if others need the worker. A slot is taken before a reconcile does anything, so that
-// nothing is begun that must be begun anew; who is refused is woken in turn. We rejected a limit for each target, as
-// many sick targets have many times that number, and a timeout, as an admission webhook may rightly take 30 seconds.
+// # Shares of workers
 //
-// What a target goes on to refuse is put off. Of all owners that it refuses alike, for the same kind in the same
-// namespace, one is tried again every few seconds and notices the cure; the others wait for up to a minute, and are
-// woken when it succeeds. We rejected one fixed pause, as hundreds of failing Objects keep a processor busy, and a
-// pause that only grows, as nobody would notice the cure.
+// A reconcile holds a slot of each target that it uses. All controllers share the slots. An unknown target has one
+// slot, and each answer gives it another, up to three quarters of the workers. Targets that are unknown or answer late
+// share half of the workers. Targets that answer nothing for a second while a reconcile waits share a quarter, and
+// waits beyond it end if others need the worker. A slot is taken before a reconcile does anything, so that nothing has
+// to be repeated; who is refused is woken in turn. We rejected a limit for each target, because many sick targets have
+// many times that number, and a timeout, because an admission webhook may rightly take 30 seconds.
+//
+// # Refused requests
+//
+// Of all owners that a target refuses alike, for the same kind in the same namespace, one is tried again every few
+// seconds and notices the cure. The others wait for up to a minute, and are woken when that one succeeds. We rejected
+// one fixed pause, because hundreds of failing Objects keep a processor busy, and a pause that only grows, because
+// nobody would notice the cure.
 //
 // # The wall
 //
@@ -44,19 +48,22 @@
 //     address any more; who has written credentials is part of their digest, so that tenants and operators share no connection. Tenants
 //     do not use the environment's proxies, behind which nobody would check.
 //
-// # Other decisions
+// # No rate limit
 //
-// There is no client-side rate limit. The number of workers bounds what is in flight, a resource at rest asks nothing,
-// and servers have priority and fairness of their own; a token bucket here only delays the first seconds after a start.
+// There is no client-side rate limit. The number of workers bounds what is in flight, steady state makes no API calls,
+// and servers have priority and fairness of their own. A token bucket would only delay the first seconds after a start.
 //
-// Kinds are discovered one group and version at a time, as manifests name them. A mapper that discovers a whole cluster
-// costs megabytes and seconds on targets with many CRDs:
+// # Discovery
+//
+// Kinds are discovered one group and version at a time, as manifests name them. We rejected a mapper that discovers a
+// whole cluster: it costs megabytes and seconds on targets with many CRDs:
 // https://github.com/crossplane-contrib/provider-kubernetes/issues/541
 //
-// The credentials an owner was connected with last are remembered as long as it has not been forgotten, for owners that
-// go together with their credentials. A finalizer on Secrets was rejected: a Secret that is replaced by deleting it
-// would hang.
+// # Credentials
+//
+// The credentials an owner was connected with last are remembered until it is forgotten, for owners that go together
+// with their credentials. We rejected a finalizer on Secrets: a Secret that is replaced by deleting it would hang.
 //
 // A kubeconfig from a Secret is data from a user. It may not run programs or read files of the provider's container,
-// unless the operator allows it; one from the container's environment or file system may.
+// unless the operator allows it. One from the container's environment or file system may.
 package target

@@ -28,7 +28,7 @@ const (
 	tlsTimeout = 10 * time.Second
 )
 
-// A route is how connections are made for whoever has written the credentials. Connections of different routes are
+// A route is how connections are made for one kind of author of credentials. Connections of different routes are
 // never shared.
 type route struct {
 	dialer *transport.DialHolder // part of what client-go shares connections by

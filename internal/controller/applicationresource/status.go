@@ -66,8 +66,8 @@ func reason(err error) xpv2.ConditionReason {
 	return xpv2.ReasonReconcileError
 }
 
-// isWoken reports whether whoever fails with an error is woken when its cause goes, so that it need not be tried again
-// before.
+// isWoken reports whether an owner that fails with an error is woken when its cause goes, so that it need not be tried
+// again before.
 func isWoken(err error) bool {
 	woken := []xpv2.ConditionReason{
 		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,

@@ -68,7 +68,7 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 	}
 	var err error
 	if e.cluster, err = c.connect(ctx, e.owner, via); err != nil {
-		// Whoever finds a target or its credentials missing is told when they are there.
+		// An owner whose target or credentials are missing is woken when they are there.
 		p.woken = targetresource.IsCutOff(err)
 		return nil, err
 	}

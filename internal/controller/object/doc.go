@@ -1,96 +1,110 @@
-// Package object reconciles Objects of both scopes: it keeps the manifest of each on the cluster or kcp workspace its
-// ProviderConfig names.
+// Package object reconciles Objects of both scopes: it keeps the manifest of each on the cluster or kcp workspace that
+// its ProviderConfig names.
 //
-// It watches Objects, the ProviderConfigs they reference and the Secrets those name on the control plane, what Objects
-// refer to there, and on the targets the resources it manages. On the control plane it writes the finalizer and the
-// external name of an Object, its status, the record that it uses its ProviderConfig, its connection secret, a
-// finalizer on what it refers to, and events. On the target it applies the manifest, with a label of ours, and deletes
-// it, or takes back the fields of a partial Object. It never deletes a resource with another UID than the one it has
-// recorded, unless the resource carries fields this Object applied or is made again while all of it is uninstalled; it
-// never writes spec.
+// It watches Objects, the ProviderConfigs they reference, the Secrets of these and what Objects refer to on the control
+// plane, and the resources it manages on the targets. On the control plane it writes the finalizer and the external
+// name of an Object, its status, the record that it uses its ProviderConfig, its connection secret, a finalizer on what
+// it refers to, and events. On the target it applies the manifest with our label, deletes it, or withdraws the fields
+// of a partial Object.
 //
-// # Decisions
+// It never deletes a resource whose UID is not the recorded one, unless the resource carries fields that this Object
+// applied, or is made again while everything is uninstalled. It never writes spec.
 //
-// The order of steps is crossplane-runtime's. This package adds what is particular to Objects: how to connect, to look,
-// to apply and to delete. A reconciler of our own would save one pass of the queue per creation and was rejected for
-// the behaviour users know.
+// # Steps
 //
-// References are followed in crossplane-runtime's own step for that, before a target is connected to: what waits for a
-// reference needs no target. What they lead to gets its finalizer once the Object has its own. See package reference.
+// The order of steps is that of crossplane-runtime, as users know its behaviour. This package adds what is particular
+// to Objects: connect, look, apply, delete. References are resolved before a target is connected to, because what waits
+// for a reference needs no target. What they lead to gets its finalizer once the Object has its own; see package
+// reference. We rejected a reconciler of our own, although it would save one pass of the queue for each creation.
 //
-// A settled Object costs no request. Whether a resource is as applied follows from the copy the watch keeps and two
-// hashes in status, which survive a restart. See package apply.
+// # Steady state
 //
-// Where the policy allows both to create and to update, a resource that the watch does not show is applied without
-// asking whether it exists: server-side apply creates or adopts in one write, and the answer tells which it was. Where
-// the policy allows less, the resource is looked up by its name first.
+// A settled Object makes no API calls. Two hashes in the status and the copy that the watch keeps tell whether the
+// resource is as applied, also after a restart; see package apply.
 //
-// Where the policy allows only one of both, the request itself can do no more than that: a creation that fails if the
-// resource exists, or an apply that names the UID it is meant for. A look before a server-side apply was rejected, as
-// somebody may act in between.
+// # Create and adopt
+//
+// If the policy allows both creation and change, a resource that the watch does not show is applied without a look:
+// server-side apply creates or adopts in one write, and the answer tells which. If the policy allows only one, the
+// request itself is restricted: a creation that fails if the resource exists, or an apply that names the expected UID.
+// We rejected a look before a server-side apply, because somebody may act in between.
+//
+// # Deleting what others make
 //
 // An Object that may delete but not create deletes what others make. The maker may be an Object that it refers to and
 // that is being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is there. Such an
 // Object takes its finalizers off the Objects it refers to first. It is deleted after them, and until then finds its
-// resource by name. Both orders for all such Objects were rejected: a Pod that a StatefulSet makes again at once would
-// never be gone, and an owner that is waited for may wait for the resource itself.
+// resource by name. We rejected this order for all such Objects: a Pod that a StatefulSet makes again at once would
+// never be gone. We also rejected waiting for other resources it refers to: an owner may wait for the resource itself.
 //
-// What the status records of the last resource is the only thing that tells of it once the manifest or the
-// ProviderConfig names another. It is overwritten when that resource is dealt with and not before, and saved by a patch
-// if the status of a pass cannot be written because a user has changed the Object meanwhile: a finalizer for each
-// resource was rejected, as it would cost a write for each creation.
+// # Moves
 //
-// An Object that refers to another ProviderConfig uses the target it leaves as an owner of another controller name, so
-// that both connections wake it. The record of use names the old ProviderConfig until there is nothing left to do
-// there.
+// Only the status knows the last resource once the manifest or the ProviderConfig names another. That record is
+// overwritten after the last resource is dealt with, and is saved by a patch if a user has changed the Object
+// meanwhile. The target that is left is used as an owner of another controller name, so that both connections wake the
+// Object, and the record of use names the old ProviderConfig until nothing is left to do there. We rejected a finalizer
+// for each resource, which would cost a write for each creation.
 //
-// Records of use are written by a controller of their own, one at a time and, while Objects are worked on, not many a
-// second. They are for people to read: package providerconfig keeps a ProviderConfig while Objects refer to it,
-// recorded or not. To record the use before the target is connected to, as is common, was rejected: of a burst of
-// Objects each would wait for a write that none of them needs.
+// # Records of use
 //
-// An Object that is gone in spite of its finalizer, because its deletion has missed it by a moment, is finished with as
-// if it were there. Its connection secret and the record of its use of a ProviderConfig are left to the garbage
-// collector, as ever. See package deletedearly.
+// A controller of their own writes records of use, one at a time, and few a second while Objects are worked on. People
+// read them; package providerconfig keeps a ProviderConfig while Objects refer to it, recorded or not. We rejected a
+// record before the connection, as is common: each Object of a burst would wait for a write that none needs.
 //
-// Fields are withdrawn when the finalizer goes, as crossplane-runtime does not connect for a deleted Object that may
-// not delete. To show it a policy with Delete then, and to withdraw where it deletes, was rejected: events and metrics
-// would tell of deletions.
+// # Deletion
 //
-// An Object whose resource somebody keeps changing is reverted at once for a hundred times, then once a second, so that
-// two controllers which disagree do not spin.
+// An Object that is deleted early, that is, in spite of its finalizer, is finished as if it were there; see package
+// deletedearly. The garbage collector deletes its connection secret and its record of use.
 //
-// An Object that must not apply says what an apply would change: on a dry run, or if its policy only lets it look and
-// its manifest says more than what to look at. The comparison is made once for each state of manifest and resource and
-// remembered in status, so that a settled preview costs no request either. A failure to compare is no failure to
-// observe. An Object deleted on a dry run leaves its resource: a dry run that deletes what it may only have looked at
-// would be the worst of surprises. To hold the deletion until the annotation goes was rejected, as it would block the
-// deletion of namespaces.
+// Fields of a partial Object are withdrawn when the finalizer goes, because crossplane-runtime does not connect for a
+// deleted Object without the policy Delete. We rejected showing it that policy: events and metrics would tell of
+// deletions.
 //
-// A change of the resource that alters nothing but how the status shows it, or the reason why it is not ready, is
-// written a little later, together with others; see package diffwrite. Conditions, the record of what was applied, a
-// field that a reference reads, and all of an Object that is being deleted are written at once; connection details and
-// drift do not go by the status. To write no more than conditions at once was rejected: our next pass goes by the
-// record. So was to let references read the resource from the provider's memory: what they have read would be shown
-// nowhere.
+// # Drift
 //
-// A resource that is too large for the status is left out of it but for its identity, and the status says its size.
-// Without that no status could be written, and the manifest would be applied at each pass, as nothing tells that it
-// was. What fits is estimated first, and left to the control plane if the estimate was wrong. It is not tried again
-// before the resource is smaller. To cut the content was rejected: what reads it could not tell.
+// The first hundred changes by others are reverted at once, further ones once a second, so that two controllers that
+// disagree do not spin.
+//
+// # Previews
+//
+// An Object that must not apply shows what an apply would change: on a dry run, or if it only observes and its manifest
+// says more than what to look at. The comparison runs once for each state of manifest and resource and is remembered in
+// the status, so that a settled preview makes no API calls. A failed comparison is no failed observation. An Object
+// that is deleted on a dry run leaves its resource. We rejected deleting what may only have been looked at, and holding
+// the deletion until the annotation goes, which would block the deletion of namespaces.
+//
+// # Status writes
+//
+// A change that alters only the shown resource, or the reason why it is not ready, is written later, with others; see
+// package diffwrite. Conditions, the record of what was applied, fields that references read, and everything of an
+// Object that is being deleted are written at once. Connection details and drift do not depend on the status. We
+// rejected writing only conditions at once, because the next pass reads the record. We rejected references that read
+// the provider's memory, because what they have read would be shown nowhere.
+//
+// # Large resources
+//
+// A resource that is too large for the status is left out of it except for its identity, and the status says its size.
+// Otherwise no status could be written, and the manifest would be applied at each pass. The size is estimated first; if
+// the control plane refuses the write all the same, the resource is left out until it is smaller. We rejected cutting
+// the content, because readers could not tell.
+//
+// # Retries
 //
 // A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid
-// fields heal without a sign that could be watched. Together, such retries are limited to 50 a second for each target.
-// What can be watched is not retried but waited for: credentials, a target that does not answer, a kind it does not
-// serve.
+// fields heal without an event. All such retries for one target are limited to 50 a second. What can be watched is
+// waited for instead: credentials, a target that does not answer, a kind it does not serve.
 //
-// The field manager of an Object is its name, as in provider-kubernetes, whose fields are ours thereby. Only where
-// another Object of that name has the resource, too, is the later one told apart by its namespace. To name all by their
-// namespaces was rejected: each takeover would leave fields behind. A resource that exists is known by its UID, as one
-// cluster may have several URLs. See Claims.
+// # Field managers
 //
-// A resource that provider-kubernetes has applied client-side is migrated before it is applied. Whether it was is seen
-// on the resource, which is read once if the status hints at it and the watch does not show it, as it has no label yet.
-// To go by the status alone was rejected: it may lack managed fields. Of managers with a common name, only the
-// annotation of a client-side apply tells that they were a provider-kubernetes.
+// The field manager of an Object is its name, as in provider-kubernetes, so that its fields are ours after a takeover.
+// If another Object of that name has the same resource, the later one adds its namespace. Existing resources are told
+// apart by UID, because one cluster may have several URLs; see Claims. We rejected adding the namespace always: each
+// takeover would leave fields behind.
+//
+// # Migration
+//
+// A resource that provider-kubernetes has applied client-side is migrated before it is applied. The resource itself
+// tells; it is read once if the status hints at it and the watch does not show it, because it has no label yet. Of
+// field managers with a common name only the annotation of a client-side apply tells that they were a
+// provider-kubernetes. We rejected the status alone, which may lack managed fields.
 package object

@@ -103,8 +103,8 @@ func (r references) awaitDependents(ctx context.Context, obj client.Object) erro
 	return passOf(ctx).failReference(err)
 }
 
-// release lets go of all that a deleted Object refers to. If what others make must stay gone until that has gone, too,
-// the Object waits.
+// release removes our finalizer from all that a deleted Object refers to. If what others make must stay gone until that
+// has gone, too, the Object waits.
 func (r references) release(ctx context.Context, obj client.Object) error {
 	p := passOf(ctx)
 	f, err := r.referrer(obj)

@@ -12,7 +12,7 @@ type exportedResource struct {
 	resource       schema.GroupResource
 }
 
-// An exportLock lets only one PublishedResource publish to a place. Whoever comes first has it until it goes or moves.
+// An exportLock lets only one PublishedResource publish to a place. The first one has it until it goes or moves.
 type exportLock struct {
 	wake func(name string)
 

@@ -22,7 +22,7 @@ func (e *external) checkRecreation(ctx context.Context, o *v1alpha1.PublishedRes
 	workspace, err := e.cluster.Resource(kcp.LogicalClusters, "").Get(ctx, kcp.LogicalCluster, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), target.IsUnserved(err):
-		return nil // Whoever may not know has to try.
+		return nil // Without the right to look, the only way is to try.
 	case err != nil:
 		return errors.Wrap(err, "cannot find out whether the workspace is being deleted")
 	case workspace.GetDeletionTimestamp() != nil:

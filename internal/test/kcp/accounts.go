@@ -15,7 +15,7 @@ import (
 // accountsNamespace is where ServiceAccounts of tests are.
 const accountsNamespace = "default"
 
-// ServiceAccount creates a ServiceAccount with rights in a workspace, and returns the configuration of whoever has its
+// ServiceAccount creates a ServiceAccount with rights in a workspace, and returns the configuration of a user with its
 // token. Called again, it returns another token of the same ServiceAccount, whose rights stay as they are.
 func ServiceAccount(tb testing.TB, admin *rest.Config, name string, rules ...rbacv1.PolicyRule) *rest.Config {
 	tb.Helper()
