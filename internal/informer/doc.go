@@ -46,9 +46,9 @@
 // holding what fits: nobody could tell what is missing from what does not exist.
 //
 // Sets of servers that nobody vouches for share a Pool. Beside it a Set holds no more than a share that grows with its
-// owners, because whoever adds a server pays nothing, but each owner costs its maker something, too. Lists count from
-// their first byte. We rejected a bound of each server alone: a hundred servers would make us hold a hundred times as
-// much.
+// owners, because whoever adds a server pays nothing, but each owner costs its maker something, too. Lists of resources
+// count from their first byte, and names once they are kept. We rejected a bound of each server alone: a hundred
+// servers would make us hold a hundred times as much.
 //
 // # Turns
 //

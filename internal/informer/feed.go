@@ -111,7 +111,6 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.selects {
 		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill, f.wentBack)
 		g := nameSupervisor(o.Metadata, key)
-		g.budget = o.budget
 		go f.run(ctx, nameReflector(key, supervisedStore{f.names, g, f.quota}), g)
 		return f
 	}

@@ -156,6 +156,11 @@ func TestValidation(t *testing.T) {
 			object: cluster(`"forProvider":{}`),
 			want:   "spec.forProvider.manifest: Required",
 		},
+		"JSONPathOfConnectionDetail": {
+			reason: "The path of a connection detail is a field path.",
+			object: cluster(manifest + `,"connectionDetails":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","fieldPath":"{.data.key}","toConnectionSecretKey":"key"}]`),
+			want:   "write data.key and not {.data.key}",
+		},
 		"SecretWithoutRef": {
 			reason: "Credentials from a Secret need its name.",
 			object: config(`"credentials":{"source":"Secret"}`),

@@ -173,7 +173,7 @@ func TestCredentials(t *testing.T) {
 	bad := kcp.ServiceAccount(t, s.admin, "agent")
 	bad.BearerToken = "void"
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, bad))
-	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonForbidden))
+	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonUnauthorized))
 
 	redefine(t, s.c, "hats."+s.group, addBrim)
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, kcp.ServiceAccount(t, s.admin, "agent")))

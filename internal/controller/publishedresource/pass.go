@@ -134,7 +134,7 @@ func reason(err error) xpv2.ConditionReason {
 		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection},
 		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection},
 		{apierrors.IsForbidden, commonv1.ReasonForbidden},
-		{apierrors.IsUnauthorized, commonv1.ReasonForbidden},
+		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized},
 	} {
 		if err != nil && r.is(err) {
 			return r.reason
