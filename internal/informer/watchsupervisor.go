@@ -37,7 +37,7 @@ type watchSupervisor struct {
 
 	single bool    // lists hold no more than one resource
 	page   int64   // the size of a page, zero for whole lists
-	budget *budget // what lists count against while they arrive; nil for no bound, and for lists of names, of which little is kept
+	budget *budget // what lists count against while they arrive, nil for none; names do not count
 
 	mu      sync.Mutex
 	size    *ListSize        // of the list under way, or of the last one
