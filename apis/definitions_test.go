@@ -30,11 +30,13 @@ func TestShortNames(t *testing.T) {
 func TestColumns(t *testing.T) {
 	for _, d := range definitions(t) {
 		for _, v := range d.Spec.Versions {
-			if _, ok := v.Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]; !ok || isProviderConfig(d) {
+			if _, ok := v.Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]; !ok ||
+				isProviderConfig(d) {
 				continue
 			}
 			for _, name := range []string{"REASON", "MESSAGE"} {
-				if !slices.ContainsFunc(v.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == name }) {
+				if !slices.ContainsFunc(v.AdditionalPrinterColumns,
+					func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == name }) {
 					t.Errorf("%s %s: want a column %s, got none", d.Name, v.Name, name)
 				}
 			}

@@ -23,7 +23,8 @@ import (
 // foreign are the API groups of what is installed beside the provider, and of targets that are more than a Kubernetes
 // cluster. The server of this test does not serve them.
 var foreign = map[string]bool{
-	"pkg.crossplane.io": true, "apis.kcp.io": true, "tenancy.kcp.io": true, "operators.coreos.com": true, "charts.helm.k8s.io": true,
+	"pkg.crossplane.io": true, "apis.kcp.io": true, "tenancy.kcp.io": true, "operators.coreos.com": true,
+	"charts.helm.k8s.io":          true,
 	"apiextensions.crossplane.io": true, "meta.pkg.crossplane.io": true, "monitoring.coreos.com": true,
 	"capabilities.morningspace.io": true, "capabilities.m.morningspace.io": true, "cert-manager.io": true,
 }

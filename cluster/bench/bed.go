@@ -98,7 +98,8 @@ func (s *server) use(c *local.Cluster) (err error) {
 
 // installCRDs makes the control plane one.
 func (b *bed) installCRDs() error {
-	_, err := envtest.InstallCRDs(b.control.config, envtest.CRDInstallOptions{Paths: []string{b.options.crds}, ErrorIfPathMissing: true})
+	_, err := envtest.InstallCRDs(b.control.config,
+		envtest.CRDInstallOptions{Paths: []string{b.options.crds}, ErrorIfPathMissing: true})
 	return errors.Wrap(err, "cannot install CustomResourceDefinitions")
 }
 
@@ -116,7 +117,8 @@ func (s *server) create(ctx context.Context, r schema.GroupVersionResource, obj 
 	if err != nil {
 		return errors.Wrap(err, "cannot encode object")
 	}
-	_, err = s.resource(r, obj.GetNamespace()).Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{})
+	_, err = s.resource(r, obj.GetNamespace()).Create(ctx, &unstructured.Unstructured{Object: content},
+		metav1.CreateOptions{})
 	return errors.Wrapf(err, "cannot create %s %q", r.Resource, obj.GetName())
 }
 

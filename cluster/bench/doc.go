@@ -28,8 +28,8 @@
 // it gives each copy a status, as an operator does, and the object the same. What it does not do is to remember what it
 // has copied, and to record events. Measured are:
 //
-//   - the creation of as many objects with the provider running, until all copies are there, then their statuses until they are in the
-//     workspaces, a change of each, and, in the end, their deletion: requests, time, CPU and memory.
+//   - the creation of as many objects with the provider running, until all copies are there, then their statuses until
+//     they are in the workspaces, a change of each, and, in the end, their deletion: requests, time, CPU and memory.
 //   - with all of them standing: single objects and statuses, rest, and a restart.
 //   - a start with twice as many waiting in one workspace: how long an object of another waits for its copy.
 //

@@ -102,7 +102,8 @@ func run(name string, o options) (rerr error) {
 		}
 		return err
 	}
-	return printReport(os.Stdout, fmt.Sprintf("%s, load average of the machine %s to %s", name, load, loadAverage()), p.report)
+	return printReport(os.Stdout, fmt.Sprintf("%s, load average of the machine %s to %s", name, load, loadAverage()),
+		p.report)
 }
 
 func measure(ctx context.Context, steps []step) error {

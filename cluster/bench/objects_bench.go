@@ -50,7 +50,8 @@ func (b *objectsBench) prepare(ctx context.Context) error {
 	}
 	for _, s := range b.servers {
 		if err := s.create(ctx, namespaces, &corev1.Namespace{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: namespace},
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: namespace},
 		}); err != nil {
 			return err
 		}

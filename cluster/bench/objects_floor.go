@@ -61,7 +61,8 @@ func (b *objectsBench) floorOf(ctx context.Context, phase string, n int) error {
 		if err != nil {
 			return err
 		}
-		_, err = b.control.resource(objects, "").Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status")
+		_, err = b.control.resource(objects, "").Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{},
+			"status")
 		return errors.Wrapf(err, "cannot patch status of Object %q", name)
 	})
 }

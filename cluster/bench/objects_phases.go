@@ -56,19 +56,21 @@ func (b *objectsBench) createAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.got.create.wall, b.got.create.ready, err = sweep(ctx, seen, b.got.n, func(ctx context.Context, i int) (string, error) {
-			o, err := newObject(named("object", i))
-			if err != nil {
-				return "", err
-			}
-			return o.GetName(), b.control.create(ctx, objects, o)
-		})
+		b.got.create.wall, b.got.create.ready, err = sweep(ctx, seen, b.got.n,
+			func(ctx context.Context, i int) (string, error) {
+				o, err := newObject(named("object", i))
+				if err != nil {
+					return "", err
+				}
+				return o.GetName(), b.control.create(ctx, objects, o)
+			})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	progressf("%d Objects are Ready after %.1fs, waiting for the provider to settle", b.got.n, b.got.create.wall.Seconds())
+	progressf("%d Objects are Ready after %.1fs, waiting for the provider to settle", b.got.n,
+		b.got.create.wall.Seconds())
 	if err := b.settle(ctx); err != nil {
 		return err
 	}

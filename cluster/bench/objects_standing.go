@@ -54,7 +54,8 @@ func (b *objectsBench) driftAway(ctx context.Context) error {
 	for i := range singles {
 		name := named("single", i)
 		begin := time.Now()
-		_, err := b.target.resource(configMaps, namespace).Patch(ctx, name, types.MergePatchType, change, metav1.PatchOptions{})
+		_, err := b.target.resource(configMaps, namespace).Patch(ctx, name, types.MergePatchType, change,
+			metav1.PatchOptions{})
 		if err != nil {
 			return errors.Wrapf(err, "cannot change ConfigMap %q", name)
 		}

@@ -38,12 +38,14 @@ func printReport(w io.Writer, title string, rows func(table)) error {
 func (t table) floor(floors [2]floored, n int, took time.Duration) {
 	mean := meanOf(floors)
 	slow, fast := max(floors[0].wall, floors[1].wall), min(floors[0].wall, floors[1].wall)
-	t.row("floor, wall time", fmt.Sprintf("%s (%s before, %s after)", seconds(mean.wall), seconds(floors[0].wall), seconds(floors[1].wall)), "", "")
+	t.row("floor, wall time", fmt.Sprintf("%s (%s before, %s after)", seconds(mean.wall), seconds(floors[0].wall),
+		seconds(floors[1].wall)), "", "")
 	t.row("floor, per second", rate(n, mean.wall), "", "")
 	t.row("provider, wall time", seconds(took), "", "")
 	t.row("provider, per second", rate(n, took), "", "")
 	t.atMost("wall time over the floor's", took.Seconds()/mean.wall.Seconds(), wantRatio)
-	t.row("  over the slower and the faster floor", fmt.Sprintf("%.2f and %.2f", took.Seconds()/slow.Seconds(), took.Seconds()/fast.Seconds()), "", "")
+	t.row("  over the slower and the faster floor",
+		fmt.Sprintf("%.2f and %.2f", took.Seconds()/slow.Seconds(), took.Seconds()/fast.Seconds()), "", "")
 }
 
 // usage prints processor times beside those of the floor.

@@ -53,7 +53,8 @@ func (b *bed) since(m mark) (t traffic, err error) {
 
 func (s *server) askedSince(offset int64) ([]local.AuditEvent, error) {
 	events, _, err := local.ReadAuditFrom(s.audit, offset)
-	return slices.DeleteFunc(events, func(e local.AuditEvent) bool { return e.User != s.user || e.Resource == "leases" || e.Forwarded }), err
+	return slices.DeleteFunc(events,
+		func(e local.AuditEvent) bool { return e.User != s.user || e.Resource == "leases" || e.Forwarded }), err
 }
 
 // settle waits until the provider has asked nothing for a while but to watch.

@@ -24,7 +24,8 @@ func (b *bed) startProvider() (err error) {
 }
 
 func (b *bed) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errors.Errorf("provider is not ready after %s", readyTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout,
+		errors.Errorf("provider is not ready after %s", readyTimeout))
 	defer cancel()
 	for {
 		select {

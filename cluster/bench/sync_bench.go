@@ -49,8 +49,9 @@ type syncResults struct {
 	rest                        rested
 	again                       restarted
 	readiness                   time.Duration // from the start to readiness
-	others                      durations     // from the request to the copy of objects of other workspaces, beside a backlog
-	backlog                     time.Duration // from the start until the copies of a backlog are there
+	// From the request to the copy of objects of other workspaces, beside a backlog.
+	others  durations
+	backlog time.Duration // from the start until the copies of a backlog are there
 }
 
 // newSyncBench starts a cluster and kcp.
@@ -121,9 +122,15 @@ func (b *syncBench) below(i int) dynamic.ResourceInterface {
 // newHat returns an object of a consumer.
 func newHat(name string) *hat {
 	return &hat{
-		TypeMeta:   metav1.TypeMeta{APIVersion: hats.GroupVersion().String(), Kind: "Hat"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceDefault, Name: name, Labels: map[string]string{"app": "bench"}},
-		Spec:       hatSpec{Size: sizeFirst, Owner: name, Decoration: []string{"a ribbon of dark blue silk", "a feather", "two buttons"}},
+		TypeMeta: metav1.TypeMeta{APIVersion: hats.GroupVersion().String(), Kind: "Hat"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: corev1.NamespaceDefault, Name: name, Labels: map[string]string{"app": "bench"},
+		},
+		Spec: hatSpec{
+			Size: sizeFirst, Owner: name, Decoration: []string{
+				"a ribbon of dark blue silk", "a feather", "two buttons",
+			},
+		},
 	}
 }
 

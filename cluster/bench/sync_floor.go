@@ -36,11 +36,13 @@ func (b *syncBench) secondFloor(ctx context.Context) error {
 // may run meanwhile.
 func (b *syncBench) floor(ctx context.Context, i int) error {
 	const name = "floor"
-	if _, err := b.floorOf(ctx, warmUp, func(ctx context.Context, i int) error { return b.floorCreate(ctx, i, name+"-warm") }); err != nil {
+	if _, err := b.floorOf(ctx, warmUp,
+		func(ctx context.Context, i int) error { return b.floorCreate(ctx, i, name+"-warm") }); err != nil {
 		return err
 	}
 	var err error
-	b.got.createFloors[i], err = b.floorOf(ctx, b.got.n, func(ctx context.Context, i int) error { return b.floorCreate(ctx, i, name) })
+	b.got.createFloors[i], err = b.floorOf(ctx, b.got.n,
+		func(ctx context.Context, i int) error { return b.floorCreate(ctx, i, name) })
 	if err != nil {
 		return err
 	}

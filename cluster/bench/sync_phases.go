@@ -77,7 +77,8 @@ func (b *syncBench) updateAll(ctx context.Context) error {
 	}
 	change := []byte(`{"spec":{"size":"` + sizeNext + `"}}`)
 	b.got.update, err = b.sweep(ctx, seen, func(ctx context.Context, i int) error {
-		_, err := b.workspace(i).resource(hats, corev1.NamespaceDefault).Patch(ctx, named(standing, i), types.MergePatchType, change, metav1.PatchOptions{})
+		_, err := b.workspace(i).resource(hats, corev1.NamespaceDefault).Patch(ctx, named(standing, i),
+			types.MergePatchType, change, metav1.PatchOptions{})
 		return errors.Wrapf(err, "cannot change object %d", i)
 	})
 	return err
@@ -90,14 +91,17 @@ func (b *syncBench) deleteAll(ctx context.Context) error {
 		return err
 	}
 	b.got.end, err = b.sweep(ctx, seen, func(ctx context.Context, i int) error {
-		err := b.workspace(i).resource(hats, corev1.NamespaceDefault).Delete(ctx, named(standing, i), metav1.DeleteOptions{})
+		err := b.workspace(i).resource(hats, corev1.NamespaceDefault).Delete(ctx, named(standing, i),
+			metav1.DeleteOptions{})
 		return errors.Wrapf(err, "cannot delete object %d", i)
 	})
 	return err
 }
 
 // sweep does something to all objects, and waits until the provider has settled.
-func (b *syncBench) sweep(ctx context.Context, seen *sighting, do func(context.Context, int) error) (s swept, err error) {
+func (b *syncBench) sweep(ctx context.Context, seen *sighting,
+	do func(context.Context, int) error,
+) (s swept, err error) {
 	begin, err := b.mark()
 	if err != nil {
 		return s, err

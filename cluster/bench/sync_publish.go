@@ -44,7 +44,9 @@ const (
 )
 
 var (
-	workspacesOf       = schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"}
+	workspacesOf = schema.GroupVersionResource{
+		Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces",
+	}
 	publishedResources = v1alpha1.GroupVersion.WithResource("publishedresources")
 )
 
@@ -101,7 +103,8 @@ func (b *syncBench) provide(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make client")
 	}
-	token, err := c.CoreV1().ServiceAccounts(corev1.NamespaceDefault).CreateToken(ctx, agentName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := c.CoreV1().ServiceAccounts(corev1.NamespaceDefault).CreateToken(ctx, agentName,
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot create token")
 	}
@@ -193,7 +196,9 @@ func (s *server) apply(ctx context.Context, file []byte) error {
 }
 
 // awaitStatus waits until the status of a resource is as wanted.
-func (s *server) awaitStatus(ctx context.Context, r schema.GroupVersionResource, name string, wanted func(status map[string]any) bool) error {
+func (s *server) awaitStatus(ctx context.Context, r schema.GroupVersionResource, name string,
+	wanted func(status map[string]any) bool,
+) error {
 	return errors.Wrapf(retried(ctx, func() error {
 		u, err := s.resource(r, "").Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

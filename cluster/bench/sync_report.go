@@ -66,9 +66,10 @@ func (b *syncBench) reportOther(t table, title string, s swept) {
 func (b *syncBench) reportWrites(t table) {
 	t.head("CREATION AND STATUS TOGETHER")
 	for i, server := range b.servers {
-		events := slices.DeleteFunc(slices.Concat(b.got.create.traffic[i], b.got.status.traffic[i]), func(e local.AuditEvent) bool {
-			return isWatch(e) || isEvent(e) || e.Resource == publishedResources.Resource
-		})
+		events := slices.DeleteFunc(slices.Concat(b.got.create.traffic[i], b.got.status.traffic[i]),
+			func(e local.AuditEvent) bool {
+				return isWatch(e) || isEvent(e) || e.Resource == publishedResources.Resource
+			})
 		writes := count(events, func(e local.AuditEvent) bool {
 			return isWrite(e) && e.Resource != "namespaces" && e.Code < http.StatusBadRequest
 		})

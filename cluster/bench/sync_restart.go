@@ -45,7 +45,9 @@ func (b *syncBench) restart(ctx context.Context) error {
 		return err
 	}
 	b.got.again.mine = func(e local.AuditEvent) bool {
-		return e.Name == named(phase, 0) || e.Name == b.stateOf(phase, 0) || isEvent(e) || e.Resource == publishedResources.Resource // It counts.
+		// It counts.
+		return e.Name == named(phase, 0) || e.Name == b.stateOf(phase, 0) || isEvent(e) ||
+			e.Resource == publishedResources.Resource
 	}
 	if b.got.again.traffic, err = b.since(begin); err != nil {
 		return err

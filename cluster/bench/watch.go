@@ -73,7 +73,9 @@ type sighting struct {
 }
 
 // watch begins to watch the resources as they are from now on. Callers close the sighting.
-func (s *server) watch(ctx context.Context, r schema.GroupVersionResource, ns string, wanted func(item) bool) (*sighting, error) {
+func (s *server) watch(ctx context.Context, r schema.GroupVersionResource, ns string,
+	wanted func(item) bool,
+) (*sighting, error) {
 	list, err := s.resource(r, ns).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot list %s", r.Resource)
@@ -87,7 +89,8 @@ func (s *server) watch(ctx context.Context, r schema.GroupVersionResource, ns st
 		return nil, err
 	}
 	go func() {
-		cancel(errors.Wrapf(g.follow(body, func() (io.ReadCloser, error) { return s.stream(ctx, r, ns, g.from) }), "cannot watch %s", r.Resource))
+		cancel(errors.Wrapf(g.follow(body, func() (io.ReadCloser, error) { return s.stream(ctx, r, ns, g.from) }),
+			"cannot watch %s", r.Resource))
 	}()
 	return g, nil
 }

@@ -45,7 +45,8 @@ func parts(t *testing.T, c client.Client, tns string) map[string]types.UID {
 	t.Helper()
 	cms, secrets := &corev1.ConfigMapList{}, &corev1.SecretList{}
 	for _, l := range []client.ObjectList{cms, secrets} {
-		if err := c.List(t.Context(), l, client.InNamespace(tns), client.HasLabels{"kubernetes.crossplane.io/managed"}); err != nil {
+		if err := c.List(t.Context(), l, client.InNamespace(tns),
+			client.HasLabels{"kubernetes.crossplane.io/managed"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +78,8 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 	submitted := func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		s := app.Status
-		return err == nil && s.State == workloadv1alpha1.StateSubmitted && s.ObservedGeneration == app.GetGeneration(), fmt.Sprintf("%+v", s)
+		return err == nil && s.State == workloadv1alpha1.StateSubmitted &&
+			s.ObservedGeneration == app.GetGeneration(), fmt.Sprintf("%+v", s)
 	}
 
 	m := mark(t)
@@ -98,7 +100,8 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 			t.Errorf("%s: want UID %s as before the kill, got %q", name, uid, after[name])
 		}
 	}
-	if made := perName(answered(that(m.onTarget(t), "patch"), http.StatusCreated)); len(made) > 0 && slices.Max(values(made)) > 1 {
+	if made := perName(answered(that(m.onTarget(t), "patch"), http.StatusCreated)); len(made) > 0 &&
+		slices.Max(values(made)) > 1 {
 		t.Errorf("creations of each: want at most 1, got %v", made)
 	}
 
@@ -116,7 +119,8 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 	kube.Eventually(t, soon, "the changed application to be submitted", submitted)
 	awaitSilence(t)
 	last.Kill()
-	if got := parts(t, tc, tns); len(got) != 2*n || got["part-00"] != "" || got["part-00-sql"] != "" || got["part-15"] != after["part-15"] {
+	if got := parts(t, tc, tns); len(got) != 2*n || got["part-00"] != "" || got["part-00-sql"] != "" ||
+		got["part-15"] != after["part-15"] {
 		t.Errorf("want the resources of the templates there are, and no others: %v", got)
 	}
 

@@ -20,7 +20,9 @@ func TestAtRestSilent(t *testing.T) {
 	case <-p.Exited():
 		t.Fatal("the provider has ended")
 	}
-	for server, got := range map[string]map[string]int{"control plane": m.onLocal(t).Count(), "target": m.onTarget(t).Count()} {
+	for server, got := range map[string]map[string]int{
+		"control plane": m.onLocal(t).Count(), "target": m.onTarget(t).Count(),
+	} {
 		if diff := cmp.Diff(map[string]int(nil), got); diff != "" {
 			t.Errorf("requests to the %s by 50 settled Objects in 30 s: -want, +got:\n%s", server, diff)
 		}

@@ -30,7 +30,8 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 	}
 	for _, o := range []client.Object{
 		kubeconfigSecret(ns, "nobody", kube.Kubeconfig(t, target.User(t, "nobody"))),
-		s.Config(ns, ns+"-nobody", build.FromSecret(ns, "nobody")), s.Config(ns, ns+"-lost", build.FromSecret(ns, "lost")),
+		s.Config(ns, ns+"-nobody", build.FromSecret(ns, "nobody")), s.Config(ns, ns+"-lost",
+			build.FromSecret(ns, "lost")),
 	} {
 		if err := c.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -58,19 +59,22 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 			is: commonv1.ReasonForbidden, want: `User "nobody" cannot get resource "configmaps" in API group ""`,
 		},
 		"NoKind": {
-			reason: "A kind is told with its version.", config: ns, manifest: manifestOf("example.org/v1", "Hat", tns, "broken", map[string]any{}),
-			is: commonv1.ReasonUnknownKind, want: "target does not serve kind Hat of example.org/v1",
+			reason: "A kind is told with its version.", config: ns,
+			manifest: manifestOf("example.org/v1", "Hat", tns, "broken", map[string]any{}),
+			is:       commonv1.ReasonUnknownKind, want: "target does not serve kind Hat of example.org/v1",
 		},
 		"NoNamespace": {
 			reason: "A namespace is named.", config: ns, manifest: build.ConfigMap("no-such", "broken"),
 			is: commonv1.ReasonNamespaceMissing, want: `namespaces "no-such" not found`,
 		},
 		"NoField": {
-			reason: "A field is told by its path.", config: ns, manifest: manifestOf("v1", "ConfigMap", tns, "broken", map[string]any{"date": "x"}),
-			is: commonv1.ReasonInvalidManifest, want: ".date: field not declared in schema",
+			reason: "A field is told by its path.", config: ns,
+			manifest: manifestOf("v1", "ConfigMap", tns, "broken", map[string]any{"date": "x"}),
+			is:       commonv1.ReasonInvalidManifest, want: ".date: field not declared in schema",
 		},
 		"NoReference": {
-			reason: "Who is waited for is named.", config: ns, manifest: cm, is: commonv1.ReasonWaitingForReference, want: "another",
+			reason: "Who is waited for is named.", config: ns, manifest: cm, is: commonv1.ReasonWaitingForReference,
+			want: "another",
 			change: func(o build.Object) {
 				o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: "another"}}}
 			},

@@ -22,7 +22,8 @@ func TestRestartWithConnectionDetails(t *testing.T) {
 	p := start(t)
 	f := newFleet(t, c, n)
 	source := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "database"}, Data: map[string][]byte{"password": []byte("hunter2")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "database"},
+		Data:       map[string][]byte{"password": []byte("hunter2")},
 	}
 	if err := target.Client(t).Create(t.Context(), source); err != nil {
 		t.Fatal(err)
@@ -36,7 +37,9 @@ func TestRestartWithConnectionDetails(t *testing.T) {
 	for _, o := range f.objects {
 		build.WriteConnectionSecret(o, types.NamespacedName{Namespace: secrets, Name: o.GetName()})
 		o.Desired().ConnectionDetails = append(o.Desired().ConnectionDetails,
-			build.ConnectionDetail(corev1.ObjectReference{Kind: "Secret", Namespace: f.namespace, Name: "database", FieldPath: "data.password"}, "password"))
+			build.ConnectionDetail(corev1.ObjectReference{
+				Kind: "Secret", Namespace: f.namespace, Name: "database", FieldPath: "data.password",
+			}, "password"))
 	}
 	f.settle(t, c)
 	p.Kill()
@@ -51,7 +54,8 @@ func TestRestartWithConnectionDetails(t *testing.T) {
 	asked := perName(m.aboutSecrets(t))
 	maps.DeleteFunc(asked, func(_ string, n int) bool { return n == 1 })
 	if len(asked) > 0 {
-		t.Errorf("requests about Secrets on the control plane: want one for each Secret, got %v\n%s", asked, m.aboutSecrets(t))
+		t.Errorf("requests about Secrets on the control plane: want one for each Secret, got %v\n%s", asked,
+			m.aboutSecrets(t))
 	}
 	onTarget := about(append(m.onTarget(t), target.Audit(t).Watches(m.target).By(user)...), "secrets")
 	// Tenants and operators share no connection, whatever credentials they have.

@@ -34,7 +34,8 @@ func newFleet(t *testing.T, c client.Client, n int) fleet {
 	tc := target.Client(t)
 	t.Cleanup(func() {
 		// Without a controller manager they would stay, and the watches of the next provider would carry them.
-		if err := tc.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.ConfigMap{}, client.InNamespace(f.namespace)); err != nil {
+		if err := tc.DeleteAllOf(context.WithoutCancel(t.Context()), &corev1.ConfigMap{},
+			client.InNamespace(f.namespace)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -118,6 +119,7 @@ func awaitReady(t *testing.T, c client.Client, o build.Object) {
 			return false, err.Error()
 		}
 		ready, synced := o.GetCondition(xpv2.TypeReady), o.GetCondition(xpv2.TypeSynced)
-		return ready.Status == corev1.ConditionTrue, fmt.Sprintf("Ready=%s, Synced=%s %s", ready.Status, synced.Status, synced.Message)
+		return ready.Status == corev1.ConditionTrue,
+			fmt.Sprintf("Ready=%s, Synced=%s %s", ready.Status, synced.Status, synced.Message)
 	})
 }

@@ -43,7 +43,8 @@ func checkUnharmed(t *testing.T, all []*subject, before, after map[string]*unstr
 		if s.shape.applies() {
 			checkOwned(t, s, is)
 			if updates(was, peerName) { // It has left the annotation, which counts as a change of a Deployment.
-				unstructured.RemoveNestedField(was.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
+				unstructured.RemoveNestedField(was.Object, "metadata", "annotations",
+					corev1.LastAppliedConfigAnnotation)
 				unstructured.RemoveNestedField(was.Object, "metadata", "generation")
 				unstructured.RemoveNestedField(is.Object, "metadata", "generation")
 			}
@@ -115,7 +116,8 @@ func checkRequests(t *testing.T, m marks, all []*subject) {
 	}
 	got := perName(onTarget)
 	if diff := cmp.Diff(want, got); diff != "" {
-		odd := slices.DeleteFunc(append(m.onTarget(t), m.onLocal(t)...), func(e audit.AuditEvent) bool { return got[e.Name] == want[e.Name] })
+		odd := slices.DeleteFunc(append(m.onTarget(t), m.onLocal(t)...),
+			func(e audit.AuditEvent) bool { return got[e.Name] == want[e.Name] })
 		t.Errorf("writes to the target for each Object: -want, +got:\n%s\n%s", diff, odd)
 	}
 	var onLocal kube.Requests
@@ -126,7 +128,8 @@ func checkRequests(t *testing.T, m marks, all []*subject) {
 	}
 	for name, n := range perName(onLocal) {
 		if n > objects[name] {
-			t.Errorf("writes to the control plane about %s: want at most %d, got %d\n%s", name, objects[name], n, named(onLocal, name))
+			t.Errorf("writes to the control plane about %s: want at most %d, got %d\n%s", name, objects[name], n,
+				named(onLocal, name))
 		}
 	}
 	t.Logf("requests to the target: %v", m.onTarget(t).Count())

@@ -23,7 +23,8 @@ func TestMemoryIsForWhatIsManaged(t *testing.T) {
 	}
 	t.Logf("peak RSS: %d MB on an empty target, %d MB beside %d ConfigMaps", empty>>20, full>>20, unrelated)
 	if full-empty >= limit {
-		t.Errorf("growth of peak RSS by %d unrelated ConfigMaps: want less than %d MB, got %d MB", unrelated, limit>>20, (full-empty)>>20)
+		t.Errorf("growth of peak RSS by %d unrelated ConfigMaps: want less than %d MB, got %d MB", unrelated, limit>>20,
+			(full-empty)>>20)
 	}
 }
 
@@ -54,7 +55,10 @@ func fill(t *testing.T, n int) {
 	}
 	ns, kilobyte := target.Namespace(t), strings.Repeat("x", 1<<10)
 	err = each(n, func(i int) error {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("unrelated-%d", i)}, Data: map[string]string{"value": kilobyte}}
+		cm := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("unrelated-%d", i)},
+			Data:       map[string]string{"value": kilobyte},
+		}
 		_, err := k.CoreV1().ConfigMaps(ns).Create(t.Context(), cm, metav1.CreateOptions{})
 		return err
 	})

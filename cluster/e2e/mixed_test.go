@@ -41,9 +41,12 @@ func TestAtRestSilentWhateverTheShape(t *testing.T) {
 	case <-process.Exited():
 		t.Fatal("the provider has ended")
 	}
-	for server, got := range map[string]map[string]int{"control plane": m.onLocal(t).Count(), "target": m.onTarget(t).Count()} {
+	for server, got := range map[string]map[string]int{
+		"control plane": m.onLocal(t).Count(), "target": m.onTarget(t).Count(),
+	} {
 		if diff := cmp.Diff(map[string]int(nil), got); diff != "" {
-			t.Errorf("requests to the %s by %d settled Objects in %d polls: -want, +got:\n%s", server, len(all), polls, diff)
+			t.Errorf("requests to the %s by %d settled Objects in %d polls: -want, +got:\n%s", server, len(all), polls,
+				diff)
 		}
 	}
 }

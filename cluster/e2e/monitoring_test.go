@@ -26,7 +26,8 @@ func TestMetricsExist(t *testing.T) {
 	awaitReady(t, c, o)
 	// A change of somebody else, and an end: for the histograms of drift and of deletion.
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(at.namespace, "measured")}
-	if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"red"}}`))); err != nil {
+	if err := tc.Patch(t.Context(), cm,
+		client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"red"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	kube.Eventually(t, soon, "the change to be reverted", func() (bool, string) {
@@ -37,7 +38,8 @@ func TestMetricsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitGone(t, c, o)
-	wanted, err := provider.NamedMetrics(filepath.Join("..", ".."), "crossplane_managed_resource", "controller_runtime", "workqueue", "rest_client", "process")
+	wanted, err := provider.NamedMetrics(filepath.Join("..", ".."), "crossplane_managed_resource", "controller_runtime",
+		"workqueue", "rest_client", "process")
 	if err != nil {
 		t.Fatal(err)
 	}

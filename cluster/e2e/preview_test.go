@@ -55,7 +55,9 @@ func TestRestartedPreviewsAskNothing(t *testing.T) {
 		return len(watches) >= len(f.objects), watches.String()
 	})
 	awaitSilence(t)
-	for server, got := range map[string]kube.Requests{"control plane": writes(m.onLocal(t)), "target": writes(m.onTarget(t))} {
+	for server, got := range map[string]kube.Requests{
+		"control plane": writes(m.onLocal(t)), "target": writes(m.onTarget(t)),
+	} {
 		if diff := cmp.Diff(map[string]int(nil), got.Count()); diff != "" {
 			t.Errorf("writes to the %s after a restart, dry runs included: -want, +got:\n%s\n%s", server, diff, got)
 		}

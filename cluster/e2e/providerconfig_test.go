@@ -76,6 +76,7 @@ func awaitGone(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
 	kube.Eventually(t, soon, fmt.Sprintf("%T %q to be gone", o, o.GetName()), func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprintf("%v, deleted at %v, finalizers %v", err, o.GetDeletionTimestamp(), o.GetFinalizers())
+		return apierrors.IsNotFound(err),
+			fmt.Sprintf("%v, deleted at %v, finalizers %v", err, o.GetDeletionTimestamp(), o.GetFinalizers())
 	})
 }

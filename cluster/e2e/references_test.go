@@ -130,14 +130,18 @@ func TestCrossNamespaceReferences(t *testing.T) {
 	s := build.Namespaced()
 	ns, other, tns := credentials(t, c), local.Namespace(t), target.Namespace(t)
 	connect(t, c, s, ns)
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "site"}, Data: map[string]string{"region": "eu"}}
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "site"}, Data: map[string]string{"region": "eu"},
+	}
 	if err := c.Create(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
 	o.Desired().References = []commonv1.Reference{
 		{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "Namespace", Name: other}},
-		{PatchesFrom: &commonv1.PatchesFrom{APIVersion: "v1", Kind: "ConfigMap", Namespace: other, Name: "site", FieldPath: "data.region"}},
+		{PatchesFrom: &commonv1.PatchesFrom{
+			APIVersion: "v1", Kind: "ConfigMap", Namespace: other, Name: "site", FieldPath: "data.region",
+		}},
 	}
 	if err := c.Create(t.Context(), o); err != nil {
 		t.Fatal(err)

@@ -96,7 +96,8 @@ func chained(o build.Object, _ bed) {
 	to := "data.uid"
 	o.Desired().References = []commonv1.Reference{
 		{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
-			Name: neighbour(o, "depends"), Namespace: o.GetNamespace(), FieldPath: "status.atProvider.manifest.metadata.uid",
+			Name: neighbour(o, "depends"), Namespace: o.GetNamespace(),
+			FieldPath: "status.atProvider.manifest.metadata.uid",
 		}},
 		{DependsOn: &commonv1.DependsOn{Name: neighbour(o, "depends"), Namespace: o.GetNamespace()}},
 	}
@@ -106,7 +107,8 @@ func chained(o build.Object, _ bed) {
 func detailed(o build.Object, at bed) {
 	publish(o, at)
 	o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{
-		detailOf("ConfigMap", at.namespace, neighbour(o, "plain"), "data.color"), detailOf("ConfigMap", at.namespace, o.GetName(), "data.shape"),
+		detailOf("ConfigMap", at.namespace, neighbour(o, "plain"), "data.color"), detailOf("ConfigMap", at.namespace,
+			o.GetName(), "data.shape"),
 		detailOf("ConfigMap", at.namespace, o.GetName(), "metadata.name"),
 	}
 }
@@ -114,7 +116,8 @@ func detailed(o build.Object, at bed) {
 // secretDetailed makes an Object publish a value of its Secret.
 func secretDetailed(o build.Object, at bed) {
 	publish(o, at)
-	o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{detailOf("Secret", at.namespace, o.GetName(), "data.password")}
+	o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{detailOf("Secret", at.namespace, o.GetName(),
+		"data.password")}
 }
 
 func publish(o build.Object, at bed) {
@@ -139,7 +142,9 @@ func newShapes() map[string]shape {
 	return map[string]shape{
 		"selects": {with: selects},
 		"waits": {with: func(o build.Object, _ bed) {
-			o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: neighbour(o, "cel"), WaitFor: commonv1.WaitForReady}}}
+			o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+				Name: neighbour(o, "cel"), WaitFor: commonv1.WaitForReady,
+			}}}
 		}},
 		"from-object": {with: func(o build.Object, _ bed) {
 			to := "spec.forProvider.manifest.data.name"
@@ -161,8 +166,10 @@ func selects(o build.Object, at bed) {
 	to := "data.region"
 	o.Desired().References = []commonv1.Reference{{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
 		APIVersion: "v1", Kind: "ConfigMap", Namespace: at.config, FieldPath: "data.region",
-		Selector:   &metav1.LabelSelector{MatchLabels: map[string]string{"is": at.config}},
-		Transforms: []commonv1.Transform{{Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "%s-1"}}},
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"is": at.config}},
+		Transforms: []commonv1.Transform{{
+			Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "%s-1"},
+		}},
 	}}}
 }
 
@@ -216,7 +223,8 @@ func (at bed) connectionSecrets(t *testing.T, c client.Client, all []*subject) m
 			t.Fatal(err)
 		}
 		if len(secret.Data) != len(s.Desired().ConnectionDetails) {
-			t.Errorf("connection secret of Object %s: want %d keys, got %d", s.GetName(), len(s.Desired().ConnectionDetails), len(secret.Data))
+			t.Errorf("connection secret of Object %s: want %d keys, got %d", s.GetName(),
+				len(s.Desired().ConnectionDetails), len(secret.Data))
 		}
 		found[s.GetName()] = secret
 	}

@@ -18,7 +18,8 @@ func TestOnlyOneOfTwoReplicasWorks(t *testing.T) {
 	c, _ := clients(t)
 	t.Cleanup(func() {
 		// A lease whose holder was killed would keep the next run of this test waiting for a minute.
-		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), &coordinationv1.Lease{}, client.InNamespace("default")); err != nil {
+		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), &coordinationv1.Lease{},
+			client.InNamespace("default")); err != nil {
 			t.Error(err)
 		}
 	})

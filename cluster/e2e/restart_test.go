@@ -61,7 +61,8 @@ func TestRestartWith1000(t *testing.T) {
 		got := asked.requests.Count()
 		maps.DeleteFunc(got, func(what string, n int) bool { return n <= asked.most || what == "patch configmaps" })
 		if len(got) > 0 {
-			t.Errorf("requests to the %s: want each list, watch and discovery at most %d times, got %v", server, asked.most, got)
+			t.Errorf("requests to the %s: want each list, watch and discovery at most %d times, got %v", server,
+				asked.most, got)
 		}
 	}
 	// The benchmark holds it to two seconds, on a machine with nothing else to do.

@@ -33,7 +33,8 @@ func TestDocumentedRights(t *testing.T) {
 	grant(t, tc, "provider-kcp-target", modest)
 	t.Cleanup(func() {
 		// A lease whose holder was killed would keep the next run of this test waiting for a minute.
-		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), &coordinationv1.Lease{}, client.InNamespace("default")); err != nil {
+		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), &coordinationv1.Lease{},
+			client.InNamespace("default")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -44,10 +45,13 @@ func TestDocumentedRights(t *testing.T) {
 		config := s.Config(ns, ns, build.FromSecret(ns, "credentials"))
 		first := s.Object(ns, tns, ns, build.ConfigMap(tns, "first", "color", "blue"))
 		second := s.Object(ns, tns+"-second", ns, build.ConfigMap(tns, "second"))
-		second.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: tns, WaitFor: commonv1.WaitForReady}}}
+		second.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+			Name: tns, WaitFor: commonv1.WaitForReady,
+		}}}
 		publishColor(first, ns, tns)
 		all := s.Collection(ns, tns, ns, build.ConfigMaps(tns, commonv1.LabelKeyManaged, commonv1.LabelValueManaged))
-		for _, o := range []client.Object{kubeconfigSecret(ns, "credentials", kube.Kubeconfig(t, target.User(t, modest))), config, all, first, second} {
+		for _, o := range []client.Object{kubeconfigSecret(ns, "credentials",
+			kube.Kubeconfig(t, target.User(t, modest))), config, all, first, second} {
 			if err := c.Create(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +64,8 @@ func TestDocumentedRights(t *testing.T) {
 		})
 		kube.Eventually(t, soon, "the collection to be Ready", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(all), all)
-			return err == nil && all.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, all.GetCondition(xpv2.TypeSynced).Message
+			return err == nil && all.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+				all.GetCondition(xpv2.TypeSynced).Message
 		})
 		for _, o := range []client.Object{all, first, second, config} {
 			if err := c.Delete(t.Context(), o); err != nil {
@@ -112,7 +117,9 @@ func checkAllowed(t *testing.T, a kube.Audit, since kube.Mark, who string) {
 // publishColor makes an Object publish the color of its ConfigMap.
 func publishColor(o build.Object, namespace, targetNamespace string) {
 	build.WriteConnectionSecret(o, types.NamespacedName{Namespace: namespace, Name: "connection"})
-	from := corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: targetNamespace, Name: "first", FieldPath: "data.color"}
+	from := corev1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: targetNamespace, Name: "first", FieldPath: "data.color",
+	}
 	o.Desired().ConnectionDetails = append(o.Desired().ConnectionDetails, build.ConnectionDetail(from, "color"))
 }
 

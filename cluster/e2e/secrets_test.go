@@ -31,7 +31,9 @@ func TestNoSecretIsLogged(t *testing.T) {
 	good := newFleet(t, c, len(build.Scopes()))
 	good.settle(t, c)
 	admin := target.User(t, user, admins)
-	secrets := []string{string(admin.KeyData), base64.StdEncoding.EncodeToString(admin.KeyData), "hunter2-token", "hunter2-access"}
+	secrets := []string{
+		string(admin.KeyData), base64.StdEncoding.EncodeToString(admin.KeyData), "hunter2-token", "hunter2-access",
+	}
 
 	anonymous := rest.AnonymousClientConfig(target.Config())
 	bad := rest.CopyConfig(anonymous)
@@ -40,11 +42,15 @@ func TestNoSecretIsLogged(t *testing.T) {
 	for _, s := range build.Scopes() {
 		ns := local.Namespace(t)
 		withIdentity := build.FromSecret(ns, "anonymous")
-		withIdentity.Identity = &commonv1.Identity{Type: commonv1.IdentityGoogle, ProviderCredentials: build.FromSecret(ns, "identity").Credentials}
+		withIdentity.Identity = &commonv1.Identity{
+			Type: commonv1.IdentityGoogle, ProviderCredentials: build.FromSecret(ns, "identity").Credentials,
+		}
 		for _, o := range []client.Object{
-			kubeconfigSecret(ns, "token", kube.Kubeconfig(t, bad)), kubeconfigSecret(ns, "anonymous", kube.Kubeconfig(t, anonymous)),
+			kubeconfigSecret(ns, "token", kube.Kubeconfig(t, bad)), kubeconfigSecret(ns, "anonymous",
+				kube.Kubeconfig(t, anonymous)),
 			kubeconfigSecret(ns, "identity", key), kubeconfigSecret(ns, "garbage", []byte("{{{ hunter2-token")),
-			s.Config(ns, ns+"-token", build.FromSecret(ns, "token")), s.Config(ns, ns+"-garbage", build.FromSecret(ns, "garbage")),
+			s.Config(ns, ns+"-token", build.FromSecret(ns, "token")), s.Config(ns, ns+"-garbage",
+				build.FromSecret(ns, "garbage")),
 			s.Config(ns, ns+"-identity", withIdentity),
 		} {
 			if err := c.Create(t.Context(), o); err != nil {
@@ -52,7 +58,8 @@ func TestNoSecretIsLogged(t *testing.T) {
 			}
 		}
 		for config, want := range map[string]xpv2.ConditionReason{
-			"-token": commonv1.ReasonUnauthorized, "-garbage": commonv1.ReasonInvalidConnection, "-identity": commonv1.ReasonUnauthorized,
+			"-token": commonv1.ReasonUnauthorized, "-garbage": commonv1.ReasonInvalidConnection,
+			"-identity": commonv1.ReasonUnauthorized,
 		} {
 			o := s.Object(ns, ns+config, ns+config, build.ConfigMap(good.namespace, "settings"))
 			if err := c.Create(t.Context(), o); err != nil {
@@ -94,7 +101,9 @@ func googleKey(t *testing.T) []byte {
 	}
 	b, err := json.Marshal(map[string]string{
 		"type": "service_account", "client_email": "robot", "token_uri": endpoint.URL,
-		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k)})),
+		"private_key": string(pem.EncodeToMemory(&pem.Block{
+			Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k),
+		})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +167,9 @@ func TestFlagRunsPlugins(t *testing.T) {
 	admin := target.User(t, user, admins)
 	credential, err := json.Marshal(map[string]any{
 		"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
-		"status": map[string]string{"clientCertificateData": string(admin.CertData), "clientKeyData": string(admin.KeyData)},
+		"status": map[string]string{
+			"clientCertificateData": string(admin.CertData), "clientKeyData": string(admin.KeyData),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -167,8 +178,10 @@ func TestFlagRunsPlugins(t *testing.T) {
 	if err := os.WriteFile(path, credential, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plugin := "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [" + path + "], interactiveMode: Never}}"
-	kubeconfig := strings.Replace(string(kube.Kubeconfig(t, rest.AnonymousClientConfig(target.Config()))), "user: {}", plugin, 1)
+	plugin := "user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: cat, args: [" + path +
+		"], interactiveMode: Never}}"
+	kubeconfig := strings.Replace(string(kube.Kubeconfig(t, rest.AnonymousClientConfig(target.Config()))), "user: {}",
+		plugin, 1)
 	for _, s := range build.Scopes() {
 		t.Run(s.Name, func(t *testing.T) {
 			ns, tns := local.Namespace(t), target.Namespace(t)

@@ -58,7 +58,8 @@ func (s shape) previews() bool {
 	if s.word != "" {
 		return !s.applies()
 	}
-	return slices.Contains(s.policies, xpv2.ManagementActionObserve) && !s.applies() && !slices.Contains(s.policies, xpv2.ManagementActionCreate)
+	return slices.Contains(s.policies, xpv2.ManagementActionObserve) && !s.applies() &&
+		!slices.Contains(s.policies, xpv2.ManagementActionCreate)
 }
 
 // owns reports whether an Object of the shape may create and change its resource.
@@ -149,12 +150,14 @@ func manifestOf(apiVersion, kind, namespace, name string, content map[string]any
 }
 
 func secretManifest(namespace, name string) build.Manifest {
-	return manifestOf("v1", "Secret", namespace, name, map[string]any{"type": "Opaque", "data": map[string]any{"password": "aHVudGVy"}})
+	return manifestOf("v1", "Secret", namespace, name,
+		map[string]any{"type": "Opaque", "data": map[string]any{"password": "aHVudGVy"}})
 }
 
 func serviceManifest(namespace, name string) build.Manifest {
 	return manifestOf("v1", "Service", namespace, name, map[string]any{"spec": map[string]any{
-		"type": "NodePort", "selector": map[string]any{"app": name}, "ports": []any{map[string]any{"name": "web", "port": 80}},
+		"type": "NodePort", "selector": map[string]any{"app": name},
+		"ports": []any{map[string]any{"name": "web", "port": 80}},
 	}})
 }
 
@@ -164,7 +167,9 @@ func deploymentManifest(namespace, name string) build.Manifest {
 		"selector": map[string]any{"matchLabels": labels},
 		"template": map[string]any{
 			"metadata": map[string]any{"labels": labels},
-			"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "example.org/web:1"}}},
+			"spec": map[string]any{"containers": []any{map[string]any{
+				"name": "web", "image": "example.org/web:1",
+			}}},
 		},
 	}})
 }

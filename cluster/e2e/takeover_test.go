@@ -82,7 +82,8 @@ func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace
 	byClient := func(s *subject) bool { return s.byClient }
 	run := func(some []*subject, args ...string) {
 		process := p.start(t, c, append(args, "--enable-watches", "--poll=2s")...)
-		kube.Eventually(t, soon, "all Objects to be created", func() (bool, string) { // The webhook of the peer takes a moment.
+		// The webhook of the peer takes a moment.
+		kube.Eventually(t, soon, "all Objects to be created", func() (bool, string) {
 			err := each(len(some), func(i int) error { return some[i].create(t.Context(), c, tc, namespace) })
 			return err == nil, fmt.Sprint(err)
 		})
@@ -106,7 +107,8 @@ func those(all []*subject, wanted func(*subject) bool) []*subject {
 func pause(t *testing.T, c client.Client, some []*subject, paused string) {
 	t.Helper()
 	for _, s := range some {
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"crossplane.io/paused":`+paused+`}}}`))
+		patch := client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"annotations":{"crossplane.io/paused":`+paused+`}}}`))
 		if err := c.Patch(t.Context(), s.Object, patch); err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +125,8 @@ func awaitMade(t *testing.T, c client.Client, some []*subject) {
 		kube.Eventually(t, soon, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
 			synced := s.GetCondition(xpv2.TypeSynced)
-			return err == nil && synced.Status == corev1.ConditionTrue && len(s.Observed().Manifest.Raw) > 0, synced.Message
+			return err == nil && synced.Status == corev1.ConditionTrue &&
+				len(s.Observed().Manifest.Raw) > 0, synced.Message
 		})
 	}
 }

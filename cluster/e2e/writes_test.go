@@ -24,6 +24,7 @@ func TestWritesPerObject(t *testing.T) {
 		t.Errorf("writes to the target for each Object: -want, +got:\n%s", diff)
 	}
 	if onLocal := m.onLocal(t); len(onLocal) > 5*n {
-		t.Errorf("requests to the control plane for %d Objects: want at most %d, got %d: %v", n, 5*n, len(onLocal), onLocal.Count())
+		t.Errorf("requests to the control plane for %d Objects: want at most %d, got %d: %v", n, 5*n, len(onLocal),
+			onLocal.Count())
 	}
 }

@@ -33,9 +33,12 @@ func TestImage(t *testing.T) {
 		Entrypoint, Args        []string
 		Timeless                bool
 	}
-	want := facts{Platform: "linux/arm64", User: "65532", Version: "v1.2.3", Entrypoint: []string{"/provider"}, Timeless: true}
+	want := facts{
+		Platform: "linux/arm64", User: "65532", Version: "v1.2.3", Entrypoint: []string{"/provider"}, Timeless: true,
+	}
 	got := facts{
-		Platform: cf.Platform().String(), User: cf.Config.User, Version: cf.Config.Labels["org.opencontainers.image.version"],
+		Platform: cf.Platform().String(), User: cf.Config.User,
+		Version:    cf.Config.Labels["org.opencontainers.image.version"],
 		Entrypoint: cf.Config.Entrypoint, Args: cf.Config.Cmd, Timeless: cf.Created.IsZero(),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

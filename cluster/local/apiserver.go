@@ -43,13 +43,15 @@ func (c *Cluster) prepare() error {
 			StopTimeout:  stopTimeout,
 		},
 		APIServer: &envtest.APIServer{
-			SecureServing: envtest.SecureServing{ListenAddr: envtest.ListenAddr{Address: loopback, Port: apiPort.String()}},
-			Path:          c.apiServer.path,
-			CertDir:       filepath.Join(c.o.Dir, certsDir),
-			Out:           c.apiServer.log,
-			Err:           c.apiServer.log,
-			StartTimeout:  apiServerTimeout,
-			StopTimeout:   stopTimeout,
+			SecureServing: envtest.SecureServing{ListenAddr: envtest.ListenAddr{
+				Address: loopback, Port: apiPort.String(),
+			}},
+			Path:         c.apiServer.path,
+			CertDir:      filepath.Join(c.o.Dir, certsDir),
+			Out:          c.apiServer.log,
+			Err:          c.apiServer.log,
+			StartTimeout: apiServerTimeout,
+			StopTimeout:  stopTimeout,
 		},
 	}
 	return c.setFlags(c.plane.APIServer.Configure())

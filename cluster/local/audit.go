@@ -29,8 +29,9 @@ const forwarder = "-virtual-workspace"
 
 // An AuditEvent is one request, as the API server saw it.
 type AuditEvent struct {
-	User        string // as whom it was made, be it by impersonation
-	Verb        string // of the API, such as get, list, watch, create, update, patch, delete; of HTTP, lower case, without a resource
+	User string // as whom it was made, be it by impersonation
+	// Of the API, such as get, list, watch, create, update, patch, delete; of HTTP, lower case, without a resource.
+	Verb        string
 	Group       string // empty for the core group
 	Resource    string // empty for requests such as discovery and health checks; see URI
 	Subresource string

@@ -34,7 +34,8 @@ func Binary(name string) (string, error) {
 	}
 	path := filepath.Join(dir, name)
 	if info, err := os.Stat(path); err != nil {
-		return "", errors.Wrapf(err, "cannot find %s, run make tools, or make tools.e2e for OLM, KWOK and Crossplane", name)
+		return "", errors.Wrapf(err, "cannot find %s, run make tools, or make tools.e2e for OLM, KWOK and Crossplane",
+			name)
 	} else if !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 		return "", errors.Errorf("%s is not a program, run make tools", path)
 	}

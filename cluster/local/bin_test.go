@@ -126,8 +126,10 @@ func TestStartWithoutBinary(t *testing.T) {
 			for what, err := range map[string]error{
 				"StartCluster": second(StartCluster(t.Context(), ClusterOptions{Dir: filepath.Join(root, "cluster")})),
 				"StartKCP":     second(StartKCP(t.Context(), KCPOptions{Dir: filepath.Join(root, "kcp")})),
-				"StartNodes":   second(StartNodes(t.Context(), NodesOptions{Dir: filepath.Join(root, "nodes"), Config: nowhere})),
-				"StartOLM":     second(StartOLM(t.Context(), OLMOptions{Dir: filepath.Join(root, "olm"), Config: nowhere, Catalog: root})),
+				"StartNodes": second(StartNodes(t.Context(),
+					NodesOptions{Dir: filepath.Join(root, "nodes"), Config: nowhere})),
+				"StartOLM": second(StartOLM(t.Context(),
+					OLMOptions{Dir: filepath.Join(root, "olm"), Config: nowhere, Catalog: root})),
 			} {
 				if err == nil || !strings.Contains(err.Error(), "run make tools") {
 					t.Errorf("%s: want an error that says how to get binaries, got %v", what, err)

@@ -32,7 +32,8 @@ func TestClusterLifecycle(t *testing.T) {
 	createConfigMap(t, clientOf(t, c.Config()), "kept")
 
 	t.Run("UserWithoutRights", func(t *testing.T) {
-		_, err := clientOf(t, userOf(t, c, "nobody")).CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{})
+		_, err := clientOf(t, userOf(t, c, "nobody")).CoreV1().ConfigMaps("default").List(t.Context(),
+			metav1.ListOptions{})
 		if !apierrors.IsForbidden(err) {
 			t.Errorf("List as a user without groups: want Forbidden, got %v", err)
 		}
@@ -68,20 +69,24 @@ func testAudit(t *testing.T, c *Cluster) {
 	for range 3 {
 		assertConfigMap(t, cs, "first")
 	}
-	_, err = cs.AppsV1().Deployments("default").Patch(t.Context(), "none", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}, "status")
+	_, err = cs.AppsV1().Deployments("default").Patch(t.Context(), "none", types.MergePatchType, []byte("{}"),
+		metav1.PatchOptions{}, "status")
 	if !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 
 	const uri = "/api/v1/namespaces/default/configmaps"
-	get := AuditEvent{Verb: "get", Resource: "configmaps", Namespace: "default", Name: "first", Code: 200, URI: uri + "/first"}
+	get := AuditEvent{
+		Verb: "get", Resource: "configmaps", Namespace: "default", Name: "first", Code: 200, URI: uri + "/first",
+	}
 	want := []AuditEvent{
 		{Verb: "watch", Resource: "configmaps", Namespace: "default", Code: 200, URI: uri + "?watch=true"},
 		{Verb: "create", Resource: "configmaps", Namespace: "default", Name: "first", Code: 201, URI: uri},
 		{Verb: "create", Resource: "configmaps", Namespace: "default", Name: "second", Code: 201, URI: uri},
 		get, get, get,
 		{
-			Verb: "patch", Group: "apps", Resource: "deployments", Subresource: "status", Namespace: "default", Name: "none", Code: 404,
+			Verb: "patch", Group: "apps", Resource: "deployments", Subresource: "status", Namespace: "default",
+			Name: "none", Code: 404,
 			URI: "/apis/apps/v1/namespaces/default/deployments/none/status",
 		},
 	}
@@ -140,9 +145,12 @@ func TestClusterControllerManager(t *testing.T) {
 	c := startCluster(t, ClusterOptions{Dir: dir, ControllerManager: true})
 	cs := clientOf(t, c.Config())
 	owner := createConfigMap(t, cs, "owner")
-	dependent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "dependent", OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()},
-	}}}
+	dependent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "dependent",
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: owner.GetName(), UID: owner.GetUID()},
+		},
+	}}
 	if _, err := cs.CoreV1().ConfigMaps("default").Create(t.Context(), dependent, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +210,9 @@ func TestStartClusterCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// The first line says that etcd is ready: the API server is next.
-	_, err := StartCluster(ctx, ClusterOptions{Dir: dir, Log: writerFunc(func([]byte) { time.AfterFunc(200*time.Millisecond, cancel) })})
+	_, err := StartCluster(ctx, ClusterOptions{
+		Dir: dir, Log: writerFunc(func([]byte) { time.AfterFunc(200*time.Millisecond, cancel) }),
+	})
 	if err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("StartCluster: want %v, got %v", context.Canceled, err)
 	}

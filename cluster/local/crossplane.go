@@ -54,7 +54,9 @@ func StartCrossplane(ctx context.Context, o CrossplaneOptions) (*Crossplane, err
 }
 
 // begin prepares Crossplane and has it started.
-func (x *Crossplane) begin(ctx context.Context, o CrossplaneOptions, start func(context.Context, *rest.Config) error) (*Crossplane, error) {
+func (x *Crossplane) begin(ctx context.Context, o CrossplaneOptions,
+	start func(context.Context, *rest.Config) error,
+) (*Crossplane, error) {
 	if err := x.open(o.Dir, o.Config); err != nil {
 		return nil, errors.Wrap(err, "cannot prepare Crossplane")
 	}
@@ -75,7 +77,8 @@ func (x *Crossplane) start(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	certs := filepath.Join(x.dir, "tls", "client")
-	if err := writeSecret(ctx, c, client.ObjectKey{Namespace: CrossplaneNamespace, Name: crossplaneClient}, certs); err != nil {
+	if err := writeSecret(ctx, c, client.ObjectKey{Namespace: CrossplaneNamespace, Name: crossplaneClient},
+		certs); err != nil {
 		return err
 	}
 	return x.run(ctx, "crossplane", certs, []string{"rbac", "start"}, []string{"core", "start"})

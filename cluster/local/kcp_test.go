@@ -19,7 +19,8 @@ func TestKCPLifecycle(t *testing.T) {
 	cs := clientOf(t, k.Config("root"))
 	createConfigMap(t, cs, "kept")
 	assertConfigMap(t, cs, "kept")
-	_, err := clientOf(t, k.Config("root:none")).CoreV1().ConfigMaps("default").Get(t.Context(), "kept", metav1.GetOptions{})
+	_, err := clientOf(t, k.Config("root:none")).CoreV1().ConfigMaps("default").Get(t.Context(), "kept",
+		metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("Get in a workspace that does not exist: want NotFound, got %v", err)
 	}

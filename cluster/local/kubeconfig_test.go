@@ -39,11 +39,13 @@ func TestKubeconfig(t *testing.T) {
 		},
 		"Files": {
 			reason: "Whoever gets the kubeconfig need not have our files.",
-			cfg:    &rest.Config{Host: host + "/", TLSClientConfig: files}, want: &rest.Config{Host: host, TLSClientConfig: data},
+			cfg:    &rest.Config{Host: host + "/", TLSClientConfig: files},
+			want:   &rest.Config{Host: host, TLSClientConfig: data},
 		},
 		"TokenFile": {
 			reason: "A token is one more thing that may be in a file.",
-			cfg:    &rest.Config{Host: host, BearerTokenFile: file("token")}, want: &rest.Config{Host: host, BearerToken: "token"},
+			cfg:    &rest.Config{Host: host, BearerTokenFile: file("token")},
+			want:   &rest.Config{Host: host, BearerToken: "token"},
 		},
 	}
 	for name, tc := range cases {

@@ -34,11 +34,14 @@ type election struct {
 func (e *election) addTo(app *kingpin.Application) {
 	app.Flag("leader-election", "Elect a leader, so that several replicas may run.").
 		Short('l').Envar("LEADER_ELECTION").BoolVar(&e.enabled)
-	app.Flag("leader-election-lease-duration", "How long replicas wait for a leader that does not renew its Lease. Whole seconds.").
+	app.Flag("leader-election-lease-duration",
+		"How long replicas wait for a leader that does not renew its Lease. Whole seconds.").
 		Default("60s").DurationVar(&e.leaseDuration)
-	app.Flag("leader-election-renew-deadline", "How long the leader tries to renew its Lease before it ends. Less than the duration of the Lease.").
+	app.Flag("leader-election-renew-deadline",
+		"How long the leader tries to renew its Lease before it ends. Less than the duration of the Lease.").
 		Default("50s").DurationVar(&e.renewDeadline)
-	app.Flag("leader-election-retry-period", "How long replicas wait between two attempts to acquire or renew the Lease.").
+	app.Flag("leader-election-retry-period",
+		"How long replicas wait between two attempts to acquire or renew the Lease.").
 		Default("2s").DurationVar(&e.retryPeriod)
 }
 
@@ -90,7 +93,8 @@ func (e *election) newLock(cfg *rest.Config, namespace string) (resourcelock.Int
 		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: leaderElectionID},
 		Client:    leases,
 		LockConfig: resourcelock.ResourceLockConfig{
-			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: identity}),
+			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme,
+				corev1.EventSource{Component: identity}),
 		},
 	}, nil
 }

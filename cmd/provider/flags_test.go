@@ -16,11 +16,14 @@ import (
 // defaults are the settings without a flag.
 func defaults() flags {
 	return flags{
-		sync: time.Hour, poll: 10 * time.Minute, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10, maxReconcileRate: 100,
-		metricsAddress: ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
+		sync: time.Hour, poll: 10 * time.Minute, pollStateMetric: 5 * time.Second, pollJitterPercentage: 10,
+		maxReconcileRate: 100,
+		metricsAddress:   ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
 		published:        published{stateNamespace: "crossplane-system"},
-		election:         election{leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second},
+		election: election{
+			leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second,
+		},
 	}
 }
 
@@ -258,7 +261,10 @@ func TestBadNetworks(t *testing.T) {
 }
 
 // compareFlags compares settings, without how they are logged.
-var compareFlags = cmp.Options{cmp.AllowUnexported(flags{}, tenancy{}, election{}, published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed")}
+var compareFlags = cmp.Options{
+	cmp.AllowUnexported(flags{}, tenancy{}, election{},
+		published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed"),
+}
 
 // TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that
 // each that is set is warned about in one line.
@@ -290,7 +296,8 @@ func TestWarn(t *testing.T) {
 			}
 			var lines []string
 			f := parse(t, tc.args...)
-			f.warn(logging.NewLogrLogger(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})))
+			f.warn(logging.NewLogrLogger(funcr.New(func(_, args string) { lines = append(lines, args) },
+				funcr.Options{})))
 			if len(lines) != len(tc.want) {
 				t.Fatalf("want a line for each of %v, got %q", tc.want, lines)
 			}
@@ -312,9 +319,12 @@ func TestChanged(t *testing.T) {
 		"Defaults": {want: map[string]string{}},
 		"Same":     {args: []string{"--poll=10m", "--enable-management-policies"}, want: map[string]string{}},
 		"Changed": {
-			args: []string{"--poll=1m", "--no-enable-management-policies", "--leader-election", "--legacy-csa-field-managers=a"},
+			args: []string{
+				"--poll=1m", "--no-enable-management-policies", "--leader-election", "--legacy-csa-field-managers=a",
+			},
 			want: map[string]string{
-				"poll": "1m0s", "enable-management-policies": "false", "leader-election": "true", "legacy-csa-field-managers": "a",
+				"poll": "1m0s", "enable-management-policies": "false", "leader-election": "true",
+				"legacy-csa-field-managers": "a",
 			},
 		},
 	} {
@@ -333,13 +343,16 @@ func TestChanged(t *testing.T) {
 
 // TestOptions shows that settings reach the controllers.
 func TestOptions(t *testing.T) {
-	f := parse(t, "--poll=1m", "--poll-jitter-percentage=20", "--max-reconcile-rate=7", "--poll-state-metric=1s", "--sanitize-secrets",
+	f := parse(t, "--poll=1m", "--poll-jitter-percentage=20", "--max-reconcile-rate=7", "--poll-state-metric=1s",
+		"--sanitize-secrets",
 		"--remove-managed-fields", "--no-enable-management-policies", "--legacy-csa-field-managers=a", "--allow-cross-namespace-references")
 	o := options(&f, logging.NewNopLogger(), nil)
-	if o.PollInterval != time.Minute || o.PollJitter != 0.2 || o.MaxConcurrentReconciles != 7 || o.MetricOptions.PollStateMetricInterval != time.Second {
+	if o.PollInterval != time.Minute || o.PollJitter != 0.2 || o.MaxConcurrentReconciles != 7 ||
+		o.MetricOptions.PollStateMetricInterval != time.Second {
 		t.Errorf("intervals and rates do not arrive: %+v", o)
 	}
-	if !o.SanitizeSecrets || !o.RemoveManagedFields || !o.AllowCrossNamespaceReferences || o.Features.Enabled(feature.EnableBetaManagementPolicies) {
+	if !o.SanitizeSecrets || !o.RemoveManagedFields || !o.AllowCrossNamespaceReferences ||
+		o.Features.Enabled(feature.EnableBetaManagementPolicies) {
 		t.Errorf("switches do not arrive: %+v", o)
 	}
 	if diff := cmp.Diff([]string{"a"}, o.LegacyFieldManagers); diff != "" {

@@ -35,7 +35,8 @@ func quietUnless(debug bool, l logr.Logger) logr.Logger {
 	if debug {
 		return l
 	}
-	return zap.New(zap.Level(zapcore.ErrorLevel), zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return lazyCore{c} })))
+	return zap.New(zap.Level(zapcore.ErrorLevel),
+		zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return lazyCore{c} })))
 }
 
 // A lazyCore encodes the values of a logger when something is logged. controller-runtime makes a logger for each
@@ -81,7 +82,8 @@ type finalizerWarnings struct{ rest.WarningHandlerWithContext }
 
 // HandleWarningHeaderWithContext handles a warning.
 func (w finalizerWarnings) HandleWarningHeaderWithContext(ctx context.Context, code int, agent, text string) {
-	if strings.HasPrefix(text, "metadata.finalizers: ") && strings.Contains(text, "prefer a domain-qualified finalizer name") {
+	if strings.HasPrefix(text, "metadata.finalizers: ") &&
+		strings.Contains(text, "prefer a domain-qualified finalizer name") {
 		return
 	}
 	w.WarningHandlerWithContext.HandleWarningHeaderWithContext(ctx, code, agent, text)

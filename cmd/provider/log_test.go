@@ -30,7 +30,8 @@ func TestLazyCore(t *testing.T) {
 		With(uberzap.String("controller", "object")).With(uberzap.Object("request", counted{&encoded}))
 	l.Info("nothing of note")
 	if encoded != 0 || out.Len() > 0 {
-		t.Errorf("what is not logged: want no value encoded and nothing printed, got %d encoded and %q", encoded, out.String())
+		t.Errorf("what is not logged: want no value encoded and nothing printed, got %d encoded and %q", encoded,
+			out.String())
 	}
 	l.Error("broken", uberzap.String("cause", "disk"))
 	l.Error("broken again")

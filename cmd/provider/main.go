@@ -11,7 +11,8 @@ import (
 )
 
 func main() {
-	app := kingpin.New(filepath.Base(os.Args[0]), "Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
+	app := kingpin.New(filepath.Base(os.Args[0]),
+		"Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
 	f := newFlags(app)
 	kingpin.MustParse(app.Parse(os.Args[1:]))
 	f.changed = changed(app)

@@ -59,7 +59,8 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host, "namespace", namespace)
+	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host,
+		"namespace", namespace)
 	metrics.Registry.MustRegister(version.NewBuildInfo())
 	replica, err := f.election.candidate(cfg, namespace, log)
 	if err != nil {
@@ -74,7 +75,8 @@ func run(ctx context.Context, f *flags) error {
 		return err
 	}
 	registry, err := target.NewRegistry(target.Options{
-		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec, Fence: replica.fence, Workers: f.maxReconcileRate,
+		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
+		Fence: replica.fence, Workers: f.maxReconcileRate,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 	})
 	if err != nil {

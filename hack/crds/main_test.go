@@ -12,7 +12,8 @@ func definition() string {
 	var b strings.Builder
 	b.WriteString("---\nspec:\n  properties:\n")
 	for i, t := range texts() {
-		b.WriteString("    field" + string(rune('a'+i)) + ":\n      description: |-\n        " + strings.ReplaceAll(t.begins, "\n", "\n        ") + " more\n")
+		b.WriteString("    field" + string(rune('a'+i)) + ":\n      description: |-\n        " +
+			strings.ReplaceAll(t.begins, "\n", "\n        ") + " more\n")
 	}
 	b.WriteString("    managementPolicies:\n      type: array\n    providerConfigRef:\n      properties:\n        kind:\n          type: string\n")
 	b.WriteString("  status:\n    properties:\n      providerConfigRef:\n        properties:\n          kind:\n            type: string\n")
@@ -43,7 +44,9 @@ func TestComplete(t *testing.T) {
 			t.Errorf("%q is still there:\n%s", x.begins, got)
 		}
 	}
-	for what, want := range map[string]int{"ClusterProviderConfig\n": 1, "x-kubernetes-validations": 1, "maxItems: 16": 1} {
+	for what, want := range map[string]int{
+		"ClusterProviderConfig\n": 1, "x-kubernetes-validations": 1, "maxItems: 16": 1,
+	} {
 		if n := strings.Count(got, what); n != want {
 			t.Errorf("want %d times %q, got %d:\n%s", want, what, n, got)
 		}

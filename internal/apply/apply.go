@@ -14,7 +14,9 @@ import (
 
 // Apply applies a manifest by server-side apply, taking over fields of other managers that it sets. It returns the
 // resource as the server holds it then. Errors repeat no value of a Secret.
-func Apply(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func Apply(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
+	manager string,
+) (*unstructured.Unstructured, error) {
 	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
 	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
 }
@@ -22,8 +24,11 @@ func Apply(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructu
 // DryRun returns the resource as the server would hold it after Apply, its defaults included, and changes nothing. The
 // server asks for the rights that Apply needs. A resource that does not exist has another UID in each answer. Errors
 // repeat no value of a Secret.
-func DryRun(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
-	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager, Force: new(true), DryRun: []string{metav1.DryRunAll}})
+func DryRun(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
+	manager string,
+) (*unstructured.Unstructured, error) {
+	u, err := patch(ctx, c, manifest,
+		metav1.PatchOptions{FieldManager: manager, Force: new(true), DryRun: []string{metav1.DryRunAll}})
 	return u, errors.Wrapf(err, "cannot apply %s %q", manifest.GetKind(), manifest.GetName())
 }
 
@@ -40,14 +45,19 @@ func patch(
 
 // Create creates a resource, and fails if there is one of its name: server-side apply would change that one. Errors
 // repeat no value of a Secret.
-func Create(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func Create(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
+	manager string,
+) (*unstructured.Unstructured, error) {
 	u, err := c.Create(ctx, manifest, metav1.CreateOptions{FieldManager: manager})
-	return u, errors.Wrapf(privateOf(manifest).clean(err), "cannot create %s %q", manifest.GetKind(), manifest.GetName())
+	return u, errors.Wrapf(privateOf(manifest).clean(err), "cannot create %s %q", manifest.GetKind(),
+		manifest.GetName())
 }
 
 // Update applies a manifest to a resource of a UID. The server answers with an error if there is none of its name, or
 // one of another UID: server-side apply would create it otherwise.
-func Update(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, t Target) (*unstructured.Unstructured, error) {
+func Update(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
+	t Target,
+) (*unstructured.Unstructured, error) {
 	exact := manifest.DeepCopy()
 	exact.SetUID(t.UID)
 	return Apply(ctx, c, exact, t.Manager)
@@ -66,7 +76,8 @@ func Withdraw(ctx context.Context, c dynamic.ResourceInterface, live *unstructur
 
 // Manages reports whether a manager owns fields of a resource, by whichever operation.
 func Manages(live *unstructured.Unstructured, manager string) bool {
-	return slices.ContainsFunc(live.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
+	return slices.ContainsFunc(live.GetManagedFields(),
+		func(f metav1.ManagedFieldsEntry) bool { return f.Manager == manager })
 }
 
 // Target says which resource is meant, and who applies.

@@ -25,10 +25,13 @@ import (
 func TestClean(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", validation.ErrorList{
-		validation.Invalid(validation.NewPath("data").Key("b"), "hunter2", "wrong"), validation.Invalid(validation.NewPath("data").Key("a"), "hunter2", "wrong"),
+		validation.Invalid(validation.NewPath("data").Key("b"), "hunter2",
+			"wrong"), validation.Invalid(validation.NewPath("data").Key("a"), "hunter2", "wrong"),
 	})
-	denied := apierrors.NewForbidden(secrets, "s", errors.New(`User "u" cannot patch resource "secrets" in API group "" in the namespace "n"`))
-	webhook := apierrors.NewForbidden(secrets, "s", errors.New(`admission webhook "w" denied the request: hunter2 is weak`))
+	denied := apierrors.NewForbidden(secrets, "s",
+		errors.New(`User "u" cannot patch resource "secrets" in API group "" in the namespace "n"`))
+	webhook := apierrors.NewForbidden(secrets, "s",
+		errors.New(`admission webhook "w" denied the request: hunter2 is weak`))
 	foundNothing := apierrors.NewNotFound(secrets, "s")
 	foundNothing.ErrStatus.Message = `admission webhook "w" denied the request: hunter2 is unknown`
 	typed := apierrors.NewInternalError(errors.New("x"))
@@ -60,7 +63,8 @@ func TestClean(t *testing.T) {
 			want: "failed to create typed patch object (n/s; /v1, Kind=Secret): .data.a", is: apierrors.IsInternalError,
 		},
 		"Namespace": {
-			reason: "A missing namespace is named.", kind: "Secret", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"),
+			reason: "A missing namespace is named.", kind: "Secret",
+			err:  apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "n"),
 			want: `namespaces "n" not found`, is: apierrors.IsNotFound,
 		},
 		"OtherKind": {
@@ -71,7 +75,8 @@ func TestClean(t *testing.T) {
 			is:     apierrors.IsInvalid,
 		},
 		"Pointer": {
-			reason: "Addresses, which differ in each answer, are left out.", kind: "ConfigMap", err: apierrors.NewBadRequest("got (*string)(0xc000123456)"),
+			reason: "Addresses, which differ in each answer, are left out.", kind: "ConfigMap",
+			err:  apierrors.NewBadRequest("got (*string)(0xc000123456)"),
 			want: "got (*string)(pointer)", is: apierrors.IsBadRequest,
 		},
 		"WebhookMissing": {
@@ -79,12 +84,14 @@ func TestClean(t *testing.T) {
 			want: leftOut("NotFound"), is: apierrors.IsNotFound,
 		},
 		"NoKind": {
-			reason: "What is no resource is not repeated.", kind: "ConfigMap", err: runtime.NewMissingKindErr(`{"data":"hunter2"}`),
+			reason: "What is no resource is not repeated.", kind: "ConfigMap",
+			err:  runtime.NewMissingKindErr(`{"data":"hunter2"}`),
 			want: "the answer of the server is no resource", is: func(err error) bool { return err != nil },
 		},
 		"NoAnswer": {
-			reason: "What is no answer of a server stays as it is.", kind: "Secret", err: http.ErrHandlerTimeout, want: http.ErrHandlerTimeout.Error(),
-			is: func(err error) bool { return errors.Is(err, http.ErrHandlerTimeout) },
+			reason: "What is no answer of a server stays as it is.", kind: "Secret", err: http.ErrHandlerTimeout,
+			want: http.ErrHandlerTimeout.Error(),
+			is:   func(err error) bool { return errors.Is(err, http.ErrHandlerTimeout) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +120,8 @@ func TestClean(t *testing.T) {
 
 // leftOut is what is said of an answer that may repeat a value.
 func leftOut(reason string) string {
-	return "the server answers with reason " + reason + ", and its message is left out as it may repeat values of Secrets or references"
+	return "the server answers with reason " + reason +
+		", and its message is left out as it may repeat values of Secrets or references"
 }
 
 // password is a value that came from elsewhere.
@@ -147,7 +155,8 @@ func TestMask(t *testing.T) {
 			} {
 				err := Private{Values: values}.clean(apierrors.NewBadRequest("value " + echo + " is weak"))
 				got := err.Error()
-				if !strings.HasPrefix(got, "value ") || !strings.HasSuffix(got, " is weak") || !strings.Contains(got, masked) {
+				if !strings.HasPrefix(got, "value ") || !strings.HasSuffix(got, " is weak") ||
+					!strings.Contains(got, masked) {
 					t.Errorf("%s: want the value masked and the rest kept, got: %s", source, got)
 				}
 				for _, part := range []string{"hunter2", "aHVudGVy", "68756e746572"} {
@@ -167,7 +176,8 @@ func TestPrivate(t *testing.T) {
 		many = append(many, fmt.Sprintf("value-%d", i))
 	}
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "c", validation.ErrorList{
-		validation.Invalid(validation.NewPath("metadata", "labels"), "x", "wrong"), validation.Invalid(validation.NewPath("data").Key("hunter2"), "x", "wrong"),
+		validation.Invalid(validation.NewPath("metadata", "labels"), "x",
+			"wrong"), validation.Invalid(validation.NewPath("data").Key("hunter2"), "x", "wrong"),
 	})
 	for name, tc := range map[string]struct {
 		reason  string
@@ -188,7 +198,8 @@ func TestPrivate(t *testing.T) {
 			want:    leftOut("BadRequest"),
 		},
 		"Keys": {
-			reason: "Keys in such a field are not named.", private: Private{Secret: true, Fields: []string{"data"}}, err: invalid, want: leftOut("Invalid") + ": data, metadata.labels",
+			reason: "Keys in such a field are not named.", private: Private{Secret: true, Fields: []string{"data"}},
+			err: invalid, want: leftOut("Invalid") + ": data, metadata.labels",
 		},
 		"Short": {
 			reason:  "A short value cannot be masked.",
@@ -197,7 +208,8 @@ func TestPrivate(t *testing.T) {
 			want:    leftOut("BadRequest"),
 		},
 		"ShortElsewhere": {
-			reason: "One that is not repeated changes nothing.", private: Private{Values: []any{int64(80)}}, err: apierrors.NewBadRequest("name is wrong"), want: "name is wrong",
+			reason: "One that is not repeated changes nothing.", private: Private{Values: []any{int64(80)}},
+			err: apierrors.NewBadRequest("name is wrong"), want: "name is wrong",
 		},
 		"Many": {
 			reason:  "Too many cannot be looked for.",
@@ -206,7 +218,8 @@ func TestPrivate(t *testing.T) {
 			want:    leftOut("BadRequest"),
 		},
 		"Other": {
-			reason: "Of other values the rest is said.", private: Private{Values: []any{"blue"}}, err: apierrors.NewBadRequest(`color "blue" is wrong`), want: `color "***" is wrong`,
+			reason: "Of other values the rest is said.", private: Private{Values: []any{"blue"}},
+			err: apierrors.NewBadRequest(`color "blue" is wrong`), want: `color "***" is wrong`,
 		},
 		"Field": {
 			reason:  "A field that a server invents is masked.",

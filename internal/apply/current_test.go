@@ -68,7 +68,9 @@ func TestCurrent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live, m := manifest(), manifest()
 			tc.change(live.Object, m.Object)
-			e := metav1.ManagedFieldsEntry{Manager: "me", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{}}
+			e := metav1.ManagedFieldsEntry{
+				Manager: "me", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{},
+			}
 			e.FieldsV1.SetRawBytes([]byte(tc.owned))
 			live.SetManagedFields([]metav1.ManagedFieldsEntry{e})
 			got, err := Current(live, m, "me")

@@ -17,7 +17,9 @@ var ErrTaken = errors.New("resource exists")
 // Introduce applies a manifest of which the resource does not exist. If somebody makes it at this moment the cause of
 // the error is ErrTaken. A creation by POST was rejected, although the server would refuse it then: whoever creates
 // owns defaults too, and would later fight over them. Errors repeat no value of a Secret.
-func Introduce(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
+func Introduce(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
+	manager string,
+) (*unstructured.Unstructured, error) {
 	u, err := patch(ctx, c, manifest, metav1.PatchOptions{FieldManager: manager})
 	if err == nil && shared(u, manager) {
 		err = errors.WithStack(ErrTaken)
@@ -37,5 +39,6 @@ func Introduce(ctx context.Context, c dynamic.ResourceInterface, manifest *unstr
 // shared reports whether others than a manager own fields of a resource. Of one that the manager has just made, nobody
 // does.
 func shared(u *unstructured.Unstructured, manager string) bool {
-	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager })
+	return slices.ContainsFunc(u.GetManagedFields(),
+		func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager })
 }

@@ -69,7 +69,9 @@ func (l Legacy) names(manager string) bool {
 // Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. It
 // returns the resource as the server holds it then. The server answers with a conflict if the resource has changed
 // since it was read.
-func Migrate(ctx context.Context, c dynamic.ResourceInterface, l Legacy, m Migration) (*unstructured.Unstructured, error) {
+func Migrate(ctx context.Context, c dynamic.ResourceInterface, l Legacy,
+	m Migration,
+) (*unstructured.Unstructured, error) {
 	entries, err := l.migrated(m)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot migrate the fields of %s %q", m.Live.GetKind(), m.Live.GetName())
@@ -128,9 +130,12 @@ func (l Legacy) migrated(m Migration) ([]metav1.ManagedFieldsEntry, error) {
 
 // split divides the fields of an entry into those to move and those its manager keeps; both are empty if it is no
 // legacy manager's.
-func (l Legacy) split(e metav1.ManagedFieldsEntry, manifest *unstructured.Unstructured) (moved, kept *fieldpath.Set, err error) {
+func (l Legacy) split(e metav1.ManagedFieldsEntry,
+	manifest *unstructured.Unstructured,
+) (moved, kept *fieldpath.Set, err error) {
 	moved, kept = fieldpath.NewSet(), fieldpath.NewSet()
-	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || e.FieldsV1 == nil || !l.names(e.Manager) {
+	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || e.FieldsV1 == nil ||
+		!l.names(e.Manager) {
 		return moved, kept, nil
 	}
 	all := fieldpath.NewSet()

@@ -14,7 +14,9 @@ const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedField
 
 // entry returns what a manager owns, given as JSON.
 func entry(name string, op metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
-	return metav1.ManagedFieldsEntry{Manager: name, Operation: op, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	return metav1.ManagedFieldsEntry{
+		Manager: name, Operation: op, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+	}
 }
 
 // fieldsOf returns the fields of each manager and operation as JSON.
@@ -50,14 +52,20 @@ func TestMigrated(t *testing.T) {
 		want     map[string]string
 	}{
 		"Updated": {
-			reason:   "Fields a legacy manager has updated become applied ones, beside those of others.",
-			entries:  []metav1.ManagedFieldsEntry{entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`)},
+			reason: "Fields a legacy manager has updated become applied ones, beside those of others.",
+			entries: []metav1.ManagedFieldsEntry{
+				entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("other", update, `{"f:data":{"f:b":{}}}`),
+			},
 			manifest: manifest, holds: true,
-			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{}}}`, "other Update": `{"f:data":{"f:b":{}}}`},
+			want: map[string]string{
+				manager + " Apply": `{"f:data":{"f:a":{}}}`, "other Update": `{"f:data":{"f:b":{}}}`,
+			},
 		},
 		"AppliedToo": {
-			reason:   "What was applied already is kept.",
-			entries:  []metav1.ManagedFieldsEntry{entry(manager, applied, `{"f:data":{"f:b":{}}}`), entry("legacy", update, `{"f:data":{"f:a":{}}}`)},
+			reason: "What was applied already is kept.",
+			entries: []metav1.ManagedFieldsEntry{
+				entry(manager, applied, `{"f:data":{"f:b":{}}}`), entry("legacy", update, `{"f:data":{"f:a":{}}}`),
+			},
 			manifest: manifest, holds: true,
 			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{},"f:b":{}}}`},
 		},
@@ -68,42 +76,52 @@ func TestMigrated(t *testing.T) {
 			want:     map[string]string{"common Update": `{"f:data":{"f:a":{}}}`},
 		},
 		"Signed": {
-			reason:   "With the annotation it does.",
-			entries:  []metav1.ManagedFieldsEntry{entry("common", update, `{"f:data":{"f:a":{}},"f:metadata":{`+annotation+`}}`)},
+			reason: "With the annotation it does.",
+			entries: []metav1.ManagedFieldsEntry{entry("common", update,
+				`{"f:data":{"f:a":{}},"f:metadata":{`+annotation+`}}`)},
 			manifest: manifest, holds: true,
 			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{}},"f:metadata":{` + annotation + `}}`},
 		},
 		"AnnotationOfKubectl": {
 			reason: "The annotation stays with kubectl if kubectl has written it.",
 			entries: []metav1.ManagedFieldsEntry{
-				entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("kubectl-client-side-apply", update, `{"f:metadata":{`+annotation+`}}`),
+				entry("legacy", update, `{"f:data":{"f:a":{}}}`), entry("kubectl-client-side-apply", update,
+					`{"f:metadata":{`+annotation+`}}`),
 			},
 			manifest: manifest, holds: true,
 			want: map[string]string{
-				manager + " Apply": `{"f:data":{"f:a":{}}}`, "kubectl-client-side-apply Update": `{"f:metadata":{` + annotation + `}}`,
+				manager + " Apply": `{"f:data":{"f:a":{}}}`, "kubectl-client-side-apply Update": `{"f:metadata":{` +
+					annotation + `}}`,
 			},
 		},
 		"Bookkeeping": {
 			reason: "Finalizers, owners and annotations of Crossplane, which no manifest gave, are not taken from whom they serve.",
 			entries: []metav1.ManagedFieldsEntry{
-				entry("legacy", update, `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},`+finalizers+`}}`),
+				entry("legacy", update, `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},`+
+					finalizers+`}}`),
 			},
 			manifest: manifest,
 			want: map[string]string{
-				"legacy Update": `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},` + finalizers + `}}`,
+				"legacy Update": `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},` +
+					finalizers + `}}`,
 			},
 		},
 		"BookkeepingAmongOthers": {
-			reason:   "They stay where they are when the other fields of the entry move.",
-			entries:  []metav1.ManagedFieldsEntry{entry("legacy", update, `{"f:data":{"f:a":{}},"f:metadata":{`+finalizers+`}}`)},
+			reason: "They stay where they are when the other fields of the entry move.",
+			entries: []metav1.ManagedFieldsEntry{entry("legacy", update,
+				`{"f:data":{"f:a":{}},"f:metadata":{`+finalizers+`}}`)},
 			manifest: manifest, holds: true,
-			want: map[string]string{manager + " Apply": `{"f:data":{"f:a":{}}}`, "legacy Update": `{"f:metadata":{` + finalizers + `}}`},
+			want: map[string]string{
+				manager + " Apply": `{"f:data":{"f:a":{}}}`, "legacy Update": `{"f:metadata":{` + finalizers + `}}`,
+			},
 		},
 		"BookkeepingGiven": {
-			reason:   "What the manifest gives moves, whatever it is.",
-			entries:  []metav1.ManagedFieldsEntry{entry("legacy", update, `{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`)},
+			reason: "What the manifest gives moves, whatever it is.",
+			entries: []metav1.ManagedFieldsEntry{entry("legacy", update,
+				`{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`)},
 			manifest: `{"metadata":{"annotations":{"crossplane.io/external-name":"x"}}}`, holds: true,
-			want: map[string]string{manager + " Apply": `{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`},
+			want: map[string]string{manager +
+				" Apply": `{"f:metadata":{"f:annotations":{"f:crossplane.io/external-name":{}}}}`},
 		},
 		"Applied": {
 			reason:   "What a manager of that name has applied is its own.",
@@ -113,7 +131,10 @@ func TestMigrated(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := Migration{Live: &unstructured.Unstructured{Object: map[string]any{}}, Manifest: &unstructured.Unstructured{}, Manager: manager}
+			m := Migration{
+				Live: &unstructured.Unstructured{Object: map[string]any{}}, Manifest: &unstructured.Unstructured{},
+				Manager: manager,
+			}
 			m.Live.SetManagedFields(tc.entries)
 			if err := json.Unmarshal([]byte(tc.manifest), &m.Manifest.Object); err != nil {
 				t.Fatal(err)

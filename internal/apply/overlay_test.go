@@ -37,11 +37,13 @@ func TestOverlay(t *testing.T) {
 		"Missing": {reason: "Without a resource the manifest is all there is.", manifest: `{"a":1}`, want: `{"a":1}`},
 		"Maps": {
 			reason: "Fields of the manifest win, others stay.",
-			live:   `{"spec":{"a":1,"b":{"c":2}},"x":1}`, manifest: `{"spec":{"a":2,"b":{"d":3}}}`, want: `{"spec":{"a":2,"b":{"c":2,"d":3}},"x":1}`,
+			live:   `{"spec":{"a":1,"b":{"c":2}},"x":1}`, manifest: `{"spec":{"a":2,"b":{"d":3}}}`,
+			want: `{"spec":{"a":2,"b":{"c":2,"d":3}},"x":1}`,
 		},
 		"Nothing": {
 			reason: "What the manifest gives as nothing changes nothing.",
-			live:   `{"a":{"b":1},"l":[1]}`, manifest: `{"a":{},"b":{},"c":[],"d":null,"a2":{"x":null},"l":null}`, want: `{"a":{"b":1},"l":[1],"a2":{"x":null}}`,
+			live:   `{"a":{"b":1},"l":[1]}`, manifest: `{"a":{},"b":{},"c":[],"d":null,"a2":{"x":null},"l":null}`,
+			want: `{"a":{"b":1},"l":[1],"a2":{"x":null}}`,
 		},
 		"KeyedList": {
 			reason: "Items are found by the keys they have managers by, those the server has set included.",
@@ -52,11 +54,13 @@ func TestOverlay(t *testing.T) {
 		"KeyedListOtherKey": {
 			reason: "An item with another key is another item, and what is no map is none.",
 			live:   `{"ports":[{"port":80,"protocol":"TCP"}]}`, fields: ports,
-			manifest: `{"ports":[{"port":80,"protocol":"UDP"},"odd"]}`, want: `{"ports":[{"port":80,"protocol":"TCP"},{"port":80,"protocol":"UDP"},"odd"]}`,
+			manifest: `{"ports":[{"port":80,"protocol":"UDP"},"odd"]}`,
+			want:     `{"ports":[{"port":80,"protocol":"TCP"},{"port":80,"protocol":"UDP"},"odd"]}`,
 		},
 		"Set": {
 			reason: "A set gets the items that it lacks.",
-			live:   `{"finalizers":["b","a"]}`, fields: set, manifest: `{"finalizers":["a","c"]}`, want: `{"finalizers":["b","a","c"]}`,
+			live:   `{"finalizers":["b","a"]}`, fields: set, manifest: `{"finalizers":["a","c"]}`,
+			want: `{"finalizers":["b","a","c"]}`,
 		},
 		"AtomicList": {
 			reason: "A list that is managed as a whole is replaced.",
@@ -64,26 +68,32 @@ func TestOverlay(t *testing.T) {
 		},
 		"AtomicListOfMaps": {
 			reason: "Defaults in the items of such a list are no difference.",
-			live:   `{"l":[{"a":1,"default":true}]}`, fields: `{"f:l":{}}`, manifest: `{"l":[{"a":2}]}`, want: `{"l":[{"a":2,"default":true}]}`,
+			live:   `{"l":[{"a":1,"default":true}]}`, fields: `{"f:l":{}}`, manifest: `{"l":[{"a":2}]}`,
+			want: `{"l":[{"a":2,"default":true}]}`,
 		},
 		"OtherType": {
 			reason: "A value of another type is replaced.",
-			live:   `{"a":"x","b":[1],"c":{"d":1}}`, manifest: `{"a":{"b":1},"b":{"x":1},"c":"y"}`, want: `{"a":{"b":1},"b":{"x":1},"c":"y"}`,
+			live:   `{"a":"x","b":[1],"c":{"d":1}}`, manifest: `{"a":{"b":1},"b":{"x":1},"c":"y"}`,
+			want: `{"a":{"b":1},"b":{"x":1},"c":"y"}`,
 		},
 		"StringData": {
-			reason: "stringData of a Secret becomes data, and wins over it; what is no text stays for the server to refuse.",
-			live:   `{"apiVersion":"v1","kind":"Secret","data":{"a":"b2xk","b":"Yg=="}}`, manifest: `{"apiVersion":"v1","kind":"Secret","data":{"a":"eA=="},"stringData":{"a":"new","c":1}}`,
-			want: `{"apiVersion":"v1","kind":"Secret","data":{"a":"bmV3","b":"Yg==","c":1}}`,
+			reason:   "stringData of a Secret becomes data, and wins over it; what is no text stays for the server to refuse.",
+			live:     `{"apiVersion":"v1","kind":"Secret","data":{"a":"b2xk","b":"Yg=="}}`,
+			manifest: `{"apiVersion":"v1","kind":"Secret","data":{"a":"eA=="},"stringData":{"a":"new","c":1}}`,
+			want:     `{"apiVersion":"v1","kind":"Secret","data":{"a":"bmV3","b":"Yg==","c":1}}`,
 		},
 		"StringDataOfOthers": {
 			reason: "A field of that name in another kind is what it is.",
-			live:   `{"apiVersion":"example.org/v1","kind":"Secret"}`, manifest: `{"stringData":{"a":"x"}}`, want: `{"apiVersion":"example.org/v1","kind":"Secret","stringData":{"a":"x"}}`,
+			live:   `{"apiVersion":"example.org/v1","kind":"Secret"}`, manifest: `{"stringData":{"a":"x"}}`,
+			want: `{"apiVersion":"example.org/v1","kind":"Secret","stringData":{"a":"x"}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, manifest := object(t, tc.live), object(t, tc.manifest)
 			if tc.fields != "" {
-				live.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(tc.fields)}, {Manager: "n"}})
+				live.SetManagedFields([]metav1.ManagedFieldsEntry{{
+					Manager: "m", FieldsV1: metav1.NewFieldsV1(tc.fields),
+				}, {Manager: "n"}})
 			}
 			before := []*unstructured.Unstructured{live.DeepCopy(), manifest.DeepCopy()}
 			got, err := Overlay(live, manifest)

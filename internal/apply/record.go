@@ -85,7 +85,8 @@ func isEmpty(v any) bool {
 func owned(entries []metav1.ManagedFieldsEntry, manager string) (*fieldpath.Set, error) {
 	all := fieldpath.NewSet()
 	for _, e := range entries {
-		if e.Manager != manager || e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != "" || e.FieldsV1 == nil {
+		if e.Manager != manager || e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != "" ||
+			e.FieldsV1 == nil {
 			continue
 		}
 		s := &fieldpath.Set{}

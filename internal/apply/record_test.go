@@ -19,9 +19,18 @@ func live(t *testing.T, content, fields string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: "other", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:theirs":{}}`)},
-		{Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:updated":{}}`)},
-		{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
+		{
+			Manager: "other", Operation: metav1.ManagedFieldsOperationApply,
+			FieldsV1: metav1.NewFieldsV1(`{"f:theirs":{}}`),
+		},
+		{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate,
+			FieldsV1: metav1.NewFieldsV1(`{"f:updated":{}}`),
+		},
+		{
+			Manager: manager, Operation: metav1.ManagedFieldsOperationApply, Subresource: "status",
+			FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`),
+		},
 		{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields)},
 	})
 	return u
@@ -54,14 +63,18 @@ func TestHashOwned(t *testing.T) {
 		"ForeignValueChanged": {
 			reason: "What others own, what we own by update, and our own status is not drift.",
 			before: [2]string{`{"data":{"a":"1"},"theirs":"1","updated":"1","status":"1"}`, `{"f:data":{"f:a":{}}}`},
-			after:  [2]string{`{"data":{"a":"1","b":"2"},"theirs":"2","updated":"2","status":"2"}`, `{"f:data":{"f:a":{}}}`},
-			same:   true,
+			after: [2]string{
+				`{"data":{"a":"1","b":"2"},"theirs":"2","updated":"2","status":"2"}`, `{"f:data":{"f:a":{}}}`,
+			},
+			same: true,
 		},
 		"NeighbourInListChanged": {
 			reason: "Items of a keyed list that others add, and the order of items, are not drift.",
 			before: [2]string{`{"containers":[{"name":"web","image":"v1"}]}`, containers},
-			after:  [2]string{`{"containers":[{"name":"side","image":"v9"},{"name":"web","image":"v1","theirs":true}]}`, containers},
-			same:   true,
+			after: [2]string{
+				`{"containers":[{"name":"side","image":"v9"},{"name":"web","image":"v1","theirs":true}]}`, containers,
+			},
+			same: true,
 		},
 		"OwnItemChanged": {
 			reason: "A field of our item of a keyed list is drift.",

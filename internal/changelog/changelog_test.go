@@ -45,7 +45,8 @@ func object() *objectv1alpha2.Object {
 func TestLog(t *testing.T) {
 	s := service.Serve(t)
 	l, lines := dial(t, s.Socket)
-	if err := l.Log(t.Context(), object(), changelogs.OperationType_OPERATION_TYPE_UPDATE, errors.New("boom"), nil); err != nil {
+	if err := l.Log(t.Context(), object(), changelogs.OperationType_OPERATION_TYPE_UPDATE, errors.New("boom"),
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	got := s.Of("settings")
@@ -53,8 +54,10 @@ func TestLog(t *testing.T) {
 		t.Fatalf("entries: want one, got %v", got)
 	}
 	e := got[0]
-	if e.GetKind() != "Object" || e.GetApiVersion() != "kubernetes.crossplane.io/v1alpha2" || e.GetErrorMessage() != "boom" ||
-		e.GetOperation() != changelogs.OperationType_OPERATION_TYPE_UPDATE || !strings.HasPrefix(e.GetProvider(), "provider-kcp:") {
+	if e.GetKind() != "Object" || e.GetApiVersion() != "kubernetes.crossplane.io/v1alpha2" ||
+		e.GetErrorMessage() != "boom" ||
+		e.GetOperation() != changelogs.OperationType_OPERATION_TYPE_UPDATE ||
+		!strings.HasPrefix(e.GetProvider(), "provider-kcp:") {
 		t.Errorf("the entry says what was changed and how, got %v", e)
 	}
 	if len(*lines) > 0 {
@@ -72,7 +75,8 @@ func TestLogToNobody(t *testing.T) {
 			t.Error("want an error, as nobody listens")
 		}
 		took := time.Since(begin)
-		if len(*lines) != 1 || !strings.Contains((*lines)[0], `"msg"="Cannot log change"`) || !strings.Contains((*lines)[0], `"name"="settings"`) {
+		if len(*lines) != 1 || !strings.Contains((*lines)[0], `"msg"="Cannot log change"`) ||
+			!strings.Contains((*lines)[0], `"name"="settings"`) {
 			t.Errorf("want one line that names the Object, got %v", *lines)
 		}
 		return took

@@ -28,11 +28,13 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
 	o.Claims, o.Load = object.NewClaims(), &object.Load{}
 	o.References = reference.NewResolver(reference.Options{
-		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner, CrossNamespace: o.AllowCrossNamespaceReferences,
-		Sanitized: o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
+		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner,
+		CrossNamespace: o.AllowCrossNamespaceReferences,
+		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
 	o.Registry.OnRestored(func(r target.Restored) {
-		o.Logger.Info("Target has gone back in its history, as after a restore from a backup", "server", r.Server, "providerConfigs", r.Configs)
+		o.Logger.Info("Target has gone back in its history, as after a restore from a backup", "server", r.Server,
+			"providerConfigs", r.Configs)
 	})
 	var parts []part
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
@@ -83,7 +85,8 @@ func objects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(cl
 		if err := object.Setup(mgr, o, k); err != nil {
 			return errors.Wrap(err, "cannot set up Objects")
 		}
-		return errors.Wrap(object.SetupUsage(mgr, o, kindOf(object.Paced(mgr.GetClient(), o.Load))), "cannot set up records of use")
+		return errors.Wrap(object.SetupUsage(mgr, o, kindOf(object.Paced(mgr.GetClient(), o.Load))),
+			"cannot set up records of use")
 	}}
 }
 
@@ -97,7 +100,8 @@ func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k 
 
 // published is the controller of PublishedResources.
 func published(mgr ctrl.Manager, o object.Options) part {
-	kinds := append(configKinds(scope.PublishedResources(mgr.GetClient()).Configs...), syncagentv1alpha1.PublishedResourceGroupVersionKind)
+	kinds := append(configKinds(scope.PublishedResources(mgr.GetClient()).Configs...),
+		syncagentv1alpha1.PublishedResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
 		po := publishedresource.Options{
 			Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter,

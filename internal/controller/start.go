@@ -59,7 +59,10 @@ func start(mgr ctrl.Manager, o controller.Options, parts []part) error {
 		return err
 	}
 	if !watchable {
-		return errors.Wrap(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { return s.poll(ctx, missing) })), "cannot wait for kinds")
+		return errors.Wrap(mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			return s.poll(ctx,
+				missing)
+		})), "cannot wait for kinds")
 	}
 	return s.watch(missing)
 }
@@ -136,11 +139,12 @@ func (s *starter) watch(missing []part) error {
 // cannot, the provider ends, as it would have done at its start.
 func (s *starter) establish(p part) {
 	missing := []part{p}
-	err := wait.PollUntilContextTimeout(context.Background(), establishedInterval, establishedPatience, true, func(context.Context) (bool, error) {
-		var err error
-		missing, err = s.setUp(missing)
-		return len(missing) == 0, err
-	})
+	err := wait.PollUntilContextTimeout(context.Background(), establishedInterval, establishedPatience, true,
+		func(context.Context) (bool, error) {
+			var err error
+			missing, err = s.setUp(missing)
+			return len(missing) == 0, err
+		})
 	if err == nil {
 		return
 	}

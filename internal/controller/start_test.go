@@ -58,7 +58,8 @@ func TestKindsThatComeLater(t *testing.T) {
 		"Watched": {
 			reason: "Crossplane 2 lets a provider that can start safely watch CustomResourceDefinitions.",
 			rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
+				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+				Verbs: []string{"get", "list", "watch"},
 			}},
 		},
 		"Asked": {
@@ -101,7 +102,10 @@ var granted = []rbacv1.PolicyRule{
 		Resources: []string{"*"},
 		Verbs:     []string{"get", "list", "watch", "update", "patch", "create"},
 	},
-	{APIGroups: []string{"", "coordination.k8s.io"}, Resources: []string{"secrets", "configmaps", "events", "leases"}, Verbs: []string{"*"}},
+	{
+		APIGroups: []string{"", "coordination.k8s.io"},
+		Resources: []string{"secrets", "configmaps", "events", "leases"}, Verbs: []string{"*"},
+	},
 }
 
 // grant gives rights to a user.
@@ -144,7 +148,9 @@ func works(t *testing.T, c client.Client, s build.Scope, ns string) {
 // gathers shows that a collection has a member for a resource it selects.
 func gathers(t *testing.T, c client.Client, ns string) {
 	t.Helper()
-	create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "chosen", Labels: map[string]string{"chosen": "yes"}}})
+	create(t, c, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ns, Name: "chosen", Labels: map[string]string{"chosen": "yes"},
+	}})
 	oc := &collectionv1alpha1.ObservedObjectCollection{ObjectMeta: build.Meta("", "chosen")}
 	oc.Spec.ProviderConfigReference = &xpv2.Reference{Name: "target"}
 	oc.Spec.ObserveObjects.APIVersion, oc.Spec.ObserveObjects.Kind, oc.Spec.ObserveObjects.Namespace = "v1", "ConfigMap", ns
@@ -152,7 +158,8 @@ func gathers(t *testing.T, c client.Client, ns string) {
 	create(t, c, oc)
 	awaitReady(t, c, oc)
 	members := build.Cluster().NewList()
-	if err := c.List(t.Context(), members, client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": "chosen"}); err != nil {
+	if err := c.List(t.Context(), members,
+		client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": "chosen"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := meta.LenList(members); n != 1 {

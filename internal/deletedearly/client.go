@@ -33,7 +33,9 @@ func (c deletedClient) Update(ctx context.Context, obj client.Object, o ...clien
 }
 
 // Patch patches an object.
-func (c deletedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, o ...client.PatchOption) error {
+func (c deletedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch,
+	o ...client.PatchOption,
+) error {
 	if c.objects.written(obj) {
 		return nil
 	}
@@ -60,7 +62,9 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 }
 
 // Patch patches the status of an object.
-func (w statusWriter) Patch(ctx context.Context, obj client.Object, patch client.Patch, o ...client.SubResourcePatchOption) error {
+func (w statusWriter) Patch(ctx context.Context, obj client.Object, patch client.Patch,
+	o ...client.SubResourcePatchOption,
+) error {
 	if w.objects.written(obj) {
 		return nil
 	}

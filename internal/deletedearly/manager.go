@@ -39,7 +39,9 @@ type Manager struct {
 
 // NewManager returns a Manager that knows of no lost object.
 func NewManager(m manager.Manager, o Options) Manager {
-	return Manager{Manager: m, options: o, client: deletedClient{Client: m.GetClient(), objects: newObjects(o.Finalizer)}}
+	return Manager{
+		Manager: m, options: o, client: deletedClient{Client: m.GetClient(), objects: newObjects(o.Finalizer)},
+	}
 }
 
 // GetClient returns a client that shows lost objects.

@@ -42,7 +42,9 @@ type missedDeletion struct {
 }
 
 func newObjects(finalizer string) *objects {
-	return &objects{finalizer: finalizer, losses: map[types.NamespacedName]deletedObject{}, misses: map[types.UID]missedDeletion{}}
+	return &objects{
+		finalizer: finalizer, losses: map[types.NamespacedName]deletedObject{}, misses: map[types.UID]missedDeletion{},
+	}
 }
 
 // get returns a copy of a lost object, nil if there is none of that name.

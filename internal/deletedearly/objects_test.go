@@ -90,13 +90,17 @@ func TestObjects(t *testing.T) {
 		},
 		"Written": {
 			reason: "The reconciler sees what it has written.",
-			args:   args{deleted: configMap("1", "last", ours), writes: []client.Object{leaving(configMap("1", "less", ours))}},
-			want:   want{lost: true, value: "less"},
+			args: args{
+				deleted: configMap("1", "last", ours), writes: []client.Object{leaving(configMap("1", "less", ours))},
+			},
+			want: want{lost: true, value: "less"},
 		},
 		"Released": {
 			reason: "Without the finalizer it is finished with, and whoever has the name now has its turn.",
-			args:   args{deleted: configMap("1", "last", ours), writes: []client.Object{leaving(configMap("1", "last"))}},
-			want:   want{queued: 1},
+			args: args{
+				deleted: configMap("1", "last", ours), writes: []client.Object{leaving(configMap("1", "last"))},
+			},
+			want: want{queued: 1},
 		},
 	}
 	for name, tc := range cases {

@@ -41,34 +41,41 @@ func TestOf(t *testing.T) {
 		},
 		"OwnLabels": {
 			reason: "Any other label counts.",
-			live:   `{"metadata":{"labels":{"kubernetes.crossplane.io/managed":"true"}}}`, wanted: `{"metadata":{"labels":{"a":"b"}}}`,
-			want: []string{`add /metadata/labels {"a":"b"}`}, summary: "metadata.labels",
+			live:   `{"metadata":{"labels":{"kubernetes.crossplane.io/managed":"true"}}}`,
+			wanted: `{"metadata":{"labels":{"a":"b"}}}`,
+			want:   []string{`add /metadata/labels {"a":"b"}`}, summary: "metadata.labels",
 		},
 		"Missing": {
 			reason: "What does not exist is added as a whole.",
 			wanted: `{"kind":"X","data":{"a":"b"}}`, want: []string{`add  {"data":{"a":"b"},"kind":"X"}`},
 		},
 		"Keys": {
-			reason: "Keys are escaped in pointers and bracketed in paths.",
-			live:   `{"metadata":{"annotations":{"example.org/a":"1","~":"1"}}}`, wanted: `{"metadata":{"annotations":{"example.org/a":"2"}}}`,
+			reason:  "Keys are escaped in pointers and bracketed in paths.",
+			live:    `{"metadata":{"annotations":{"example.org/a":"1","~":"1"}}}`,
+			wanted:  `{"metadata":{"annotations":{"example.org/a":"2"}}}`,
 			want:    []string{`replace /metadata/annotations/example.org~1a "2"`, `remove /metadata/annotations/~0`},
 			summary: "metadata.annotations.~, metadata.annotations[example.org/a]",
 		},
 		"Lists": {
 			reason: "Items are removed from the last to the first, and indices count as numbers.",
 			live:   `{"l":[{"a":1,"b":1},2,3,4,5,6,7,8,9,10,11,12]}`, wanted: `{"l":[{"b":2,"a":2},2,0,4,5,6,7,8,9]}`,
-			want:    []string{`replace /l/0/a 2`, `replace /l/0/b 2`, `replace /l/2 0`, `remove /l/11`, `remove /l/10`, `remove /l/9`},
+			want: []string{
+				`replace /l/0/a 2`, `replace /l/0/b 2`, `replace /l/2 0`, `remove /l/11`, `remove /l/10`, `remove /l/9`,
+			},
 			summary: "l[0].a, l[0].b, l[10], l[11], l[2], l[9]",
 		},
 		"Numbers": {
 			reason: "Large integers stay exact.",
-			live:   `{"n":9007199254740993}`, wanted: `{"n":9007199254740994}`, want: []string{`replace /n 9007199254740994`}, summary: "n",
+			live:   `{"n":9007199254740993}`, wanted: `{"n":9007199254740994}`,
+			want: []string{`replace /n 9007199254740994`}, summary: "n",
 		},
 		"Secret": {
-			reason:  "Values of Secrets are masked, and it shows which change.",
-			live:    `{` + secret + `,"data":{"a":"YQ==","b":"Yg==","c":"Yw=="},"type":"Opaque"}`,
-			wanted:  `{` + secret + `,"data":{"a":"eA==","b":"Yg==","d":"ZA=="},"type":"x"}`,
-			want:    []string{`replace /data/a "*** (after)"`, `remove /data/c`, `add /data/d "***"`, `replace /type "x"`},
+			reason: "Values of Secrets are masked, and it shows which change.",
+			live:   `{` + secret + `,"data":{"a":"YQ==","b":"Yg==","c":"Yw=="},"type":"Opaque"}`,
+			wanted: `{` + secret + `,"data":{"a":"eA==","b":"Yg==","d":"ZA=="},"type":"x"}`,
+			want: []string{
+				`replace /data/a "*** (after)"`, `remove /data/c`, `add /data/d "***"`, `replace /type "x"`,
+			},
 			summary: "data.a, data.c, data.d, type",
 		},
 		"SecretMissing": {
@@ -78,11 +85,13 @@ func TestOf(t *testing.T) {
 		},
 		"SecretWithoutData": {
 			reason: "A whole map of values is masked one by one.",
-			live:   `{` + secret + `}`, wanted: `{` + secret + `,"data":{"b":"eA=="}}`, want: []string{`add /data {"b":"***"}`}, summary: "data",
+			live:   `{` + secret + `}`, wanted: `{` + secret + `,"data":{"b":"eA=="}}`,
+			want: []string{`add /data {"b":"***"}`}, summary: "data",
 		},
 		"SecretOddData": {
 			reason: "What should be a map of values is masked as one.",
-			live:   `{` + secret + `,"data":["x"]}`, wanted: `{` + secret + `,"data":["y"]}`, want: []string{`replace /data "*** (after)"`}, summary: "data",
+			live:   `{` + secret + `,"data":["x"]}`, wanted: `{` + secret + `,"data":["y"]}`,
+			want: []string{`replace /data "*** (after)"`}, summary: "data",
 		},
 		"LastApplied": {
 			reason:  "The copy that kubectl keeps in an annotation is masked, of any kind.",
@@ -93,13 +102,15 @@ func TestOf(t *testing.T) {
 		},
 		"NestedSecret": {
 			reason: "A Secret in the manifest of an Object is one.",
-			live:   `{"spec":{"manifest":{` + secret + `,"data":{"a":"x"}}}}`, wanted: `{"spec":{"manifest":{` + secret + `,"data":{"a":"y"}}}}`,
-			want: []string{`replace /spec/manifest/data/a "*** (after)"`}, summary: "spec.manifest.data.a",
+			live:   `{"spec":{"manifest":{` + secret + `,"data":{"a":"x"}}}}`,
+			wanted: `{"spec":{"manifest":{` + secret + `,"data":{"a":"y"}}}}`,
+			want:   []string{`replace /spec/manifest/data/a "*** (after)"`}, summary: "spec.manifest.data.a",
 		},
 		"NoMoreSecret": {
 			reason: "What was a Secret, or becomes one, is one: its values are no less secret for that.",
 			live:   `{"s":{` + secret + `,"data":{"a":"x"}},"t":{"data":{"a":"x"}}}`,
-			wanted: `{"s":{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"y"}},"t":{` + secret + `,"data":{"a":"y"}}}`,
+			wanted: `{"s":{"apiVersion":"v1","kind":"ConfigMap","data":{"a":"y"}},"t":{` + secret +
+				`,"data":{"a":"y"}}}`,
 			want: []string{
 				`replace /s/data/a "*** (after)"`, `replace /s/kind "ConfigMap"`,
 				`add /t/apiVersion "v1"`, `replace /t/data/a "*** (after)"`, `add /t/kind "Secret"`,
@@ -165,8 +176,10 @@ func many(t *testing.T, n, size int) []commonv1.DiffOperation {
 
 func TestSummaryIsBounded(t *testing.T) {
 	got := Summary(many(t, 1000, 1))
-	if len(got) > summaryBytes+len(" and 1000 more") || !strings.HasSuffix(got, " more") || !strings.HasPrefix(got, "data.key-000000, data.key-000001, ") {
-		t.Errorf("summary of 1000 fields: want the first and how many there are beside, got %d bytes: %s", len(got), got)
+	if len(got) > summaryBytes+len(" and 1000 more") || !strings.HasSuffix(got, " more") ||
+		!strings.HasPrefix(got, "data.key-000000, data.key-000001, ") {
+		t.Errorf("summary of 1000 fields: want the first and how many there are beside, got %d bytes: %s", len(got),
+			got)
 	}
 	long := commonv1.DiffOperation{Op: "remove", Path: "/" + strings.Repeat("x", 2*summaryBytes)}
 	if got := Summary([]commonv1.DiffOperation{long}); got != "1 more" {
@@ -210,7 +223,8 @@ func TestLimit(t *testing.T) {
 				t.Errorf("%s\nsize: want at most %d, got %d", tc.reason, patchBytes, size)
 			}
 			if whole != tc.whole || len(got)-whole != tc.cut {
-				t.Errorf("%s\nwant %d values and %d cut, got %d and %d", tc.reason, tc.whole, tc.cut, whole, len(got)-whole)
+				t.Errorf("%s\nwant %d values and %d cut, got %d and %d", tc.reason, tc.whole, tc.cut, whole,
+					len(got)-whole)
 			}
 		})
 	}

@@ -21,13 +21,21 @@ import (
 // seeds are pairs of states of a resource.
 var seeds = [][2]string{
 	{`{}`, `{}`},
-	{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"2","b":"~/"}}`},
-	{`{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}`, `{"apiVersion":"v1","kind":"Secret","data":{"a":"c3dvcmRmaXNo"},"stringData":{"b":"swordfish"}}`},
-	{`{"apiVersion":"v1","kind":"Secret","data":"swordfish"}`, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":["swordfish"]}}`},
+	{
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"2","b":"~/"}}`,
+	},
+	{
+		`{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}`, `{"apiVersion":"v1","kind":"Secret","data":{"a":"c3dvcmRmaXNo"},"stringData":{"b":"swordfish"}}`,
+	},
+	{
+		`{"apiVersion":"v1","kind":"Secret","data":"swordfish"}`, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":["swordfish"]}}`,
+	},
 	{`{"spec":{"list":[{"a":1},{"b":[1,2,3]},3,4]}}`, `{"spec":{"list":[{"a":2,"c":null},{"b":[3]}]}}`},
 	{`{"spec":{"list":[1,2,3,4,5,6,7,8,9,10,11,12]}}`, `{"spec":{"list":[1],"10":{"a/b":"c"},"":{"":1}}}`},
 	{`{"m":{"1":1,"2":2,"10":10}}`, `{"m":{"2":3}}`},
-	{`{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}]}`, `{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":null}},{"apiVersion":"v1","kind":"Secret","data":{"a":{"b":"c3dvcmRmaXNo"}}}]}`},
+	{
+		`{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}]}`, `{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":null}},{"apiVersion":"v1","kind":"Secret","data":{"a":{"b":"c3dvcmRmaXNo"}}}]}`,
+	},
 	{`{"metadata":{"labels":{"a":"b"},"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":\"swordfish\"}"}}}`, `{"metadata":{"labels":"odd"}}`},
 	{`{"status":{"a":1},"metadata":"odd"}`, `{"status":{"a":2}}`},
 }
@@ -95,11 +103,14 @@ func FuzzMask(f *testing.F) {
 		was, is = "(secret-"+hex.EncodeToString([]byte(was))+")", "(secret-"+hex.EncodeToString([]byte(is))+")"
 		insert(live, was, where)
 		insert(wanted, is, where)
-		for _, ops := range [][]commonv1.DiffOperation{mustOf(t, live, wanted), mustOf(t, wanted, live), mustOf(t, nil, wanted)} {
+		for _, ops := range [][]commonv1.DiffOperation{
+			mustOf(t, live, wanted), mustOf(t, wanted, live), mustOf(t, nil, wanted),
+		} {
 			out := text(t, ops) + Summary(ops) + text(t, Limit(ops))
 			for _, secret := range slices.Concat(secrets(live), secrets(wanted), []string{was, is}) {
 				if strings.Contains(out, secret) && !strings.Contains(visible(t, live)+visible(t, wanted), secret) {
-					t.Errorf("%q of a Secret is in what tells %s from %s: %s", secret, text(t, live), text(t, wanted), out)
+					t.Errorf("%q of a Secret is in what tells %s from %s: %s", secret, text(t, live), text(t, wanted),
+						out)
 				}
 			}
 		}
@@ -191,7 +202,9 @@ func texts(v any) []string {
 // FuzzFieldPath shows that each pointer has a field path, and that fieldpath.Parse understands it wherever its parts
 // can be written.
 func FuzzFieldPath(f *testing.F) {
-	for _, s := range []string{"", "/", "/data/a", "/metadata/annotations/example.org~1x", "/spec/containers/0/image", "/a/007", "/a/~01", "/*", "/a b/'c'", "/]"} {
+	for _, s := range []string{
+		"", "/", "/data/a", "/metadata/annotations/example.org~1x", "/spec/containers/0/image", "/a/007", "/a/~01", "/*", "/a b/'c'", "/]",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, pointer string) {

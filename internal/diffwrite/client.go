@@ -186,7 +186,9 @@ func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client
 }
 
 // Patch patches the status of an object.
-func (w statusWriter) Patch(ctx context.Context, obj client.Object, patch client.Patch, o ...client.SubResourcePatchOption) error {
+func (w statusWriter) Patch(ctx context.Context, obj client.Object, patch client.Patch,
+	o ...client.SubResourcePatchOption,
+) error {
 	if err := w.SubResourceWriter.Patch(ctx, obj, patch, o...); err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ type simulation struct {
 func simulate() *simulation {
 	s := &simulation{
 		coalescer: NewCoalescer(), start: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		due: map[string]time.Duration{}, passing: map[string]bool{}, shown: map[string]uint64{}, state: map[string]uint64{}, writes: map[string][]time.Duration{},
+		due: map[string]time.Duration{}, passing: map[string]bool{}, shown: map[string]uint64{},
+		state: map[string]uint64{}, writes: map[string][]time.Duration{},
 	}
 	s.coalescer.now = func() time.Time { return s.start.Add(s.at) }
 	return s
@@ -112,8 +113,9 @@ func TestWritesAreCoalesced(t *testing.T) {
 		},
 		"Urgent": {
 			reason: "What is urgent is written at once, and with it what has waited.",
-			do:     []func(*simulation){storm(0, s, s/2), func(sim *simulation) { sim.change(s, urgent("one")) }}, end: time.Hour,
-			want: []time.Duration{s},
+			do:     []func(*simulation){storm(0, s, s/2), func(sim *simulation) { sim.change(s, urgent("one")) }},
+			end:    time.Hour,
+			want:   []time.Duration{s},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

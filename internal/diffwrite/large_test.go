@@ -71,7 +71,8 @@ func TestShrink(t *testing.T) {
 			ns := &corev1.Namespace{Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{{}}}}
 			err := c.Status().Update(WithPass(t.Context(), p), ns)
 			if (err == nil) != tc.ok || p.Unsaved == tc.ok || s.writes != tc.writes {
-				t.Errorf("%s\nwant written %t by %d requests, got %v, %t, %d", tc.reason, tc.ok, tc.writes, err, !p.Unsaved, s.writes)
+				t.Errorf("%s\nwant written %t by %d requests, got %v, %t, %d", tc.reason, tc.ok, tc.writes, err,
+					!p.Unsaved, s.writes)
 			}
 		})
 	}

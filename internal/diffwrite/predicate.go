@@ -41,7 +41,8 @@ func FinalizerReleased() predicate.Predicate {
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectNew.GetDeletionTimestamp() != nil && len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())
+			return e.ObjectNew.GetDeletionTimestamp() != nil &&
+				len(e.ObjectNew.GetFinalizers()) < len(e.ObjectOld.GetFinalizers())
 		},
 	}
 }

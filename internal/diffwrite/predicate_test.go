@@ -44,7 +44,9 @@ func TestFinalizerReleased(t *testing.T) {
 			if tc.deleted {
 				after.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
 			}
-			if got := FinalizerReleased().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != tc.want {
+			if got := FinalizerReleased().Update(event.UpdateEvent{
+				ObjectOld: before, ObjectNew: after,
+			}); got != tc.want {
 				t.Errorf("%s\nFinalizerReleased: want %t, got %t", tc.reason, tc.want, got)
 			}
 			if FinalizerReleased().Create(event.CreateEvent{Object: after}) {

@@ -29,7 +29,8 @@ func expired(t *testing.T, at time.Time) string {
 		t.Fatal(err)
 	}
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Unix(1_700_000_000, 0), DNSNames: []string{"x"}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), NotAfter: time.Unix(1_700_000_000, 0), DNSNames: []string{"x"}, IsCA: true,
+		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
 	if err != nil {
@@ -41,7 +42,9 @@ func expired(t *testing.T, at time.Time) string {
 	}
 	roots.AddCert(cert)
 	client, server := net.Pipe()
-	serving := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
+	serving := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{{
+		Certificate: [][]byte{der}, PrivateKey: key,
+	}}, MinVersion: tls.VersionTLS12})
 	go func() { _ = serving.Handshake(); _ = serving.Close() }()
 	err = tls.Client(client, &tls.Config{
 		ServerName: "x", RootCAs: roots, Time: func() time.Time { return at }, MinVersion: tls.VersionTLS12,
@@ -93,16 +96,20 @@ func TestSameText(t *testing.T) {
 		},
 		"Reset": {reason: "Our own port is.", a: cut(t), b: cut(t), want: true},
 		"Lookup": {
-			reason: "Also that to a resolver.", a: "lookup x on 10.0.0.10:53: read udp 10.1.2.3:41022->10.0.0.10:53: i/o timeout",
-			b: "lookup x on 10.0.0.10:53: read udp 10.1.2.3:59010->10.0.0.10:53: i/o timeout", want: true,
+			reason: "Also that to a resolver.",
+			a:      "lookup x on 10.0.0.10:53: read udp 10.1.2.3:41022->10.0.0.10:53: i/o timeout",
+			b:      "lookup x on 10.0.0.10:53: read udp 10.1.2.3:59010->10.0.0.10:53: i/o timeout", want: true,
 		},
 		"AWS": {
-			reason: "Request ids and times of clouds are.", a: "StatusCode: 403, RequestID: 8d2c1f0e-1, Signature expired: 20260102T030405Z is now earlier",
-			b: "StatusCode: 403, RequestID: 77aa0b11-9, Signature expired: 20260102T030406Z is now earlier", want: true,
+			reason: "Request ids and times of clouds are.",
+			a:      "StatusCode: 403, RequestID: 8d2c1f0e-1, Signature expired: 20260102T030405Z is now earlier",
+			b:      "StatusCode: 403, RequestID: 77aa0b11-9, Signature expired: 20260102T030406Z is now earlier",
+			want:   true,
 		},
 		"Azure": {
-			reason: "In all their forms.", a: "AADSTS700016 Trace ID: 11-aa Correlation ID: 22-bb Timestamp: 2026-01-02 03:04:05Z",
-			b: "AADSTS700016 Trace ID: 33-cc Correlation ID: 44-dd Timestamp: 2026-01-02 03:04:35Z", want: true,
+			reason: "In all their forms.",
+			a:      "AADSTS700016 Trace ID: 11-aa Correlation ID: 22-bb Timestamp: 2026-01-02 03:04:05Z",
+			b:      "AADSTS700016 Trace ID: 33-cc Correlation ID: 44-dd Timestamp: 2026-01-02 03:04:35Z", want: true,
 		},
 		"Stream": {
 			reason: "Streams are.",
@@ -129,7 +136,8 @@ func TestSameText(t *testing.T) {
 			want:   true,
 		},
 		"Version": {
-			reason: "Versions are.", a: "too old resource version: 123 (456)", b: "too old resource version: 789 (1011)", want: true,
+			reason: "Versions are.", a: "too old resource version: 123 (456)",
+			b: "too old resource version: 789 (1011)", want: true,
 		},
 		"Pointer": {
 			reason: "Pointers are.",
@@ -238,7 +246,8 @@ func TestKeepSame(t *testing.T) {
 			keepSame(before, obj)
 			got := obj.Status.Conditions[0]
 			if got.ObservedGeneration != tc.is.ObservedGeneration {
-				t.Errorf("want the generation that was seen, %d, got %d", tc.is.ObservedGeneration, got.ObservedGeneration)
+				t.Errorf("want the generation that was seen, %d, got %d", tc.is.ObservedGeneration,
+					got.ObservedGeneration)
 			}
 			got.ObservedGeneration = 0
 			if diff := cmp.Diff(tc.was, got); (diff == "") != tc.unchanged {
@@ -258,7 +267,8 @@ func TestClip(t *testing.T) {
 		t.Errorf("want about %d bytes of whole characters, got %d: %s", textMost, len(got), got[len(got)-10:])
 	}
 	var reasons []xpevent.Reason
-	NewRecorder(heard{reasons: &reasons}).Event(withConditions(obj.Status.Conditions...), xpevent.Warning("X", errors.New(long)))
+	NewRecorder(heard{reasons: &reasons}).Event(withConditions(obj.Status.Conditions...),
+		xpevent.Warning("X", errors.New(long)))
 	if len(reasons) > 0 {
 		t.Error("want no event of what the condition says")
 	}

@@ -50,7 +50,9 @@ func (w *writtenVersions) note(obj client.Object) {
 
 // await reads an object from the cache until it is no older than our last write to it. If the cache stays behind for
 // long the error is a conflict, which crossplane-runtime requeues without a word.
-func (w *writtenVersions) await(ctx context.Context, key types.NamespacedName, read func(context.Context) (string, error)) error {
+func (w *writtenVersions) await(ctx context.Context, key types.NamespacedName,
+	read func(context.Context) (string, error),
+) error {
 	err := wait.PollUntilContextTimeout(ctx, lagInterval, lagPatience, true, func(ctx context.Context) (bool, error) {
 		rv, err := read(ctx)
 		return err == nil && w.seen(key, rv), err
@@ -73,7 +75,8 @@ func (w *writtenVersions) seen(key types.NamespacedName, rv string) bool {
 	if !ok {
 		return true
 	}
-	if c, err := resourceversion.CompareResourceVersion(rv, last.version); err == nil && c < 0 && w.now().Sub(last.at) < lagMost {
+	if c, err := resourceversion.CompareResourceVersion(rv, last.version); err == nil && c < 0 &&
+		w.now().Sub(last.at) < lagMost {
 		return false
 	}
 	delete(w.writes, key)

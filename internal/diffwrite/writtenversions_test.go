@@ -28,7 +28,9 @@ func (c *cache) Get(_ context.Context, key client.ObjectKey, obj client.Object, 
 	if !ok {
 		return errors.Errorf("no %T here", obj)
 	}
-	c.held = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, ResourceVersion: c.versions[0], Labels: map[string]string{"is": "cached"}}}
+	c.held = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: key.Name, ResourceVersion: c.versions[0], Labels: map[string]string{"is": "cached"},
+	}}
 	if len(c.versions) > 1 {
 		c.versions = c.versions[1:]
 	}
@@ -108,13 +110,16 @@ func TestGetAwaitsOurWrite(t *testing.T) {
 			from := &cache{versions: tc.versions}
 			c := Client{Client: from, written: newWrittenVersions()}
 			if tc.wrote != "" {
-				c.written.note(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, ResourceVersion: tc.wrote}})
+				c.written.note(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+					Name: key.Name, ResourceVersion: tc.wrote,
+				}})
 			}
 			got := &corev1.ConfigMap{}
 			if err := c.Get(WithPass(t.Context(), &Pass{}), key, got); !tc.want.is(err) {
 				t.Fatalf("%s\nerror: got %v", tc.reason, err)
 			}
-			if diff := cmp.Diff([]any{tc.want.version, tc.want.copies}, []any{got.ResourceVersion, from.copies}); diff != "" {
+			if diff := cmp.Diff([]any{tc.want.version, tc.want.copies},
+				[]any{got.ResourceVersion, from.copies}); diff != "" {
 				t.Errorf("%s\nversion and copies: -want, +got:\n%s", tc.reason, diff)
 			}
 			if got.Labels != nil {

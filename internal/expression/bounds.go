@@ -157,7 +157,8 @@ func bounded(env *cel.Env) (cel.ProgramOption, error) {
 		if b == nil {
 			b = bindings[call.Function()]
 		}
-		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(), boundedOp(b, bounds[call.Function()])), nil
+		return interpreter.NewCall(call.ID(), call.Function(), call.OverloadID(), call.Args(),
+			boundedOp(b, bounds[call.Function()])), nil
 	}), nil
 }
 

@@ -54,5 +54,6 @@ func charge(function string, v ref.Val) uint64 {
 
 // goesThrough are the functions that look at each element of a list.
 var goesThrough = map[string]bool{
-	"@in": true, "sort": true, "@sortByAssociatedKeys": true, "flatten": true, "join": true, "reverse": true, "slice": true, "math.@min": true, "math.@max": true,
+	"@in": true, "sort": true, "@sortByAssociatedKeys": true, "flatten": true, "join": true, "reverse": true,
+	"slice": true, "math.@min": true, "math.@max": true,
 }

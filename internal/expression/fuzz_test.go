@@ -46,7 +46,8 @@ func FuzzExpression(f *testing.F) {
 		if known := (Error{}); !errors.As(err, &known) {
 			t.Errorf("%q gives an error of another kind: %v", text, err)
 		}
-		if secret, ok := v["secret"].(string); ok && len(secret) > len(environment.what) && strings.Contains(err.Error(), secret) &&
+		if secret, ok := v["secret"].(string); ok && len(secret) > len(environment.what) &&
+			strings.Contains(err.Error(), secret) &&
 			!strings.Contains(text, secret) {
 			t.Errorf("%q tells a value of the resource: %v", text, err)
 		}

@@ -94,8 +94,11 @@ func (e Environment) Compile(text string, t *cel.Type) (*Program, error) {
 		return nil, Error{e.what, ErrInvalid, list(issues.Errors())}
 	}
 	got := checked.OutputType()
-	if !t.IsExactType(cel.DynType) && !got.IsExactType(t) && !got.IsExactType(cel.DynType) && !got.IsExactType(cel.AnyType) {
-		return nil, Error{e.what, ErrInvalid, "it gives a value of type " + got.String() + " and not of type " + t.String()}
+	if !t.IsExactType(cel.DynType) && !got.IsExactType(t) && !got.IsExactType(cel.DynType) &&
+		!got.IsExactType(cel.AnyType) {
+		return nil, Error{
+			e.what, ErrInvalid, "it gives a value of type " + got.String() + " and not of type " + t.String(),
+		}
 	}
 	p, err := c.env.Program(checked, c.options...)
 	if err != nil {

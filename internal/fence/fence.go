@@ -81,7 +81,8 @@ func changes(req *http.Request) bool {
 		return false
 	}
 	// These groups serve nothing but reviews, which are not stored.
-	return !strings.Contains(req.URL.Path, "/apis/authorization.k8s.io/") && !strings.Contains(req.URL.Path, "/apis/authentication.k8s.io/")
+	return !strings.Contains(req.URL.Path, "/apis/authorization.k8s.io/") &&
+		!strings.Contains(req.URL.Path, "/apis/authentication.k8s.io/")
 }
 
 // holds reports whether this replica holds the Lease now.

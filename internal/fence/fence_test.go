@@ -223,7 +223,8 @@ func TestWrites(t *testing.T) {
 				before := got.Load()
 				err := send(t, c, r.method, server.URL+r.path)
 				if arrived := got.Load() > before; arrived != r.want {
-					t.Errorf("%s\n%s %s arrived: want %t, got %t (%v)", tc.reason, r.method, r.path, r.want, arrived, err)
+					t.Errorf("%s\n%s %s arrived: want %t, got %t (%v)", tc.reason, r.method, r.path, r.want, arrived,
+						err)
 				}
 				if !r.want && err == nil {
 					t.Errorf("%s %s: want an error", r.method, r.path)

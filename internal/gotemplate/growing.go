@@ -31,7 +31,8 @@ var growing = map[string]func(c cost) int{
 
 	"regexMatch": match, "mustRegexMatch": match, "regexFind": match, "mustRegexFind": match, "regexFindAll": matches,
 	"mustRegexFindAll": matches, "regexSplit": matches, "mustRegexSplit": matches,
-	"regexReplaceAll": replaceAll, "mustRegexReplaceAll": replaceAll, "regexReplaceAllLiteral": replaceAll, "mustRegexReplaceAllLiteral": replaceAll,
+	"regexReplaceAll": replaceAll, "mustRegexReplaceAll": replaceAll, "regexReplaceAllLiteral": replaceAll,
+	"mustRegexReplaceAllLiteral": replaceAll,
 }
 
 func square(n int) int { return min(n, costMax) * min(n, costMax) }

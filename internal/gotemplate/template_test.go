@@ -19,7 +19,10 @@ func data() map[string]any {
 		"ClusterPath": logicalcluster.NewPath("root:org:team"),
 		"Object": map[string]any{
 			"metadata": map[string]any{"name": "objname", "labels": map[string]any{"b": "2", "a": "1"}},
-			"spec":     map[string]any{"replicas": int64(3), "password": password, "long": strings.Repeat("x", 100_000), "items": []any{"a", "b"}},
+			"spec": map[string]any{
+				"replicas": int64(3), "password": password, "long": strings.Repeat("x", 100_000),
+				"items": []any{"a", "b"},
+			},
 		},
 	}
 }

@@ -23,9 +23,14 @@ func Targets(r *target.Registry, controller string, gather time.Duration) source
 }
 
 // TargetsOf is Targets for owners that are named otherwise than the objects they stand for.
-func TargetsOf(r *target.Registry, controller string, gather time.Duration, object func(types.NamespacedName) types.NamespacedName) source.Source {
+func TargetsOf(r *target.Registry, controller string, gather time.Duration,
+	object func(types.NamespacedName) types.NamespacedName,
+) source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.OnChange(controller, func(n types.NamespacedName) { q.AddAfter(reconcile.Request{NamespacedName: object(n)}, gather) })
+		r.OnChange(controller, func(n types.NamespacedName) {
+			q.AddAfter(reconcile.Request{NamespacedName: object(n)},
+				gather)
+		})
 		return nil
 	})
 }
@@ -36,7 +41,8 @@ func Users(r *target.Registry, c scope.Config) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
 		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, _ queue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || diffwrite.WentBack(e.ObjectOld, e.ObjectNew) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				diffwrite.WentBack(e.ObjectOld, e.ObjectNew) {
 				r.Wake(c.Key(e.ObjectNew))
 			}
 		},

@@ -51,7 +51,10 @@ func NewExchange(ctx context.Context) *Exchange {
 // Client returns a client whose requests belong to the exchange. It follows no redirect, which could lead to an address
 // of nobody's choice.
 func (e *Exchange) Client() *http.Client {
-	return &http.Client{Transport: e, Timeout: Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{
+		Transport: e, Timeout: Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 // RoundTrip sends a request.

@@ -93,7 +93,8 @@ func TestExchangeWithoutServer(t *testing.T) {
 		_ = res.Body.Close()
 		t.Fatal("there must be no answer")
 	}
-	if got := e.Reason("unknown"); !strings.Contains(got, "cannot reach the token endpoint: connect: connection refused") {
+	if got := e.Reason("unknown"); !strings.Contains(got,
+		"cannot reach the token endpoint: connect: connection refused") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -46,6 +46,7 @@ func TestPool(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	if pool.left != 2*mebi || one.used != 0 || other.used != 0 {
-		t.Errorf("after all is given back: want a full pool, got %d bytes left, %d and %d in use", pool.left, one.used, other.used)
+		t.Errorf("after all is given back: want a full pool, got %d bytes left, %d and %d in use", pool.left, one.used,
+			other.used)
 	}
 }

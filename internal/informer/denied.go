@@ -17,7 +17,8 @@ const (
 
 // refused reports whether an error is the server's decision, which only somebody's change of it can turn.
 func refused(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) || isUnserved(err)
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) ||
+		isUnserved(err)
 }
 
 // isUnserved reports whether a server may not serve a kind. Package target makes errors that say so.

@@ -77,9 +77,10 @@ type feed struct {
 	begun  time.Time
 	ended  <-chan struct{} // closed when the stream is over
 	kick   chan struct{}
-	waits  func(context.Context) (context.Context, func(bool)) // called before somebody waits for the first list; nil for nothing
-	round  renewable
-	quota  *quota
+	// Called before somebody waits for the first list; nil for nothing.
+	waits func(context.Context) (context.Context, func(bool))
+	round renewable
+	quota *quota
 
 	streams func() int // how many streams the Set has
 	mu      sync.Mutex
@@ -98,7 +99,8 @@ type feed struct {
 func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *feed {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
-		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(), kick: make(chan struct{}, 1), waits: o.Wait,
+		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(),
+		kick: make(chan struct{}, 1), waits: o.Wait,
 		owners: map[types.NamespacedName]map[Owner]int{},
 		quota:  o.budget.newQuota(), streams: o.streams,
 		synced: make(chan struct{}),
@@ -120,8 +122,12 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.wildcard || key.all {
 		o.Selector = ""
 	}
-	g := &watchSupervisor{ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize, budget: o.budget}
-	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, supervisedStore{f.store, g, f.quota}, reflectorOptions(key))
+	g := &watchSupervisor{
+		ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize,
+		budget: o.budget,
+	}
+	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, supervisedStore{f.store, g, f.quota},
+		reflectorOptions(key))
 	go f.run(ctx, r, g)
 	return f
 }
@@ -130,7 +136,9 @@ func reflectorOptions(key feedKey) cache.ReflectorOptions {
 	return cache.ReflectorOptions{
 		Name:            key.resource.String(),
 		TypeDescription: key.resource.String(),
-		Backoff:         &wait.Backoff{Duration: retryFirst, Factor: 2, Jitter: 0.1, Steps: retrySteps, Cap: retryFailed},
+		Backoff: &wait.Backoff{
+			Duration: retryFirst, Factor: 2, Jitter: 0.1, Steps: retrySteps, Cap: retryFailed,
+		},
 	}
 }
 

@@ -24,7 +24,9 @@ const retryRefused = 500 * time.Millisecond
 // that notice it.
 func NewInformer(wentBack func()) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
 	wentBack = onceFor(restoreMost, wentBack)
-	return func(lw cache.ListerWatcher, o runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return func(lw cache.ListerWatcher, o runtime.Object, resync time.Duration,
+		indexers cache.Indexers,
+	) cache.SharedIndexInformer {
 		g := &informerSupervisor{watchSupervisor: watchSupervisor{ListerWatcherWithContext: cache.ToListerWatcherWithContext(lw)}, wentBack: wentBack}
 		return cache.NewSharedIndexInformer(g, o, resync, indexers)
 	}
@@ -70,7 +72,8 @@ func (g *informerSupervisor) Watch(o metav1.ListOptions) (watch.Interface, error
 // ListWithContext lists.
 func (g *informerSupervisor) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	g.advance(o.ResourceVersion)
-	list, err := untilServed(ctx, g, func() (runtime.Object, error) { return g.watchSupervisor.ListWithContext(ctx, o) })
+	list, err := untilServed(ctx, g,
+		func() (runtime.Object, error) { return g.watchSupervisor.ListWithContext(ctx, o) })
 	if m, merr := meta.ListAccessor(list); err == nil && merr == nil {
 		g.startAt(m.GetResourceVersion())
 	}

@@ -30,8 +30,9 @@ func TestLookInsistsOnce(t *testing.T) {
 	defer s.Close()
 	o := Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: "owner"}}
 	i := Interest{
-		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: ns},
-		Stream: StreamNames, Selector: "app=paint",
+		Resource:       schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		NamespacedName: types.NamespacedName{Namespace: ns},
+		Stream:         StreamNames, Selector: "app=paint",
 	}
 	audit := server.Audit(t)
 	mark := audit.Mark()

@@ -40,7 +40,9 @@ func TestPagesShareASize(t *testing.T) {
 					return &metav1.PartialObjectMetadataList{}, nil
 				},
 			}}
-			for _, o := range []metav1.ListOptions{{ResourceVersion: "0"}, {Continue: "a"}, {Continue: "b"}, {ResourceVersion: "5"}} {
+			for _, o := range []metav1.ListOptions{
+				{ResourceVersion: "0"}, {Continue: "a"}, {Continue: "b"}, {ResourceVersion: "5"},
+			} {
 				if _, err := g.ListWithContext(t.Context(), o); err != nil {
 					t.Fatal(err)
 				}

@@ -10,7 +10,9 @@ import (
 )
 
 func partial(namespace, name, rv string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, ResourceVersion: rv}}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, ResourceVersion: rv,
+	}}
 }
 
 func TestNames(t *testing.T) {
@@ -28,7 +30,9 @@ func TestNames(t *testing.T) {
 				s.sorted()
 				_ = s.Add(partial("a", "b", "3"))
 			},
-			want:  []types.NamespacedName{{Namespace: "a", Name: "b"}, {Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"}},
+			want: []types.NamespacedName{
+				{Namespace: "a", Name: "b"}, {Namespace: "a", Name: "z"}, {Namespace: "b", Name: "a"},
+			},
 			woken: 3,
 		},
 		"ChangeOfResource": {

@@ -41,10 +41,14 @@ func TestSelectorStream(t *testing.T) {
 	defer s.Close()
 	o := Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: "owner"}}
 	i := Interest{
-		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, NamespacedName: types.NamespacedName{Namespace: ns},
-		Stream: StreamBySelector, Selector: "app=paint",
+		Resource:       schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		NamespacedName: types.NamespacedName{Namespace: ns},
+		Stream:         StreamBySelector, Selector: "app=paint",
 	}
-	s.Track(o, "test", i, Interest{Resource: i.Resource, NamespacedName: types.NamespacedName{Namespace: ns, Name: "x"}, Stream: StreamLabelledInNamespace})
+	s.Track(o, "test", i, Interest{
+		Resource: i.Resource, NamespacedName: types.NamespacedName{Namespace: ns, Name: "x"},
+		Stream: StreamLabelledInNamespace,
+	})
 
 	await := func(want ...string) {
 		t.Helper()
@@ -79,7 +83,8 @@ func TestSelectorStream(t *testing.T) {
 	}
 	await("a", "b")
 	before := wakes()
-	if err := c.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}); err != nil {
+	if err := c.Delete(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}); err != nil {
 		t.Fatal(err)
 	}
 	await("a")

@@ -193,8 +193,10 @@ func TestStore(t *testing.T) {
 				_ = s.Add(at("later", "10"))
 				replace(s, "5", at("same", "1"), at("undone", "2"), at("deleted", "3"))
 			},
-			want:  map[string]string{"same": "1", "undone": "2", "deleted": "3"},
-			woken: []string{"deleted", "deleted", "deleted", "later", "later", "same", "undone", "undone", "undone", "went back"},
+			want: map[string]string{"same": "1", "undone": "2", "deleted": "3"},
+			woken: []string{
+				"deleted", "deleted", "deleted", "later", "later", "same", "undone", "undone", "undone", "went back",
+			},
 		},
 		"RestoredListDropsAnswers": {
 			reason: "What we wrote before the server went back in its history is undone, too.",
@@ -266,7 +268,8 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken []string
-			s := newStore(func(n types.NamespacedName, by Owner) { woken = append(woken, n.Name+by.Controller) }, func() {},
+			s := newStore(func(n types.NamespacedName, by Owner) { woken = append(woken, n.Name+by.Controller) },
+				func() {},
 				func() { woken = append(woken, "went back") })
 			tc.do(s)
 			got := map[string]string{}

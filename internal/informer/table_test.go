@@ -32,7 +32,9 @@ func TestTable(t *testing.T) {
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	changed := make(chan types.NamespacedName, 100)
 	open := func(tell chan types.NamespacedName) *Table {
-		table := s.Table(Interest{Resource: secrets, Stream: StreamAll, NamespacedName: types.NamespacedName{Namespace: ns}},
+		table := s.Table(Interest{
+			Resource: secrets, Stream: StreamAll, NamespacedName: types.NamespacedName{Namespace: ns},
+		},
 			func(u *unstructured.Unstructured) string { return u.GetLabels()["key"] })
 		table.Listen(func(n types.NamespacedName) { tell <- n })
 		return table
@@ -42,7 +44,9 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, namespace := range []string{ns, other} {
-		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one", Labels: map[string]string{"key": "k"}}}
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "one", Labels: map[string]string{"key": "k"},
+		}}
 		if err := c.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -51,10 +55,12 @@ func TestTable(t *testing.T) {
 	if n := <-changed; n != one {
 		t.Errorf("told of %s", n)
 	}
-	if all := first.Keyed("k"); len(all) != 1 || len(first.Select(ns, labels.Everything())) != 1 || len(first.Names()) != 1 {
+	if all := first.Keyed("k"); len(all) != 1 || len(first.Select(ns, labels.Everything())) != 1 ||
+		len(first.Names()) != 1 {
 		t.Errorf("want the one Secret of the namespace by key and by namespace, got %v", all)
 	}
-	answer, err := d.Resource(secrets).Namespace(ns).Patch(t.Context(), "one", types.MergePatchType, []byte(`{"metadata":{"labels":{"key":"l"}}}`), metav1.PatchOptions{})
+	answer, err := d.Resource(secrets).Namespace(ns).Patch(t.Context(), "one", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"key":"l"}}}`), metav1.PatchOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +68,8 @@ func TestTable(t *testing.T) {
 	if len(first.Keyed("k")) != 0 || len(second.Keyed("l")) != 1 {
 		t.Errorf("the answer is not seen at once")
 	}
-	if err := c.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "one"}}); err != nil {
+	if err := c.Delete(t.Context(),
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "one"}}); err != nil {
 		t.Fatal(err)
 	}
 	first.Until(t.Context(), one, func(u *unstructured.Unstructured) bool { return u == nil })
@@ -86,7 +93,9 @@ func unserved(t *testing.T) *Table {
 	}
 	s := NewSet(d, Options{Wake: func(Owner) {}})
 	t.Cleanup(s.Close)
-	return s.Table(Interest{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamAll}, nil)
+	return s.Table(Interest{
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamAll,
+	}, nil)
 }
 
 // TestTableEndsWithSet shows that a Table whose Set has been closed does not pass for one that shows what the server

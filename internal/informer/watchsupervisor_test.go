@@ -155,7 +155,8 @@ func TestGuard(t *testing.T) {
 				defer cancel()
 				st := newStore(func(types.NamespacedName, Owner) {}, func() {}, func() {})
 				g := &watchSupervisor{ListerWatcherWithContext: s, single: tc.single}
-				r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, supervisedStore{bookmarkStore: st, supervisor: g}, reflectorOptions(feedKey{}))
+				r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{},
+					supervisedStore{bookmarkStore: st, supervisor: g}, reflectorOptions(feedKey{}))
 				go func() {
 					for ctx.Err() == nil {
 						_ = r.ListAndWatchWithContext(ctx) // What follows shows.

@@ -28,7 +28,9 @@ func TestWildcardStream(t *testing.T) {
 	s := NewSet(d, Options{Selector: "managed=true", Wake: func(Owner) { woken.Add(1) }})
 	defer s.Close()
 	o := Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: "owner"}}
-	i := Interest{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamAllWorkspaces}
+	i := Interest{
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Stream: StreamAllWorkspaces,
+	}
 	s.Track(o, "test", i)
 	has := func(name string) bool {
 		list, err := s.List(t.Context(), o, i)

@@ -89,7 +89,8 @@ func TestSet(t *testing.T) {
 			reason: "Each value is set, where there is one.",
 			path:   "items.#.name",
 			raw:    `"long name"`,
-			want:   want{document: strings.NewReplacer(`"one"`, `"long name"`, `"two"`, `"long name"`).Replace(document)},
+			want: want{document: strings.NewReplacer(`"one"`, `"long name"`, `"two"`,
+				`"long name"`).Replace(document)},
 		},
 		"Query": {
 			reason: "One that is searched for.",
@@ -159,7 +160,9 @@ func TestDelete(t *testing.T) {
 
 // FuzzSplice looks for paths by which anything else is changed than what they select.
 func FuzzSplice(f *testing.F) {
-	for _, s := range []string{"items.#.name", `items.#(name=="two")#.tags`, "items.#.tags.0", "*.#.name", "items.1.size", "items.#(tags.#(==\"p\")).name", "data.2024*"} {
+	for _, s := range []string{
+		"items.#.name", `items.#(name=="two")#.tags`, "items.#.tags.0", "*.#.name", "items.1.size", "items.#(tags.#(==\"p\")).name", "data.2024*",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

@@ -23,11 +23,16 @@ func bindingOf(cluster, path string, bound, claims []any) *unstructured.Unstruct
 }
 
 func boundBy(schemaName string) map[string]any {
-	return map[string]any{"group": group, "resource": "hats", "schema": map[string]any{"name": schemaName, "UID": "1", "identityHash": "2"}}
+	return map[string]any{
+		"group": group, "resource": "hats",
+		"schema": map[string]any{"name": schemaName, "UID": "1", "identityHash": "2"},
+	}
 }
 
 func decided(state, resource string, verbs ...any) map[string]any {
-	return map[string]any{"resource": resource, "verbs": verbs, "state": state, "selector": map[string]any{"matchAll": true}}
+	return map[string]any{
+		"resource": resource, "verbs": verbs, "state": state, "selector": map[string]any{"matchAll": true},
+	}
 }
 
 func TestConsumersOf(t *testing.T) {
@@ -39,7 +44,9 @@ func TestConsumersOf(t *testing.T) {
 	conflict := bindingOf("c1", "root:a", nil, nil)
 	conflict.Object["status"] = map[string]any{"conditions": []any{
 		map[string]any{"type": "APIExportValid", "status": "True"},
-		map[string]any{"type": "BindingUpToDate", "status": "False", "reason": "NamingConflicts", "message": "naming conflict"},
+		map[string]any{
+			"type": "BindingUpToDate", "status": "False", "reason": "NamingConflicts", "message": "naming conflict",
+		},
 	}}
 	type args struct {
 		bindings []*unstructured.Unstructured
@@ -54,14 +61,20 @@ func TestConsumersOf(t *testing.T) {
 		"Bound": {
 			reason: "Consumers are sorted by their paths, and known by their logical clusters if these are not there.",
 			args: args{bindings: []*unstructured.Unstructured{
-				bindingOf("c2", "root:b", []any{boundBy("v1")}, nil), bindingOf("c3", "", []any{boundBy("v1")}, nil), bindingOf("c1", "root:a", nil, nil),
+				bindingOf("c2", "root:b", []any{boundBy("v1")}, nil), bindingOf("c3", "", []any{boundBy("v1")},
+					nil), bindingOf("c1", "root:a", nil, nil),
 			}},
-			want: []kcp.Consumer{{Cluster: "c3", Bound: true}, {Cluster: "c1", Path: "root:a"}, {Cluster: "c2", Path: "root:b", Bound: true}},
+			want: []kcp.Consumer{
+				{Cluster: "c3", Bound: true}, {Cluster: "c1", Path: "root:a"}, {
+					Cluster: "c2", Path: "root:b", Bound: true,
+				},
+			},
 		},
 		"Twice": {
 			reason: "A workspace that binds twice is one consumer, and what it can use counts.",
 			args: args{bindings: []*unstructured.Unstructured{
-				bindingOf("c1", "root:a", nil, nil), bindingOf("c1", "root:a", []any{boundBy("v1")}, nil), bindingOf("c1", "root:a", nil, nil),
+				bindingOf("c1", "root:a", nil, nil), bindingOf("c1", "root:a", []any{boundBy("v1")},
+					nil), bindingOf("c1", "root:a", nil, nil),
 			}},
 			want: []kcp.Consumer{{Cluster: "c1", Path: "root:a", Bound: true}},
 		},

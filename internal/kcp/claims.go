@@ -32,7 +32,8 @@ type Claim struct {
 
 // Covers reports whether accepting the Claim accepts everything of another one.
 func (c Claim) Covers(other Claim) bool {
-	return c.GroupResource == other.GroupResource && c.IdentityHash == other.IdentityHash && len(widened(c.Verbs, other.Verbs)) == len(c.Verbs)
+	return c.GroupResource == other.GroupResource && c.IdentityHash == other.IdentityHash &&
+		len(widened(c.Verbs, other.Verbs)) == len(c.Verbs)
 }
 
 // AddClaim claims at least what a Claim says. It fails if the resource is claimed with another identity, unless that
@@ -200,10 +201,14 @@ func (d *Draft) showV1Alpha1(c Claim) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(shown, func(s apisv1alpha1.PermissionClaim) bool { return s.Group == c.Group && s.Resource == c.Resource })
+	i := slices.IndexFunc(shown, func(s apisv1alpha1.PermissionClaim) bool {
+		return s.Group == c.Group &&
+			s.Resource == c.Resource
+	})
 	if i < 0 {
 		shown = append(shown, apisv1alpha1.PermissionClaim{
-			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true, IdentityHash: c.IdentityHash,
+			GroupResource: apisv1alpha1.GroupResource{Group: c.Group, Resource: c.Resource}, All: true,
+			IdentityHash: c.IdentityHash,
 		})
 		slices.SortStableFunc(shown, func(a, b apisv1alpha1.PermissionClaim) int {
 			return compareResources(schema.GroupResource(a.GroupResource), schema.GroupResource(b.GroupResource))
@@ -223,7 +228,8 @@ func (d *Draft) hideV1Alpha1(r schema.GroupResource) error {
 	if err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(shown), func(s apisv1alpha1.PermissionClaim) bool { return s.Group == r.Group && s.Resource == r.Resource })
+	left := slices.DeleteFunc(slices.Clone(shown),
+		func(s apisv1alpha1.PermissionClaim) bool { return s.Group == r.Group && s.Resource == r.Resource })
 	if len(left) == len(shown) {
 		return nil
 	}
@@ -238,7 +244,8 @@ func (d *Draft) shown() ([]apisv1alpha1.PermissionClaim, error) {
 		return nil, nil
 	}
 	err := json.Unmarshal([]byte(v), &shown)
-	return shown, errors.Wrapf(err, "cannot read annotation %s of APIExport", apisv1alpha2.PermissionClaimsV1Alpha1Annotation)
+	return shown, errors.Wrapf(err, "cannot read annotation %s of APIExport",
+		apisv1alpha2.PermissionClaimsV1Alpha1Annotation)
 }
 
 func (d *Draft) show(shown []apisv1alpha1.PermissionClaim) error {

@@ -177,7 +177,8 @@ func (d *Draft) list(field string) []any {
 }
 
 func (d *Draft) setList(field string, l []any) error {
-	return errors.Wrapf(unstructured.SetNestedSlice(d.next.Object, l, "spec", field), "cannot set field %s of APIExport", field)
+	return errors.Wrapf(unstructured.SetNestedSlice(d.next.Object, l, "spec", field),
+		"cannot set field %s of APIExport", field)
 }
 
 // indexOf returns the index of the entry of a resource, -1 if there is none. The entries name it in a field.

@@ -29,7 +29,8 @@ func TestMake(t *testing.T) {
 	}}
 	claim := func(kept bool) kcp.Change {
 		return func(d *kcp.Draft) error {
-			return d.AddClaim(kcp.Claim{GroupResource: boats, IdentityHash: "new", Verbs: []string{"*"}}, func(kcp.Claim) bool { return kept })
+			return d.AddClaim(kcp.Claim{GroupResource: boats, IdentityHash: "new", Verbs: []string{"*"}},
+				func(kcp.Claim) bool { return kept })
 		}
 	}
 	type args struct {
@@ -62,7 +63,8 @@ func TestMake(t *testing.T) {
 			reason: "A resource of virtual storage is not ours to replace, and whoever fails changes nothing.",
 			args: args{
 				base: exportOf("", map[string]any{"resources": []any{map[string]any{
-					"group": group, "name": "hats", "schema": "v1.hats." + group, "storage": map[string]any{"virtual": map[string]any{}},
+					"group": group, "name": "hats", "schema": "v1.hats." + group,
+					"storage": map[string]any{"virtual": map[string]any{}},
 				}}}),
 				change: func(d *kcp.Draft) error {
 					d.SetAnnotation("a", "b")
@@ -119,7 +121,11 @@ func TestMake(t *testing.T) {
 // TestClaimsAreSorted shows that claims are sorted by group and resource whenever one is added, for clients of both
 // versions.
 func TestClaimsAreSorted(t *testing.T) {
-	resources := []schema.GroupResource{{Resource: "secrets"}, {Group: "core.kcp.io", Resource: "logicalclusters"}, {Resource: "events"}, {Resource: "configmaps"}}
+	resources := []schema.GroupResource{
+		{Resource: "secrets"}, {
+			Group: "core.kcp.io", Resource: "logicalclusters",
+		}, {Resource: "events"}, {Resource: "configmaps"},
+	}
 	want := []string{"configmaps", "events", "secrets", "logicalclusters.core.kcp.io"}
 	d := kcp.NewDraft("shop", exportOf("", map[string]any{}))
 	for _, r := range resources {

@@ -15,7 +15,9 @@ var (
 	Schemas        = apisv1alpha1.SchemeGroupVersion.WithResource("apiresourceschemas")
 	EndpointSlices = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
 
-	LogicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
+	LogicalClusters = schema.GroupVersionResource{
+		Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters",
+	}
 )
 
 // LogicalCluster is the name of the one resource by which kcp tells of a workspace in that workspace.

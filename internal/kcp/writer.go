@@ -66,7 +66,8 @@ func NewWriter() *Writer { return &Writer{queues: map[queueKey]*queue{}} }
 // Write makes a Change to an APIExport, together with those of others that come at this time, and returns the APIExport
 // as it is then. base is what it is thought to be, nil if it is thought not to exist. around brackets each request that
 // writes: the function it returns gets the answer of the server, nil if there is none.
-func (w *Writer) Write(ctx context.Context, p Place, base *unstructured.Unstructured, c Change, around func() func(*unstructured.Unstructured),
+func (w *Writer) Write(ctx context.Context, p Place, base *unstructured.Unstructured, c Change,
+	around func() func(*unstructured.Unstructured),
 ) (*unstructured.Unstructured, error) {
 	r := &request{change: c, mayCreate: p.MayCreate, observe: around, done: make(chan struct{})}
 	if w.enqueue(p, r) {
@@ -122,7 +123,9 @@ func (w *Writer) lead(ctx context.Context, p Place, base *unstructured.Unstructu
 
 // writeBatch makes the changes of a batch, and returns the APIExport as it was last seen. If the server finds the
 // changes invalid together, each is made alone, so that nobody fails for another's mistake.
-func writeBatch(ctx context.Context, p Place, base *unstructured.Unstructured, batch []*request) *unstructured.Unstructured {
+func writeBatch(ctx context.Context, p Place, base *unstructured.Unstructured,
+	batch []*request,
+) *unstructured.Unstructured {
 	u, err := try(ctx, p, base, batch)
 	if len(batch) == 1 || !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 		conclude(batch, u, err)
@@ -146,7 +149,9 @@ func conclude(batch []*request, u *unstructured.Unstructured, err error) {
 }
 
 // try makes changes until they are written on what is there, and returns the APIExport as it was last seen.
-func try(ctx context.Context, p Place, u *unstructured.Unstructured, batch []*request) (*unstructured.Unstructured, error) {
+func try(ctx context.Context, p Place, u *unstructured.Unstructured,
+	batch []*request,
+) (*unstructured.Unstructured, error) {
 	for {
 		written, err := write(ctx, p, u, batch)
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (u == nil || !apierrors.IsNotFound(err)) {
@@ -173,7 +178,9 @@ func try(ctx context.Context, p Place, u *unstructured.Unstructured, batch []*re
 }
 
 // write makes changes once. Those that cannot be made have their error in the request.
-func write(ctx context.Context, p Place, u *unstructured.Unstructured, batch []*request) (*unstructured.Unstructured, error) {
+func write(ctx context.Context, p Place, u *unstructured.Unstructured,
+	batch []*request,
+) (*unstructured.Unstructured, error) {
 	d := NewDraft(p.Name, u)
 	made := 0
 	var done []func(*unstructured.Unstructured)

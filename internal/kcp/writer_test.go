@@ -117,7 +117,10 @@ func TestConcurrentWriters(t *testing.T) {
 			p := plurals[2*each+n]
 			if err := edit(t.Context(), place.Client, func(u *unstructured.Unstructured) {
 				r, _, _ := unstructured.NestedSlice(u.Object, "spec", "resources")
-				r = append(r, map[string]any{"name": p, "group": group, "schema": "v1." + p + "." + group, "storage": map[string]any{"crd": map[string]any{}}})
+				r = append(r, map[string]any{
+					"name": p, "group": group, "schema": "v1." + p + "." + group,
+					"storage": map[string]any{"crd": map[string]any{}},
+				})
 				_ = unstructured.SetNestedSlice(u.Object, r, "spec", "resources")
 				u.SetAnnotations(merged(u.GetAnnotations(), map[string]string{"stranger-" + p: "was here"}))
 			}); err != nil {
@@ -135,7 +138,9 @@ func TestConcurrentWriters(t *testing.T) {
 			t.Errorf("annotation of stranger %s is lost", p)
 		}
 	}
-	if diff := cmp.Diff([]apisv1alpha2.PermissionClaim{{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}}},
+	if diff := cmp.Diff([]apisv1alpha2.PermissionClaim{{
+		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
+	}},
 		e.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims of APIExport: -want, +got:\n%s", diff)
 	}
@@ -182,7 +187,9 @@ func TestClaimsInBothVersions(t *testing.T) {
 	}
 	w := kcp.NewWriter()
 	change := func(d *kcp.Draft) error {
-		settings := kcp.Claim{GroupResource: schema.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"}}
+		settings := kcp.Claim{
+			GroupResource: schema.GroupResource{Resource: "configmaps"}, Verbs: []string{"get", "watch"},
+		}
 		if err := d.AddClaim(settings, func(kcp.Claim) bool { return false }); err != nil {
 			return err
 		}
@@ -270,7 +277,8 @@ func TestWriteFails(t *testing.T) {
 	w := kcp.NewWriter()
 	visitor := place
 	visitor.MayCreate = false
-	if _, err := w.Write(t.Context(), visitor, nil, publish("hats", "v1.hats."+group), around); !errors.Is(err, kcp.ErrNoExport) {
+	if _, err := w.Write(t.Context(), visitor, nil, publish("hats", "v1.hats."+group), around); !errors.Is(err,
+		kcp.ErrNoExport) {
 		t.Errorf("Write to an APIExport that does not exist and must not be made: %v", err)
 	}
 	cases := map[string]struct {
@@ -301,7 +309,8 @@ func TestWriteFails(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if diff := cmp.Diff([]string{"coats=v1.coats." + group, "hats=v1.hats." + group}, resourcesOf(getExport(t, cfg, "shop"))); diff != "" {
+	if diff := cmp.Diff([]string{"coats=v1.coats." + group, "hats=v1.hats." + group},
+		resourcesOf(getExport(t, cfg, "shop"))); diff != "" {
 		t.Errorf("resources of APIExport: -want, +got:\n%s", diff)
 	}
 }

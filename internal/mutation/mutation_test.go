@@ -17,10 +17,13 @@ const password = "hunter2"
 func object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.org/v1", "kind": "Thing",
-		"metadata": map[string]any{"name": "web", "namespace": "default", "uid": "u", "labels": map[string]any{"a": "b"}},
+		"metadata": map[string]any{
+			"name": "web", "namespace": "default", "uid": "u", "labels": map[string]any{"a": "b"},
+		},
 		"spec": map[string]any{
-			"secretName": "my-secret", "big": int64(9007199254740993), "replicas": int64(3), "ratio": 1.5, "html": "<a> & \"b\" +",
-			"on": true, "list": []any{"x", "y"}, "none": []any{}, "password": password,
+			"secretName": "my-secret", "big": int64(9007199254740993), "replicas": int64(3), "ratio": 1.5,
+			"html": "<a> & \"b\" +",
+			"on":   true, "list": []any{"x", "y"}, "none": []any{}, "password": password,
 			"items": []any{map[string]any{"name": "one", "size": int64(1)}, map[string]any{"name": "two"}},
 		},
 		"status": map[string]any{"phase": "Ready", "count": int64(2)},
@@ -28,7 +31,9 @@ func object() *unstructured.Unstructured {
 }
 
 func other() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "hashed"}, "spec": map[string]any{"host": "h"}}}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "hashed"}, "spec": map[string]any{"host": "h"},
+	}}
 }
 
 func remove(path string) v1alpha1.ResourceMutation {
@@ -36,11 +41,15 @@ func remove(path string) v1alpha1.ResourceMutation {
 }
 
 func regex(path, pattern, by string) v1alpha1.ResourceMutation {
-	return v1alpha1.ResourceMutation{Regex: &v1alpha1.RegexMutation{Path: v1alpha1.MutationPath(path), Pattern: pattern, Replacement: by}}
+	return v1alpha1.ResourceMutation{Regex: &v1alpha1.RegexMutation{
+		Path: v1alpha1.MutationPath(path), Pattern: pattern, Replacement: by,
+	}}
 }
 
 func tpl(path, text string) v1alpha1.ResourceMutation {
-	return v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{Path: v1alpha1.MutationPath(path), Template: text}}
+	return v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{
+		Path: v1alpha1.MutationPath(path), Template: text,
+	}}
 }
 
 func expr(path, text string) v1alpha1.ResourceMutation {
@@ -141,8 +150,9 @@ func TestSpec(t *testing.T) {
 		},
 		"Template": {
 			reason: "A template sets a value.",
-			steps:  []v1alpha1.ResourceMutation{tpl("spec.secretName", "{{ .Value.String }}-{{ .LocalObject.metadata.name }}-{{ .RemoteObject.metadata.name }}")},
-			want:   want{content: with("secretName", "my-secret-web-hashed")},
+			steps: []v1alpha1.ResourceMutation{tpl("spec.secretName",
+				"{{ .Value.String }}-{{ .LocalObject.metadata.name }}-{{ .RemoteObject.metadata.name }}")},
+			want: want{content: with("secretName", "my-secret-web-hashed")},
 		},
 		"TemplateValue": {
 			reason: "The value is a text by itself.",
@@ -162,8 +172,10 @@ func TestSpec(t *testing.T) {
 		},
 		"TemplateOrder": {
 			reason: "A step sees what those before it have made.",
-			steps:  []v1alpha1.ResourceMutation{remove("spec.html"), tpl("spec.new", `{{ hasKey .LocalObject.spec "html" }}`), remove("spec.new")},
-			want:   want{content: with("html", nil)},
+			steps: []v1alpha1.ResourceMutation{
+				remove("spec.html"), tpl("spec.new", `{{ hasKey .LocalObject.spec "html" }}`), remove("spec.new"),
+			},
+			want: want{content: with("html", nil)},
 		},
 		"TemplateFunctions": {
 			reason: "The functions of names are there.",
@@ -172,19 +184,23 @@ func TestSpec(t *testing.T) {
 		},
 		"CEL": {
 			reason: "An expression sets a value.",
-			steps:  []v1alpha1.ResourceMutation{expr("spec.secretName", "value + '-' + self.metadata.name + '-' + other.metadata.name")},
-			want:   want{content: with("secretName", "my-secret-web-hashed")},
+			steps: []v1alpha1.ResourceMutation{expr("spec.secretName",
+				"value + '-' + self.metadata.name + '-' + other.metadata.name")},
+			want: want{content: with("secretName", "my-secret-web-hashed")},
 		},
 		// api-syncagent sets something else for maps and lists, and 0 for null.
 		"CELMap": {
 			reason: "A map is a map.",
 			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "{'a': [1, 2.5, 'x', true], 'b': {'c': null}}")},
-			want:   want{content: with("new", map[string]any{"a": []any{int64(1), 2.5, "x", true}, "b": map[string]any{"c": nil}})},
+			want: want{content: with("new",
+				map[string]any{"a": []any{int64(1), 2.5, "x", true}, "b": map[string]any{"c": nil}})},
 		},
 		"CELList": {
 			reason: "A list is a list.",
-			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "value.map(x, x)"), expr("spec.list", "self.spec.list.map(x, x + x)")},
-			want:   want{err: ErrFailed},
+			steps: []v1alpha1.ResourceMutation{
+				expr("spec.new", "value.map(x, x)"), expr("spec.list", "self.spec.list.map(x, x + x)"),
+			},
+			want: want{err: ErrFailed},
 		},
 		"CELListSelf": {
 			reason: "Also of values of the object.",
@@ -223,8 +239,9 @@ func TestSpec(t *testing.T) {
 		},
 		"CELCostly": {
 			reason: "An expression has a limit.",
-			steps:  []v1alpha1.ResourceMutation{expr("spec.new", "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))")},
-			want:   want{err: ErrFailed},
+			steps: []v1alpha1.ResourceMutation{expr("spec.new",
+				"lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))")},
+			want: want{err: ErrFailed},
 		},
 		"Two": {
 			reason: "A step does one thing.",
@@ -249,13 +266,16 @@ func TestSpec(t *testing.T) {
 		},
 		"RegexLong": {
 			reason: "A long text is not searched.",
-			steps:  []v1alpha1.ResourceMutation{expr("spec.secretName", "lists.range(9000).map(i, '<>').join()"), regex("spec.secretName", "a", "b")},
-			want:   want{err: ErrFailed},
+			steps: []v1alpha1.ResourceMutation{
+				expr("spec.secretName", "lists.range(9000).map(i, '<>').join()"), regex("spec.secretName", "a", "b"),
+			},
+			want: want{err: ErrFailed},
 		},
 		"RegexMany": {
 			reason: "Nor are many.",
-			steps:  []v1alpha1.ResourceMutation{expr("spec.items", "lists.range(40).map(i, {'name': lists.range(4000).map(i, 'x').join()})"), regex("spec.items.#.name", "a", "b")},
-			want:   want{err: ErrFailed},
+			steps: []v1alpha1.ResourceMutation{expr("spec.items",
+				"lists.range(40).map(i, {'name': lists.range(4000).map(i, 'x').join()})"), regex("spec.items.#.name", "a", "b")},
+			want: want{err: ErrFailed},
 		},
 		"Labels": {
 			reason: "Labels are texts.",
@@ -289,8 +309,11 @@ func TestSpec(t *testing.T) {
 		},
 		"Identity": {
 			reason: "The identity of an object stays.",
-			steps:  []v1alpha1.ResourceMutation{tpl("metadata.name", "x"), tpl("metadata.namespace", "x"), remove("metadata.uid"), tpl("kind", "x"), remove("apiVersion")},
-			want:   want{content: object().Object},
+			steps: []v1alpha1.ResourceMutation{
+				tpl("metadata.name", "x"), tpl("metadata.namespace", "x"), remove("metadata.uid"), tpl("kind",
+					"x"), remove("apiVersion"),
+			},
+			want: want{content: object().Object},
 		},
 		"Metadata": {
 			reason: "The whole metadata can be removed, and the identity stays.",
@@ -335,8 +358,9 @@ func TestStatus(t *testing.T) {
 		},
 		"Template": {
 			reason: "LocalObject is what is changed, RemoteObject the other side.",
-			steps:  []v1alpha1.ResourceMutation{tpl("status.phase", "{{ .LocalObject.metadata.name }}/{{ .RemoteObject.metadata.name }}")},
-			want:   map[string]any{"phase": "web/hashed", "count": int64(2)},
+			steps: []v1alpha1.ResourceMutation{tpl("status.phase",
+				"{{ .LocalObject.metadata.name }}/{{ .RemoteObject.metadata.name }}")},
+			want: map[string]any{"phase": "web/hashed", "count": int64(2)},
 		},
 		"OnlyIt": {
 			reason: "Nothing else is changed.",
@@ -371,7 +395,9 @@ func FuzzSpec(f *testing.F) {
 	f.Add("spec.list.-1", ".", "$0", "x", "1.0")
 	f.Add(":1.:2|3", ".", "$0", "x", "b'a'")
 	f.Fuzz(func(t *testing.T, path, pattern, by, text, expression string) {
-		for _, s := range []v1alpha1.ResourceMutation{remove(path), regex(path, pattern, by), tpl(path, text), expr(path, expression)} {
+		for _, s := range []v1alpha1.ResourceMutation{
+			remove(path), regex(path, pattern, by), tpl(path, text), expr(path, expression),
+		} {
 			m, err := New(&v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{s}})
 			if err != nil {
 				continue
@@ -382,12 +408,14 @@ func FuzzSpec(f *testing.F) {
 				t.Errorf("the object has changed: %s", diff)
 			}
 			if err != nil {
-				if strings.Contains(err.Error(), password) && !strings.Contains(path+pattern+by+text+expression, password) {
+				if strings.Contains(err.Error(), password) &&
+					!strings.Contains(path+pattern+by+text+expression, password) {
 					t.Errorf("error tells a value: %v", err)
 				}
 				continue
 			}
-			if out.GetName() != "web" || out.GetNamespace() != "default" || out.GetKind() != "Thing" || out.GetUID() != "u" {
+			if out.GetName() != "web" || out.GetNamespace() != "default" || out.GetKind() != "Thing" ||
+				out.GetUID() != "u" {
 				t.Errorf("the identity has changed: %v", out.Object)
 			}
 			_ = out.DeepCopy() // It panics on what JSON cannot hold.

@@ -49,7 +49,9 @@ func TestProvenance(t *testing.T) {
 			want:   provenance.Entered,
 		},
 		"Other": {
-			reason: "The name on the other side is known.", steps: []v1alpha1.ResourceMutation{template("spec.name", "{{ .RemoteObject.metadata.name }}-tls")}, want: own,
+			reason: "The name on the other side is known.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "{{ .RemoteObject.metadata.name }}-tls")},
+			want:   own,
 		},
 		"Whole": {
 			reason: "A value that is replaced as a whole is the rules'.",

@@ -38,7 +38,9 @@ type Source struct {
 
 // Data returns what templates of names see.
 func (s Source) Data() map[string]any {
-	return map[string]any{"Object": s.Object.Object, "ClusterName": s.Cluster, "ClusterPath": logicalcluster.NewPath(s.Path)}
+	return map[string]any{
+		"Object": s.Object.Object, "ClusterName": s.Cluster, "ClusterPath": logicalcluster.NewPath(s.Path),
+	}
 }
 
 // A Namer names copies.

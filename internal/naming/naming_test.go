@@ -72,18 +72,24 @@ func TestName(t *testing.T) {
 		},
 		"ClusterScopedTemplate": {
 			reason: "A template can hash a missing namespace.",
-			args:   args{&v1alpha1.ResourceNaming{Name: "x{{ .Object.metadata.namespace | sha3short }}"}, "Namespaced", "", "objname"},
-			want:   both("cluster1", "xa7ffc6f8bf1ed76651c1"),
+			args: args{
+				&v1alpha1.ResourceNaming{Name: "x{{ .Object.metadata.namespace | sha3short }}"}, "Namespaced", "", "objname",
+			},
+			want: both("cluster1", "xa7ffc6f8bf1ed76651c1"),
 		},
 		"Placeholders": {
 			reason: "Placeholders are replaced.",
-			args:   args{&v1alpha1.ResourceNaming{Name: "$remoteNamespace-$remoteName", Namespace: "ns-$remoteClusterName"}, "Namespaced", "a", "b"},
-			want:   both("ns-cluster1", "a-b"),
+			args: args{&v1alpha1.ResourceNaming{
+				Name: "$remoteNamespace-$remoteName", Namespace: "ns-$remoteClusterName",
+			}, "Namespaced", "a", "b"},
+			want: both("ns-cluster1", "a-b"),
 		},
 		"PlaceholderHashes": {
 			reason: "Hashes are 20 digits of SHA-1.",
-			args:   args{&v1alpha1.ResourceNaming{Name: "cert-$remoteNamespaceHash-$remoteNameHash"}, "Namespaced", "abc", "abc"},
-			want:   both("cluster1", "cert-a9993e364706816aba3e-a9993e364706816aba3e"),
+			args: args{
+				&v1alpha1.ResourceNaming{Name: "cert-$remoteNamespaceHash-$remoteNameHash"}, "Namespaced", "abc", "abc",
+			},
+			want: both("cluster1", "cert-a9993e364706816aba3e-a9993e364706816aba3e"),
 		},
 		"PlaceholderOnce": {
 			reason: "What a consumer writes is no placeholder.",
@@ -97,8 +103,10 @@ func TestName(t *testing.T) {
 		},
 		"Path": {
 			reason: "The path of the workspace can be used.",
-			args:   args{&v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | replace ":" "-" }}`}, "Namespaced", "", "objname"},
-			want:   both("root-org", nameHash),
+			args: args{
+				&v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | replace ":" "-" }}`}, "Namespaced", "", "objname",
+			},
+			want: both("root-org", nameHash),
 		},
 		"Upper": {
 			reason: "What is no name is refused.",
@@ -150,7 +158,9 @@ func TestName(t *testing.T) {
 			n, err := New(tc.args.rules, tc.args.scope)
 			var got want
 			if err == nil {
-				got.name, err = n.Name(Source{Cluster: "cluster1", Path: "root:org", Object: object(tc.args.namespace, tc.args.name)})
+				got.name, err = n.Name(Source{
+					Cluster: "cluster1", Path: "root:org", Object: object(tc.args.namespace, tc.args.name),
+				})
 			}
 			got.err = err
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{}), cmpopts.EquateErrors()); diff != "" {
@@ -174,7 +184,8 @@ func FuzzName(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if why := append(validation.IsDNS1123Subdomain(got.Name), validation.IsDNS1123Label(got.Namespace)...); len(why) > 0 {
+		if why := append(validation.IsDNS1123Subdomain(got.Name),
+			validation.IsDNS1123Label(got.Namespace)...); len(why) > 0 {
 			t.Errorf("%q: %v", got, why)
 		}
 	})

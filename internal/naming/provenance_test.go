@@ -24,7 +24,8 @@ func TestProvenance(t *testing.T) {
 		name, namespace who
 	}{
 		"Default": {
-			reason: "The default namespace is the workspace's, and the name a hash that others have too.", rules: nil, scope: v1alpha1.ScopeNamespaced,
+			reason: "The default namespace is the workspace's, and the name a hash that others have too.", rules: nil,
+			scope:     v1alpha1.ScopeNamespaced,
 			name:      who{provenance.Hash, false},
 			namespace: who{provenance.Provider, true},
 		},
@@ -34,26 +35,35 @@ func TestProvenance(t *testing.T) {
 			namespace: who{provenance.Provider, true},
 		},
 		"Placeholders": {
-			reason:    "The documented example of api-syncagent keeps workspaces apart by names.",
-			rules:     &v1alpha1.ResourceNaming{Namespace: "kube-system", Name: "$remoteClusterName-$remoteNamespaceHash-$remoteNameHash"},
+			reason: "The documented example of api-syncagent keeps workspaces apart by names.",
+			rules: &v1alpha1.ResourceNaming{
+				Namespace: "kube-system", Name: "$remoteClusterName-$remoteNamespaceHash-$remoteNameHash",
+			},
 			scope:     v1alpha1.ScopeNamespaced,
 			name:      who{provenance.Hash, true},
 			namespace: who{provenance.Provider, false},
 		},
 		"Names": {
-			reason: "Names are the consumer's.", rules: &v1alpha1.ResourceNaming{Namespace: "$remoteNamespace", Name: "a-$remoteName"},
+			reason:    "Names are the consumer's.",
+			rules:     &v1alpha1.ResourceNaming{Namespace: "$remoteNamespace", Name: "a-$remoteName"},
 			scope:     v1alpha1.ScopeNamespaced,
 			name:      who{provenance.Consumer, false},
 			namespace: who{provenance.Consumer, false},
 		},
 		"Path": {
-			reason: "Flattened paths of two workspaces can be one.", rules: &v1alpha1.ResourceNaming{Namespace: `{{ .ClusterPath | toString | replace ":" "-" }}`, Name: "$x"},
+			reason: "Flattened paths of two workspaces can be one.",
+			rules: &v1alpha1.ResourceNaming{
+				Namespace: `{{ .ClusterPath | toString | replace ":" "-" }}`, Name: "$x",
+			},
 			scope:     v1alpha1.ScopeNamespaced,
 			name:      who{provenance.Provider, false},
 			namespace: who{provenance.Consumer, false},
 		},
 		"HashedPath": {
-			reason: "Hashed ones cannot.", rules: &v1alpha1.ResourceNaming{Namespace: `t-{{ .ClusterPath | toString | sha3short }}`, Name: "{{ .Object.metadata.uid }}"},
+			reason: "Hashed ones cannot.",
+			rules: &v1alpha1.ResourceNaming{
+				Namespace: `t-{{ .ClusterPath | toString | sha3short }}`, Name: "{{ .Object.metadata.uid }}",
+			},
 			scope:     v1alpha1.ScopeNamespaced,
 			name:      who{provenance.Provider, true},
 			namespace: who{provenance.Hash, true},

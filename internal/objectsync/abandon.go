@@ -28,7 +28,8 @@ func (p *pass) abandon(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.drop(ctx, p.workspaceRef(), p.letGo) // With the last of its objects a workspace takes our rights to the others.
+	// With the last of its objects a workspace takes our rights to the others.
+	return p.drop(ctx, p.workspaceRef(), p.letGo)
 }
 
 // drop takes our finalizer off what is there in the workspace.

@@ -82,7 +82,8 @@ func (p *pass) recorded(m relation) bool {
 // copies are. What we have remembered is recorded, too, so that a copy of it which is not is somebody else's.
 func (p *pass) copiedByAgent(m relation) bool {
 	is := m.record().origin()
-	return p.stored.get(p.subjectOf(m.record())) != nil && len(p.stored.records.of(is))+len(p.stored.pending.of(is)) == 0
+	return p.stored.get(p.subjectOf(m.record())) != nil &&
+		len(p.stored.records.of(is))+len(p.stored.pending.of(is)) == 0
 }
 
 // taken reports whether the copy of a related object would be one that another workspace has.
@@ -90,7 +91,8 @@ func (p *pass) taken(r Record) bool {
 	if r.Origin == v1alpha1.OriginService {
 		return false // Each workspace has its own.
 	}
-	return slices.ContainsFunc(p.Holders.Holdings("", r.To), func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
+	return slices.ContainsFunc(p.Holders.Holdings("", r.To),
+		func(h Holding) bool { return h.Kept && h.Primary.Cluster != p.id.Cluster })
 }
 
 // claimed reports whether another workspace has a related object, or refers to one that does not tell that it is for
@@ -114,7 +116,8 @@ func anyOf(m map[string]string, is func(key, value string) bool) bool {
 func (p *pass) others(r Record) []Holding {
 	mine, is := p.stateName(), r.plain()
 	return slices.DeleteFunc(p.Holders.Holdings(p.clusterOf(r.Origin), r.From), func(h Holding) bool {
-		return !h.Kept || h.State == mine || h.Primary.Name == "" || h.Primary.Cluster != p.id.Cluster || h.Origin != is.Origin || h.plain().From != is.From
+		return !h.Kept || h.State == mine || h.Primary.Name == "" || h.Primary.Cluster != p.id.Cluster ||
+			h.Origin != is.Origin || h.plain().From != is.From
 	})
 }
 

@@ -20,7 +20,10 @@ func (known) Drop(Holding) {}
 // TestShares shows whose copies an object of a workspace may keep in step: those that another object of the workspace
 // keeps, of whatever kind.
 func TestShares(t *testing.T) {
-	record := Record{Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Namespace: "default", Name: "a"}, To: Ref{Kind: "Secret", Namespace: "x", Name: "a"}}
+	record := Record{
+		Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Namespace: "default", Name: "a"},
+		To: Ref{Kind: "Secret", Namespace: "x", Name: "a"},
+	}
 	syncer := func(kind string) *Syncer {
 		return &Syncer{primary: Pair{Workspace: Resource{Kind: kind}}}
 	}
@@ -65,8 +68,14 @@ func TestShares(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &pass{Syncer: syncer("Thing"), Input: Input{Holders: known{tc.h}, Object: me.NamespacedName}, id: Identity{Cluster: me.Cluster}}
-			m := relation{related: &related{identifier: "tls", origin: record.Origin}, match: match{from: record.From, to: record.To}}
+			p := &pass{
+				Syncer: syncer("Thing"), Input: Input{Holders: known{tc.h}, Object: me.NamespacedName},
+				id: Identity{Cluster: me.Cluster},
+			}
+			m := relation{
+				related: &related{identifier: "tls", origin: record.Origin},
+				match:   match{from: record.From, to: record.To},
+			}
 			if got := p.shares(m); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}
@@ -76,7 +85,10 @@ func TestShares(t *testing.T) {
 
 // TestIsAboutToBeMade shows what the states of others tell of copies that are not there yet: who is about to make one.
 func TestIsAboutToBeMade(t *testing.T) {
-	record := Record{Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Version: "v1", Name: "a"}, To: Ref{Kind: "Secret", Version: "v1", Name: "b"}}
+	record := Record{
+		Identifier: "tls", Origin: v1alpha1.OriginKCP, From: Ref{Kind: "Secret", Version: "v1", Name: "a"},
+		To: Ref{Kind: "Secret", Version: "v1", Name: "b"},
+	}
 	renamed, elsewhere := record, record
 	renamed.Identifier, renamed.To.Version = "other", "v2"
 	elsewhere.To.Name = "c"
@@ -118,12 +130,18 @@ func TestIsAboutToBeMade(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			secret, err := tc.state.secret(types.NamespacedName{Namespace: "states", Name: "other"}, map[string]string{LabelCluster: tc.cluster})
+			secret, err := tc.state.secret(types.NamespacedName{Namespace: "states", Name: "other"},
+				map[string]string{LabelCluster: tc.cluster})
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &pass{Syncer: &Syncer{}, Input: Input{Holders: known(HeldBy(secret))}, id: Identity{Cluster: "cluster1"}}
-			m := relation{related: &related{identifier: "tls", origin: record.Origin}, match: match{from: record.From, to: record.To}}
+			p := &pass{
+				Syncer: &Syncer{}, Input: Input{Holders: known(HeldBy(secret))}, id: Identity{Cluster: "cluster1"},
+			}
+			m := relation{
+				related: &related{identifier: "tls", origin: record.Origin},
+				match:   match{from: record.From, to: record.To},
+			}
 			if got := p.isAboutToBeMade(m); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
 			}

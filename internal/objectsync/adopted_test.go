@@ -83,7 +83,8 @@ func TestFoundRelated(t *testing.T) {
 			w.create(w.above, newSecret(in.Namespace, "tls", "the consumer's"))
 			u := thing(in)
 			u.SetAnnotations(map[string]string{
-				objectsync.AnnotationRelatedPrefix + spec.Related[0].Name() + ".0": `{"namespace":"` + in.Namespace + `","name":"tls","apiVersion":"v1","kind":"Secret"}`,
+				objectsync.AnnotationRelatedPrefix + spec.Related[0].Name() + ".0": `{"namespace":"` + in.Namespace +
+					`","name":"tls","apiVersion":"v1","kind":"Secret"}`,
 			})
 			w.create(w.above, u)
 			w.ensureNamespace(w.cluster)

@@ -14,11 +14,14 @@ import (
 
 // inPlace has related objects in the namespace of the service cluster that field place of the consumer's object names.
 func inPlace(name v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceObject {
-	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: name, Namespace: &v1alpha1.RelatedResourceObjectSpec{
-		Template: &v1alpha1.TemplateExpression{
-			Template: `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}{{ .Object.spec.place }}{{ end }}`,
+	return v1alpha1.RelatedResourceObject{
+		RelatedResourceObjectSpec: name,
+		Namespace: &v1alpha1.RelatedResourceObjectSpec{
+			Template: &v1alpha1.TemplateExpression{
+				Template: `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}{{ .Object.spec.place }}{{ end }}`,
+			},
 		},
-	}}
+	}
 }
 
 // TestClosedDestinations shows in which namespaces of the service cluster a consumer can plant a Secret.
@@ -62,14 +65,16 @@ func TestClosedDestinations(t *testing.T) {
 		},
 		"OwnByPattern": {
 			reason: "A pattern can have the name of the logical cluster.",
-			place:  func(w *world, _ string) string { return w.cluster + "-db" }, opened: "$remoteClusterName-*", want: true,
+			place:  func(w *world, _ string) string { return w.cluster + "-db" }, opened: "$remoteClusterName-*",
+			want: true,
 		},
 		"OthersByPattern": {
 			reason: "That is of no use to others.",
 			place:  func(_ *world, other string) string { return other + "-db" }, opened: "$remoteClusterName-*",
 		},
 		"SharedOfCopy": {
-			reason: "In a namespace of all, only what names tell apart can be named.", place: func(w *world, _ string) string { return w.state + "-a" },
+			reason: "In a namespace of all, only what names tell apart can be named.",
+			place:  func(w *world, _ string) string { return w.state + "-a" },
 			naming: &v1alpha1.ResourceNaming{Namespace: "$place", Name: "$remoteClusterName-$remoteNameHash"},
 		},
 	} {

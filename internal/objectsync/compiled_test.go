@@ -36,11 +36,13 @@ func (f frozen) Select(namespace string, s labels.Selector) ([]*unstructured.Uns
 }
 
 func (f frozen) Copies(key string) ([]*unstructured.Unstructured, error) {
-	return slices.DeleteFunc(slices.Clone(f), func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), nil
+	return slices.DeleteFunc(slices.Clone(f),
+		func(u *unstructured.Unstructured) bool { return objectsync.KeyOf(u) != key }), nil
 }
 
 func (f frozen) States(key string) ([]*unstructured.Unstructured, error) {
-	return slices.DeleteFunc(slices.Clone(f), func(u *unstructured.Unstructured) bool { return objectsync.StateKeyOf(u) != key }), nil
+	return slices.DeleteFunc(slices.Clone(f),
+		func(u *unstructured.Unstructured) bool { return objectsync.StateKeyOf(u) != key }), nil
 }
 
 // freeze returns a side that shows what another does by now, and takes no writes.

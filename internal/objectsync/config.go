@@ -27,7 +27,9 @@ func (r Resource) ref(n types.NamespacedName) Ref {
 	if r.Scope == v1alpha1.ScopeCluster {
 		n.Namespace = ""
 	}
-	return Ref{Group: r.Group, Version: r.Version, Resource: r.Resource, Kind: r.Kind, Namespace: n.Namespace, Name: n.Name}
+	return Ref{
+		Group: r.Group, Version: r.Version, Resource: r.Resource, Kind: r.Kind, Namespace: n.Namespace, Name: n.Name,
+	}
 }
 
 // A Pair is an API on both sides.

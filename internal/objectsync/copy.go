@@ -88,8 +88,9 @@ func (p *pass) newCopy(target *unstructured.Unstructured, desired map[string]any
 	u := &unstructured.Unstructured{Object: maps.Clone(desired)}
 	metadata, _ := desired["metadata"].(map[string]any)
 	u.Object["metadata"] = map[string]any{
-		"labels":      merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
-		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())), map[string]any{AnnotationUID: string(p.source.GetUID())}),
+		"labels": merged(asMap(metadata["labels"]), fromTexts(p.id.Labels())),
+		"annotations": merged(merged(asMap(metadata["annotations"]), fromTexts(p.id.Annotations())),
+			map[string]any{AnnotationUID: string(p.source.GetUID())}),
 	}
 	u.SetGroupVersionKind(target.GroupVersionKind())
 	u.SetNamespace(target.GetNamespace())
@@ -217,7 +218,8 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 	}
 	lost := last == nil && p.copied.GetAnnotations()[AnnotationKind] != ""
 	if lost {
-		last = desired // Ours always have a state. What others have changed of the copy since it was lost is not known, and stays.
+		// Ours always have a state. What others have changed of the copy since it was lost is not known, and stays.
+		last = desired
 	}
 	change := changed(last, desired)
 	if change != nil || last == nil || lost {

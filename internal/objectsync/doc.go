@@ -11,30 +11,35 @@
 // both sides, writes what differs, and says in its Result what the consumer is to be told, which related objects it has
 // resolved, and what it waits for. To call it again is free if nothing has changed. The caller
 //
-//   - calls Sync for an object when it, its copy (SourceOf tells whose it is), its state, its namespace if labels of namespaces are
-//     filtered, or an object of Result.Related changes, and never for one object twice at a time;
-//   - keeps caches that show what was written as soon as the write was answered, with copies by KeyOf. An error of a cache means that it
-//     is not known yet;
-//   - keeps the Related of each object, gives them back through Holders, and reads them from the states (Held, HeldBy) after a start, before
-//     the first Sync;
-//   - retries errors, conflicts without a word. Events are for the consumer: they reveal nothing of the service cluster. Errors are for
-//     the owner of the service, and name no value.
+//   - calls Sync for an object when it, its copy (SourceOf tells whose it is), its state, its namespace if labels of
+//     namespaces are filtered, or an object of Result.Related changes, and never for one object twice at a time;
+//   - keeps caches that show what was written as soon as the write was answered, with copies by KeyOf. An error of a
+//     cache means that it is not known yet;
+//   - keeps the Related of each object, gives them back through Holders, and reads them from the states (Held, HeldBy)
+//     after a start, before the first Sync;
+//   - retries errors, conflicts without a word. Events are for the consumer: they reveal nothing of the service
+//     cluster. Errors are for the owner of the service, and name no value.
 //
 // Release is for an object that is gone without our noticing, or whose workspace has left.
 //
 // # The way of an object
 //
-//  1. A watch of the workspace shows the object. The caller calls Sync (sync.go), which reads the copy and the state (load).
-//  2. An object that is being deleted, or leaves the filter, gives up what belongs to it: related objects, the copy, the state, in this order
-//     (release.go). Abandon does so for a workspace that leaves, but the copy stays (abandon.go).
-//  3. The object gets our finalizer (write.go). Its copy is made, or gets what has changed at the source (copy.go, merge.go). What is copied
-//     stands in the state before (state.go).
-//  4. The rules of each related resource yield names on both sides (related.go, resolve.go), with who decides on them (location.go).
-//  5. What may not be where the rules put it is refused (admit.go, location.go, ownership.go). All else is copied: present ones get what has changed,
-//     new ones stand in the state before they are made (relate.go, syncrelated.go, pending.go).
-//  6. Copies that nothing refers to any more go (records.go). The state is saved, and annotations tell the consumer of copies in the workspace.
-//  7. The status of the copy goes up (copy.go). The Result tells the caller what to watch; what consumers can do about an error is an event
-//     (events.go, refusal.go).
+//  1. A watch of the workspace shows the object. The caller calls Sync (sync.go), which reads the copy and the state
+//     (load).
+//  2. An object that is being deleted, or leaves the filter, gives up what belongs to it: related objects, the copy,
+//     the state, in this order (release.go). Abandon does so for a workspace that leaves, but the copy stays
+//     (abandon.go).
+//  3. The object gets our finalizer (write.go). Its copy is made, or gets what has changed at the source (copy.go,
+//     merge.go). What is copied stands in the state before (state.go).
+//  4. The rules of each related resource yield names on both sides (related.go, resolve.go), with who decides on them
+//     (location.go).
+//  5. What may not be where the rules put it is refused (admit.go, location.go, ownership.go). All else is copied:
+//     present ones get what has changed, new ones stand in the state before they are made (relate.go, syncrelated.go,
+//     pending.go).
+//  6. Copies that nothing refers to any more go (records.go). The state is saved, and annotations tell the consumer of
+//     copies in the workspace.
+//  7. The status of the copy goes up (copy.go). The Result tells the caller what to watch; what consumers can do about
+//     an error is an event (events.go, refusal.go).
 //
 // # Who may name what
 //

@@ -18,7 +18,8 @@ func TestEnding(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "$remoteName"}})
 	w.ensureNamespace(w.cluster)
-	ending := objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: "web"}, map[string]any{"spec": map[string]any{"of": "the operator"}})
+	ending := objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: "web"},
+		map[string]any{"spec": map[string]any{"of": "the operator"}})
 	ending.SetFinalizers([]string{"example.org/operator"})
 	w.create(w.below, ending)
 	if err := w.below.Delete(t.Context(), ending); err != nil {
@@ -30,7 +31,8 @@ func TestEnding(t *testing.T) {
 		t.Errorf("want ErrEnding and no warning, got %v and %q", err, reasons(all))
 	}
 	is := w.read(w.input.Service, things.Service, types.NamespacedName{Namespace: w.cluster, Name: "web"})
-	if diff := cmp.Diff(map[string]any{"of": "the operator"}, is.Object["spec"]); diff != "" || len(is.GetLabels()) != 0 {
+	if diff := cmp.Diff(map[string]any{"of": "the operator"}, is.Object["spec"]); diff != "" ||
+		len(is.GetLabels()) != 0 {
 		t.Errorf("what is being deleted has been written: %v", is.Object)
 	}
 	w.patch(w.below, ending, `{"metadata":{"finalizers":null}}`)
@@ -46,7 +48,8 @@ func TestEnding(t *testing.T) {
 func TestTakeoverBesideUnnamespaced(t *testing.T) {
 	w := newWorld(t)
 	left := left(w)
-	s := w.syncerOf(objectsync.Pair{Workspace: wides.Workspace, Service: things.Service}, &v1alpha1.PublishedResourceSpec{})
+	s := w.syncerOf(objectsync.Pair{Workspace: wides.Workspace, Service: things.Service},
+		&v1alpha1.PublishedResourceSpec{})
 	in := w.input
 	in.Object.Namespace = ""
 	wide := objectOf(wides.Workspace, in.Object, map[string]any{"spec": map[string]any{"of": "a Wide"}})

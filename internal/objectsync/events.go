@@ -58,15 +58,28 @@ var warnings = []warning{
 	{ErrForeign, ReasonNameTaken, "The name of this object or of a related one is in use for another object. Use another name"},
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
 	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
-	{ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer", RelatedMax)},
-	{ErrTooManyNamespaces, ReasonRefused, fmt.Sprintf("The objects of this workspace refer to related objects in more than %d namespaces. Refer to fewer", NamespacesMax)},
-	{ErrNoNamespace, ReasonCannotSync, "Related objects have no namespace. Only the provider of the service can change that"},
+	{ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer",
+		RelatedMax)},
+	{
+		ErrTooManyNamespaces, ReasonRefused, fmt.Sprintf("The objects of this workspace refer to related objects in more than %d namespaces. Refer to fewer", NamespacesMax),
+	},
+	{
+		ErrNoNamespace, ReasonCannotSync, "Related objects have no namespace. Only the provider of the service can change that",
+	},
 	{ErrUneven, ReasonRefused, "This object names different numbers of related objects than its provider does. Check the names in it"},
 	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},
-	{ErrCredential, ReasonRefused, "A Secret for a token that a cluster makes or accepts stays where it is. Use a Secret of another type"},
-	{naming.ErrInvalidName, ReasonInvalidName, "The name of this object cannot be used with the provider of the service. Use another name"},
-	{mutation.ErrFailed, ReasonCannotMutate, "The content of this object is not what the provider of the service expects. Check its fields"},
-	{gotemplate.ErrFailed, ReasonCannotMutate, "This object lacks what the provider of the service needs, or has it in another form. Change it, or ask the provider of the service"},
+	{
+		ErrCredential, ReasonRefused, "A Secret for a token that a cluster makes or accepts stays where it is. Use a Secret of another type",
+	},
+	{
+		naming.ErrInvalidName, ReasonInvalidName, "The name of this object cannot be used with the provider of the service. Use another name",
+	},
+	{
+		mutation.ErrFailed, ReasonCannotMutate, "The content of this object is not what the provider of the service expects. Check its fields",
+	},
+	{
+		gotemplate.ErrFailed, ReasonCannotMutate, "This object lacks what the provider of the service needs, or has it in another form. Change it, or ask the provider of the service",
+	},
 	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},
 }
@@ -78,7 +91,8 @@ func (p *pass) warn(err error) error {
 		return nil
 	}
 	add := func(reason, message string) {
-		p.result.Events = append(p.result.Events, Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
+		p.result.Events = append(p.result.Events,
+			Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message})
 	}
 	for _, w := range warnings {
 		if errors.Is(err, w.cause) {

@@ -113,12 +113,14 @@ func killed(t *testing.T, phase string, f *fault) bool {
 		t.Fatal(err)
 	}
 	sync("delete")
-	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 || w.secretOf(w.below, w.cluster, "other") != nil {
+	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 ||
+		w.secretOf(w.below, w.cluster, "other") != nil {
 		t.Errorf("%s, %+v: something is left", phase, *f)
 	}
 	for _, name := range []string{"tls", "other"} {
 		s := newSecret(ns, name, "")
-		if err := w.above.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: name}, s); err != nil || len(s.Finalizers) != 0 {
+		if err := w.above.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: name}, s); err != nil ||
+			len(s.Finalizers) != 0 {
 			t.Errorf("%s, %+v: Secret %s is still held: %v, %v", phase, *f, name, s.Finalizers, err)
 		}
 	}

@@ -221,7 +221,8 @@ func TestStateOfAnother(t *testing.T) {
 	if !errors.Is(err, objectsync.ErrForeign) || reasons(all) != objectsync.ReasonNameTaken {
 		t.Errorf("want ErrForeign and a warning, got %v, %q", err, reasons(all))
 	}
-	if is := w.states()[0]; is.ResourceVersion != was.ResourceVersion || len(w.copies(w.cluster)) != 1 || len(w.source(w.input).GetFinalizers()) != 0 {
+	if is := w.states()[0]; is.ResourceVersion != was.ResourceVersion || len(w.copies(w.cluster)) != 1 ||
+		len(w.source(w.input).GetFinalizers()) != 0 {
 		t.Error("want nothing written")
 	}
 	primary := objectsync.Primary{Cluster: w.cluster, NamespacedName: w.input.Object}
@@ -248,7 +249,8 @@ func TestNoTokens(t *testing.T) {
 			change(origin)
 			w.create(w.above, origin)
 			all, err := w.sync(s, w.input)
-			if got := all[len(all)-1].Events; !errors.Is(err, objectsync.ErrCredential) || len(got) == 0 || got[len(got)-1].Reason != objectsync.ReasonRefused {
+			if got := all[len(all)-1].Events; !errors.Is(err, objectsync.ErrCredential) || len(got) == 0 ||
+				got[len(got)-1].Reason != objectsync.ReasonRefused {
 				t.Errorf("want ErrCredential and a warning, got %v, %v", err, got)
 			}
 			if got := w.secretOf(w.below, w.cluster, "tls"); got != nil {
@@ -305,7 +307,8 @@ func TestChosenByConsumer(t *testing.T) {
 			object: func(shared string) v1alpha1.RelatedResourceObject {
 				o := namespace
 				o.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
-					Template: `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}` + shared + `{{ .Object.spec.none }}{{ end }}`,
+					Template: `{{ if eq .Side "kcp" }}{{ .Object.metadata.namespace }}{{ else }}` + shared +
+						`{{ .Object.spec.none }}{{ end }}`,
 				}}
 				return o
 			},

@@ -19,10 +19,11 @@ import (
 // told of what there is: by its kind in the workspace, without gaps.
 func TestSelectedNoMore(t *testing.T) {
 	w := newWorld(t)
-	spec := related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "found"}},
-		Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "found-{{ .Name }}"}},
-	}}))
+	spec := related(v1alpha1.OriginService,
+		located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "found"}},
+			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "found-{{ .Name }}"}},
+		}}))
 	s, err := objectsync.New(objectsync.Config{
 		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things,
 		Related: map[string]objectsync.Pair{"tls": {Workspace: plains.Workspace, Service: things.Service}},
@@ -34,7 +35,8 @@ func TestSelectedNoMore(t *testing.T) {
 	w.hasFound(s)
 	selected := map[string]*unstructured.Unstructured{}
 	for _, name := range []string{"a", "b"} {
-		selected[name] = objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: name}, map[string]any{})
+		selected[name] = objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: name},
+			map[string]any{})
 		selected[name].SetLabels(map[string]string{"app": "found"})
 		w.create(w.below, selected[name])
 	}
@@ -60,7 +62,8 @@ func (w *world) hasFound(s *objectsync.Syncer, names ...string) {
 		w.Errorf("annotations of the object: -want, +got:\n%s", diff)
 	}
 	for _, name := range []string{"a", "b"} {
-		u := w.read(w.input.Workspace.Side, plains.Workspace, types.NamespacedName{Namespace: ns, Name: "found-" + name})
+		u := w.read(w.input.Workspace.Side, plains.Workspace,
+			types.NamespacedName{Namespace: ns, Name: "found-" + name})
 		if there, wanted := u != nil, slices.Contains(names, name); there != wanted {
 			w.Errorf("copy of %s: want it %t, it is %t", name, wanted, there)
 		}

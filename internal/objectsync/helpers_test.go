@@ -30,10 +30,17 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &workspaces, &service)) }
 
 var (
 	things = objectsync.Pair{
-		Workspace: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "ws.example.com", Version: "v1", Resource: "things"}, Kind: "Thing", Scope: "Namespaced", Status: true},
-		Service:   objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "things"}, Kind: "Thing", Scope: "Namespaced", Status: true},
+		Workspace: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
+			Group: "ws.example.com", Version: "v1", Resource: "things",
+		}, Kind: "Thing", Scope: "Namespaced", Status: true},
+		Service: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
+			Group: "example.org", Version: "v1", Resource: "things",
+		}, Kind: "Thing", Scope: "Namespaced", Status: true},
 	}
-	secret  = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Scope: "Namespaced"}
+	secret = objectsync.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret",
+		Scope: "Namespaced",
+	}
 	secrets = objectsync.Pair{Workspace: secret, Service: secret}
 )
 
@@ -62,7 +69,10 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	workspaces.InstallCRDs(t, "testdata/workspace")
 	service.InstallCRDs(t, "testdata/service")
-	w := &world{T: t, above: workspaces.Client(t), below: service.Client(t), state: service.Namespace(t), holdings: map[objectsync.Primary][]objectsync.Holding{}}
+	w := &world{
+		T: t, above: workspaces.Client(t), below: service.Client(t), state: service.Namespace(t),
+		holdings: map[objectsync.Primary][]objectsync.Holding{},
+	}
 	ns := workspaces.Namespace(t)
 	w.cluster = "c" + ns[len(ns)-8:]
 	w.input = objectsync.Input{
@@ -107,7 +117,8 @@ func (w *world) Holdings(cluster string, o objectsync.Ref) []objectsync.Holding 
 
 // Drop forgets what a sync has resolved.
 func (w *world) Drop(h objectsync.Holding) {
-	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary], func(x objectsync.Holding) bool { return x.Same(h) })
+	w.holdings[h.Primary] = slices.DeleteFunc(w.holdings[h.Primary],
+		func(x objectsync.Holding) bool { return x.Same(h) })
 }
 
 func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer {
@@ -116,7 +127,9 @@ func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer 
 	for i := range spec.Related {
 		related[spec.Related[i].Name()] = secrets
 	}
-	s, err := objectsync.New(objectsync.Config{Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things, Related: related})
+	s, err := objectsync.New(objectsync.Config{
+		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things, Related: related,
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -162,7 +175,8 @@ func (w *world) writes(do func()) (above, below map[string]int) {
 // thing returns an object of a consumer, with changes.
 func thing(n types.NamespacedName, change ...func(u *unstructured.Unstructured)) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "ws.example.com/v1", "kind": "Thing", "spec": map[string]any{"size": int64(9007199254740993), "secretName": "tls"},
+		"apiVersion": "ws.example.com/v1", "kind": "Thing",
+		"spec": map[string]any{"size": int64(9007199254740993), "secretName": "tls"},
 	}}
 	u.SetNamespace(n.Namespace)
 	u.SetName(n.Name)
@@ -215,7 +229,8 @@ func (w *world) source(in objectsync.Input) *unstructured.Unstructured {
 // copies reads the copies of a workspace's objects.
 func (w *world) copies(cluster string) []*unstructured.Unstructured {
 	w.Helper()
-	all, err := w.input.Service.Cache(things.Service.GroupVersionResource).Select("", labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: cluster}))
+	all, err := w.input.Service.Cache(things.Service.GroupVersionResource).Select("",
+		labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: cluster}))
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -260,7 +275,9 @@ func (w *world) secretOf(c client.Client, namespace, name string) map[string]str
 }
 
 func newSecret(namespace, name, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"k": []byte(value)}}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"k": []byte(value)},
+	}
 }
 
 // reasons returns the reasons of all events, in order.

@@ -125,7 +125,8 @@ func SourceOf(copied *unstructured.Unstructured) (cluster string, n types.Namesp
 	a := copied.GetAnnotations()
 	n = types.NamespacedName{Namespace: a[AnnotationNamespace], Name: a[AnnotationName]}
 	cluster = copied.GetLabels()[LabelCluster]
-	return cluster, n, cluster != "" && n.Name != "" && KeyOf(copied) == Identity{NamespacedName: n, Cluster: cluster}.Key()
+	return cluster, n, cluster != "" && n.Name != "" &&
+		KeyOf(copied) == Identity{NamespacedName: n, Cluster: cluster}.Key()
 }
 
 // A standing says what an object is to an identity.
@@ -185,7 +186,8 @@ func (i Identity) choose(candidates []*unstructured.Unstructured) (*unstructured
 	case 1:
 		return marked[0], nil
 	}
-	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked), Primary{NamespacedName: i.NamespacedName})
+	return nil, errors.Wrapf(ErrAmbiguous, "%d objects are copies of %s", len(marked),
+		Primary{NamespacedName: i.NamespacedName})
 }
 
 // hashJSON returns the SHA-1 of a value as JSON with a newline, as api-syncagent has it.

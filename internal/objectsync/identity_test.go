@@ -55,7 +55,8 @@ func TestIdentityIsTheAgents(t *testing.T) {
 	}
 	wantAnnotations := map[string]string{
 		"syncagent.kcp.io/remote-object-namespace": "abc", "syncagent.kcp.io/remote-object-name": "abc",
-		"syncagent.kcp.io/remote-object-workspace-path": "root:org", "syncagent.kcp.io/remote-object-kind": "Thing.example.org",
+		"syncagent.kcp.io/remote-object-workspace-path": "root:org",
+		"syncagent.kcp.io/remote-object-kind":           "Thing.example.org",
 	}
 	if diff := cmp.Diff(wantAnnotations, i.Annotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
@@ -199,7 +200,8 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, err := i.choose(tc.from)
-			if diff := cmp.Diff(tc.want, want{u, err}, cmp.AllowUnexported(want{}), cmpopts.EquateErrors()); diff != "" {
+			if diff := cmp.Diff(tc.want, want{u, err}, cmp.AllowUnexported(want{}),
+				cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -210,18 +212,24 @@ func TestChoose(t *testing.T) {
 // kcp or us.
 func TestContent(t *testing.T) {
 	u := of(map[string]string{
-		"a": "b", "example.org/x": "y", "syncagent.kcp.io/agent-name": "stolen", "claimed.internal.apis.kcp.io/h": "x", "kcp.io/x": "y",
+		"a": "b", "example.org/x": "y", "syncagent.kcp.io/agent-name": "stolen", "claimed.internal.apis.kcp.io/h": "x",
+		"kcp.io/x":                 "y",
 		"crossplane.io/claim-name": "x", "notkcp.io/x": "stays",
 	}, map[string]string{
-		"note": "1", "crossplane.io/paused": "true", "crossplane.io/external-name": "x", "kcp.io/cluster": "c", "kubernetes.crossplane.io/x": "y",
-		"kubectl.kubernetes.io/last-applied-configuration": "{}", "related-resources.syncagent.kcp.io/tls.0": "{}", "syncagent.kcp.io/remote-object-name": "x",
+		"note": "1", "crossplane.io/paused": "true", "crossplane.io/external-name": "x", "kcp.io/cluster": "c",
+		"kubernetes.crossplane.io/x":                       "y",
+		"kubectl.kubernetes.io/last-applied-configuration": "{}", "related-resources.syncagent.kcp.io/tls.0": "{}",
+		"syncagent.kcp.io/remote-object-name": "x",
 	})
 	u.SetFinalizers([]string{Finalizer})
 	u.SetUID("u")
 	u.Object["spec"], u.Object["status"], u.Object["roleRef"], u.Object["none"] = map[string]any{"x": "y"}, map[string]any{}, map[string]any{"kind": "Role"}, nil
 	want := map[string]any{
 		"spec": map[string]any{"x": "y"}, "roleRef": map[string]any{"kind": "Role"},
-		"metadata": map[string]any{"labels": map[string]any{"a": "b", "example.org/x": "y", "notkcp.io/x": "stays"}, "annotations": map[string]any{"note": "1"}},
+		"metadata": map[string]any{
+			"labels":      map[string]any{"a": "b", "example.org/x": "y", "notkcp.io/x": "stays"},
+			"annotations": map[string]any{"note": "1"},
+		},
 	}
 	if diff := cmp.Diff(want, content(u, "status")); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

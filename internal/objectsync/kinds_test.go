@@ -16,12 +16,20 @@ import (
 
 // resource returns an API of testdata.
 func resource(group, plural, kind string, scope v1alpha1.ResourceScope) objectsync.Resource {
-	return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}, Kind: kind, Scope: scope, Status: kind != "Plain"}
+	return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
+		Group: group, Version: "v1", Resource: plural,
+	}, Kind: kind, Scope: scope, Status: kind != "Plain"}
 }
 
 var (
-	wides  = objectsync.Pair{Workspace: resource("ws.example.com", "wides", "Wide", v1alpha1.ScopeCluster), Service: resource("example.org", "wides", "Wide", v1alpha1.ScopeCluster)}
-	plains = objectsync.Pair{Workspace: resource("ws.example.com", "plains", "Plain", v1alpha1.ScopeNamespaced), Service: resource("example.org", "plains", "Plain", v1alpha1.ScopeNamespaced)}
+	wides = objectsync.Pair{
+		Workspace: resource("ws.example.com", "wides", "Wide", v1alpha1.ScopeCluster),
+		Service:   resource("example.org", "wides", "Wide", v1alpha1.ScopeCluster),
+	}
+	plains = objectsync.Pair{
+		Workspace: resource("ws.example.com", "plains", "Plain", v1alpha1.ScopeNamespaced),
+		Service:   resource("example.org", "plains", "Plain", v1alpha1.ScopeNamespaced),
+	}
 )
 
 // syncerOf returns the syncer of other kinds than things. Related ones are things.
@@ -31,7 +39,9 @@ func (w *world) syncerOf(primary objectsync.Pair, spec *v1alpha1.PublishedResour
 	for i := range spec.Related {
 		related[spec.Related[i].Name()] = things
 	}
-	s, err := objectsync.New(objectsync.Config{Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: primary, Related: related})
+	s, err := objectsync.New(objectsync.Config{
+		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: primary, Related: related,
+	})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -84,7 +94,8 @@ func TestScopes(t *testing.T) {
 			src := objectOf(tc.pair.Workspace, in.Object, map[string]any{"spec": map[string]any{"size": int64(3)}})
 			w.create(w.above, src)
 			w.mustSync(s, in)
-			copies, err := in.Service.Cache(tc.pair.Service.GroupVersionResource).Select("", labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: w.cluster}))
+			copies, err := in.Service.Cache(tc.pair.Service.GroupVersionResource).Select("",
+				labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: w.cluster}))
 			if err != nil || len(copies) != 1 {
 				t.Fatalf("%s want one copy, got %d, %v", tc.reason, len(copies), err)
 			}
@@ -94,7 +105,8 @@ func TestScopes(t *testing.T) {
 			w.patchStatus(w.below, copies[0], `{"status":{"phase":"Ready"}}`)
 			w.mustSync(s, in)
 			got := w.read(in.Workspace.Side, tc.pair.Workspace, in.Object)
-			if diff := cmp.Diff([]any{copies[0].Object["spec"], map[string]any{"phase": "Ready"}}, []any{got.Object["spec"], got.Object["status"]}); diff != "" {
+			if diff := cmp.Diff([]any{copies[0].Object["spec"], map[string]any{"phase": "Ready"}},
+				[]any{got.Object["spec"], got.Object["status"]}); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 			if err := w.above.Delete(t.Context(), src); err != nil {
@@ -115,16 +127,19 @@ func TestNoNamespace(t *testing.T) {
 	in.Object = types.NamespacedName{Name: w.cluster}
 	byName := located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}})
 	w.create(w.above, objectOf(wides.Workspace, in.Object, map[string]any{}))
-	if _, err := w.sync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in); !errors.Is(err, objectsync.ErrNoNamespace) {
+	if _, err := w.sync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in); !errors.Is(err,
+		objectsync.ErrNoNamespace) {
 		t.Errorf("want ErrNoNamespace, got %v", err)
 	}
 	w.ensureNamespace(w.cluster)
-	w.create(w.below, objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: "rel"}, map[string]any{}))
+	w.create(w.below, objectOf(things.Service, types.NamespacedName{Namespace: w.cluster, Name: "rel"},
+		map[string]any{}))
 	byName.Namespace = &v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{
 		Template: `{{ if eq .Side "kcp" }}` + w.input.Object.Namespace + `{{ else }}{{ .ClusterName }}{{ end }}`,
 	}}
 	w.mustSync(w.syncerOf(wides, related(v1alpha1.OriginService, byName)), in)
-	if w.read(in.Workspace.Side, things.Workspace, types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}) == nil {
+	if w.read(in.Workspace.Side, things.Workspace,
+		types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}) == nil {
 		t.Error("want the related object")
 	}
 }
@@ -133,18 +148,21 @@ func TestNoNamespace(t *testing.T) {
 func TestStatusThatIsContent(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{})
-	w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"status": map[string]any{"phase": "the consumer's"}, "roleRef": map[string]any{"name": "x"}}))
+	w.create(w.above, objectOf(plains.Workspace, w.input.Object,
+		map[string]any{"status": map[string]any{"phase": "the consumer's"}, "roleRef": map[string]any{"name": "x"}}))
 	w.mustSync(s, w.input)
 	copies, err := w.input.Service.Cache(plains.Service.GroupVersionResource).Select(w.cluster, labels.Everything())
 	if err != nil || len(copies) != 1 {
 		t.Fatalf("want one copy, got %d, %v", len(copies), err)
 	}
-	if diff := cmp.Diff([]any{map[string]any{"phase": "the consumer's"}, map[string]any{"name": "x"}}, []any{copies[0].Object["status"], copies[0].Object["roleRef"]}); diff != "" {
+	if diff := cmp.Diff([]any{map[string]any{"phase": "the consumer's"}, map[string]any{"name": "x"}},
+		[]any{copies[0].Object["status"], copies[0].Object["roleRef"]}); diff != "" {
 		t.Errorf("copy: -want, +got:\n%s", diff)
 	}
 	w.patch(w.below, copies[0], `{"status":{"phase":"the operator's"}}`)
 	w.mustSync(s, w.input)
-	if diff := cmp.Diff(map[string]any{"phase": "the consumer's"}, w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object).Object["status"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"phase": "the consumer's"},
+		w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object).Object["status"]); diff != "" {
 		t.Errorf("source: -want, +got:\n%s", diff)
 	}
 }
@@ -197,7 +215,9 @@ func TestRelatedStatus(t *testing.T) {
 			w.create(w.above, thing(w.input.Object))
 			w.mustSync(s, w.input)
 			from, to, copies := w.below, w.input.Workspace.Side, things.Workspace
-			at, copyAt := types.NamespacedName{Namespace: w.cluster, Name: "rel"}, types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
+			at, copyAt := types.NamespacedName{
+				Namespace: w.cluster, Name: "rel",
+			}, types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
 			origin := objectOf(things.Service, at, map[string]any{"spec": map[string]any{"a": "b"}})
 			if tc.origin == v1alpha1.OriginKCP {
 				from, to, copies, at, copyAt = w.above, w.input.Service, things.Service, copyAt, at
@@ -210,7 +230,8 @@ func TestRelatedStatus(t *testing.T) {
 			if got == nil {
 				t.Fatal("want a copy")
 			}
-			if diff := cmp.Diff([]any{map[string]any{"a": "b"}, tc.want}, []any{got.Object["spec"], got.Object["status"]}); diff != "" {
+			if diff := cmp.Diff([]any{map[string]any{"a": "b"}, tc.want},
+				[]any{got.Object["spec"], got.Object["status"]}); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -220,7 +241,9 @@ func TestRelatedStatus(t *testing.T) {
 // TestOneNameTwice shows that objects of one name in two namespaces of a workspace do not meet, by the default names
 // and by placeholders.
 func TestOneNameTwice(t *testing.T) {
-	for name, naming := range map[string]*v1alpha1.ResourceNaming{"Default": nil, "Placeholders": {Name: "$remoteNamespace-$remoteName"}} {
+	for name, naming := range map[string]*v1alpha1.ResourceNaming{
+		"Default": nil, "Placeholders": {Name: "$remoteNamespace-$remoteName"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			s := w.syncer(&v1alpha1.PublishedResourceSpec{Naming: naming})
@@ -228,7 +251,8 @@ func TestOneNameTwice(t *testing.T) {
 			second.Object.Namespace = workspaces.Namespace(t)
 			want := map[string]string{}
 			for _, in := range []objectsync.Input{w.input, second} {
-				w.create(w.above, thing(in.Object, func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"of": in.Object.Namespace} }))
+				w.create(w.above, thing(in.Object,
+					func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"of": in.Object.Namespace} }))
 				w.mustSync(s, in)
 				want[in.Object.Namespace] = in.Object.Namespace + "-web"
 			}

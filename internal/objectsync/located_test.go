@@ -25,22 +25,31 @@ func locatedCases(w *world) map[string]locatedCase {
 	regex := func(pattern, by string) *v1alpha1.RegularExpression {
 		return &v1alpha1.RegularExpression{Pattern: pattern, Replacement: by}
 	}
-	object := func(o v1alpha1.RelatedResourceObjectSpec, ns *v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceObject {
+	object := func(o v1alpha1.RelatedResourceObjectSpec,
+		ns *v1alpha1.RelatedResourceObjectSpec,
+	) v1alpha1.RelatedResourceObject {
 		return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: o, Namespace: ns}
 	}
 	reference := func(path string, r *v1alpha1.RegularExpression) v1alpha1.RelatedResourceObjectSpec {
-		return v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path), Regex: r}}
+		return v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{
+			Path: v1alpha1.MutationPath(path), Regex: r,
+		}}
 	}
 	selector := func(s metav1.LabelSelector, by v1alpha1.SelectorRewrite) v1alpha1.RelatedResourceObjectSpec {
-		return v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{LabelSelector: s, Rewrite: by}}
+		return v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+			LabelSelector: s, Rewrite: by,
+		}}
 	}
 	template := func(s string) v1alpha1.RelatedResourceObjectSpec {
 		return v1alpha1.RelatedResourceObjectSpec{Template: text(s)}
 	}
 	roles := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: "role", Operator: metav1.LabelSelectorOpIn, Values: []string{"one", "two"}}, {Key: "private", Operator: metav1.LabelSelectorOpDoesNotExist},
+		{Key: "role", Operator: metav1.LabelSelectorOpIn, Values: []string{"one", "two"}}, {
+			Key: "private", Operator: metav1.LabelSelectorOpDoesNotExist,
+		},
 	}}
-	tenants := selector(metav1.LabelSelector{MatchLabels: map[string]string{"tenant": w.cluster}}, v1alpha1.SelectorRewrite{Regex: regex("^.*-([ab])$", w.input.Object.Namespace+"-${1}")})
+	tenants := selector(metav1.LabelSelector{MatchLabels: map[string]string{"tenant": w.cluster}},
+		v1alpha1.SelectorRewrite{Regex: regex("^.*-([ab])$", w.input.Object.Namespace+"-${1}")})
 	toA := template(`{{ if eq .Side "kcp" }}` + w.input.Object.Namespace + `{{ else }}` + w.state + `{{ end }}-a`)
 	return map[string]locatedCase{
 		"Number": {
@@ -80,8 +89,9 @@ func locatedCases(w *world) map[string]locatedCase {
 		},
 		"SelectorInSelector": {
 			reason: "In any way.",
-			object: object(selector(roles, v1alpha1.SelectorRewrite{Template: text("{{ .Value }}-{{ .RelatedObject.metadata.labels.role }}")}), &tenants),
-			want:   map[string]string{"a/tls": "a/tls-one", "b/tls": "b/tls-one"},
+			object: object(selector(roles,
+				v1alpha1.SelectorRewrite{Template: text("{{ .Value }}-{{ .RelatedObject.metadata.labels.role }}")}), &tenants),
+			want: map[string]string{"a/tls": "a/tls-one", "b/tls": "b/tls-one"},
 		},
 	}
 }
@@ -95,7 +105,9 @@ func TestLocated(t *testing.T) {
 	w.ensureNamespace(w.cluster)
 	for _, ns := range []string{"a", "b"} {
 		w.create(w.above, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: above[ns]}})
-		w.create(w.below, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: below[ns], Labels: map[string]string{"tenant": w.cluster}}})
+		w.create(w.below, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: below[ns], Labels: map[string]string{"tenant": w.cluster},
+		}})
 	}
 	for _, s := range []struct{ namespace, name, role, private string }{
 		{namespace: "own", name: "7", role: "three", private: ""},
@@ -120,7 +132,9 @@ func TestLocated(t *testing.T) {
 			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: "spec.place", Template: "team/" + below["a"]}}}}
 			s := w.syncer(spec)
 			src := thing(w.input.Object, func(u *unstructured.Unstructured) {
-				u.Object["spec"] = map[string]any{"number": int64(7), "secretName": "tls", "place": "team/" + above["a"]}
+				u.Object["spec"] = map[string]any{
+					"number": int64(7), "secretName": "tls", "place": "team/" + above["a"],
+				}
 			})
 			w.create(w.above, src)
 			w.mustSync(s, w.input)

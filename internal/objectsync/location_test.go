@@ -19,7 +19,9 @@ func TestChosenByMutation(t *testing.T) {
 		return &v1alpha1.ResourceMutation{Template: &v1alpha1.TemplateMutation{Path: path, Template: s}}
 	}
 	regex := func(pattern, replacement string) *v1alpha1.ResourceMutation {
-		return &v1alpha1.ResourceMutation{Regex: &v1alpha1.RegexMutation{Path: path, Pattern: pattern, Replacement: replacement}}
+		return &v1alpha1.ResourceMutation{Regex: &v1alpha1.RegexMutation{
+			Path: path, Pattern: pattern, Replacement: replacement,
+		}}
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -53,7 +55,8 @@ func TestChosenByMutation(t *testing.T) {
 			want:   true,
 		},
 		"ItsName": {
-			reason: "But a name that tells nothing is the consumer's.", step: template("{{ .RemoteObject.metadata.name }}-app"), exists: "copy-app",
+			reason: "But a name that tells nothing is the consumer's.",
+			step:   template("{{ .RemoteObject.metadata.name }}-app"), exists: "copy-app",
 			naming: "$remoteNamespace-$remoteName",
 		},
 	} {
@@ -73,10 +76,12 @@ func TestChosenByMutation(t *testing.T) {
 			w.create(w.below, operators)
 			awaitNextSecond(t, operators)
 			w.create(w.above, thing(w.input.Object, set("local", "local-app")))
-			if _, err := w.sync(w.syncer(spec), w.input); errors.Is(err, objectsync.ErrForeign) == tc.want || err != nil && tc.want {
+			if _, err := w.sync(w.syncer(spec), w.input); errors.Is(err, objectsync.ErrForeign) == tc.want ||
+				err != nil && tc.want {
 				t.Errorf("%s got %v", tc.reason, err)
 			}
-			if got := w.read(w.input.Workspace.Side, secret, types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "tls"}); (got != nil) != tc.want {
+			if got := w.read(w.input.Workspace.Side, secret,
+				types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "tls"}); (got != nil) != tc.want {
 				t.Errorf("%s Copied: %t", tc.reason, got != nil)
 			}
 		})

@@ -29,12 +29,15 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		all: map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{}, keyed: map[string][]*unstructured.Unstructured{},
+		all:   map[schema.GroupVersionResource]map[types.NamespacedName]*unstructured.Unstructured{},
+		keyed: map[string][]*unstructured.Unstructured{},
 	}
 }
 
 func (m *memory) side() objectsync.Side {
-	return objectsync.Side{Cache: func(r schema.GroupVersionResource) objectsync.Cache { return memoryCache{m, r} }, Writer: m}
+	return objectsync.Side{
+		Cache: func(r schema.GroupVersionResource) objectsync.Cache { return memoryCache{m, r} }, Writer: m,
+	}
 }
 
 func nameIn(u *unstructured.Unstructured) types.NamespacedName {

@@ -130,7 +130,8 @@ func FuzzDiff(f *testing.F) {
 	f.Add(`{}`, `{"a":null,"b":{"c":null}}`, `{"b":"x"}`)
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		var from, to, local object
-		if utiljson.Unmarshal([]byte(a), &from) != nil || utiljson.Unmarshal([]byte(b), &to) != nil || utiljson.Unmarshal([]byte(c), &local) != nil {
+		if utiljson.Unmarshal([]byte(a), &from) != nil || utiljson.Unmarshal([]byte(b), &to) != nil ||
+			utiljson.Unmarshal([]byte(c), &local) != nil {
 			return
 		}
 		change := diff(from, to)

@@ -81,8 +81,11 @@ var mutatedCases = map[string]struct {
 		role:   "",
 	},
 	"CELMap": {
-		reason: "What an expression makes is JSON.", step: byCEL("spec.new", "{'list': [1, 2.5, 'x', true], 'of': {'a': 'b'}}"),
-		spec: map[string]any{"new": map[string]any{"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"}}},
+		reason: "What an expression makes is JSON.",
+		step:   byCEL("spec.new", "{'list': [1, 2.5, 'x', true], 'of': {'a': 'b'}}"),
+		spec: map[string]any{"new": map[string]any{
+			"list": []any{int64(1), 2.5, "x", true}, "of": map[string]any{"a": "b"},
+		}},
 		role: "",
 	},
 	"CELList": {
@@ -109,9 +112,11 @@ func TestMutatedValues(t *testing.T) {
 			w := newWorld(t)
 			s := w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{tc.step}}})
 			spec := runtime.DeepCopyJSON(unmutated)
-			w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{"spec": spec, "roleRef": map[string]any{"name": "x"}}))
+			w.create(w.above, objectOf(plains.Workspace, w.input.Object,
+				map[string]any{"spec": spec, "roleRef": map[string]any{"name": "x"}}))
 			w.mustSync(s, w.input)
-			all, err := w.input.Service.Cache(plains.Service.GroupVersionResource).Select(w.cluster, labels.Everything())
+			all, err := w.input.Service.Cache(plains.Service.GroupVersionResource).Select(w.cluster,
+				labels.Everything())
 			if err != nil || len(all) != 1 {
 				t.Fatalf("want one copy, got %d, %v", len(all), err)
 			}
@@ -135,7 +140,8 @@ func TestRewrittenReference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			spec := related(origin, byReference("spec.secretName"))
-			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byTemplate("spec.secretName", "internal-{{ .Value }}")}}
+			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byTemplate("spec.secretName",
+				"internal-{{ .Value }}")}}
 			s := w.syncer(spec)
 			w.create(w.above, thing(w.input.Object))
 			w.mustSync(s, w.input)

@@ -14,7 +14,8 @@ import (
 // that it is not known.
 func (p *pass) checkLook(m relation, both primaries) (refused, err error) {
 	namespace := m.below().Namespace
-	if namespace == "" || namespace == both.service.GetNamespace() || p.source.GetDeletionTimestamp() != nil || p.recorded(m) || p.copiedByAgent(m) {
+	if namespace == "" || namespace == both.service.GetNamespace() || p.source.GetDeletionTimestamp() != nil ||
+		p.recorded(m) || p.copiedByAgent(m) {
 		return nil, nil
 	}
 	open, err := p.isOpenNamespace(m, namespace, both)

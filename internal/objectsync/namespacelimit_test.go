@@ -60,7 +60,9 @@ func TestWatchedNamespaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := related(v1alpha1.OriginKCP, inPlace(byReference("spec.list.#.secret").RelatedResourceObjectSpec))
-			spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{Namespaces: tc.opened, Objects: []v1alpha1.NamePattern{"*"}}
+			spec.Related[0].ConsumerMayName = &v1alpha1.ConsumerMayName{
+				Namespaces: tc.opened, Objects: []v1alpha1.NamePattern{"*"},
+			}
 			near := related(v1alpha1.OriginKCP, byReference("spec.secretName")).Related[0]
 			near.Identifier = "near"
 			spec.Related = append(spec.Related, near)
@@ -72,7 +74,11 @@ func TestWatchedNamespaces(t *testing.T) {
 			m.fill(1, "b25l")
 			var namespaces []string
 			of := m.input.Service.Cache
-			m.input.Service.Cache = func(r schema.GroupVersionResource) objectsync.Cache { return noting{of(r), &namespaces} }
+			m.input.Service.Cache = func(r schema.GroupVersionResource) objectsync.Cache {
+				return noting{
+					of(r), &namespaces,
+				}
+			}
 			m.input.MayLook = func(namespace string) bool {
 				if namespace != "far" {
 					t.Errorf("the namespace of the copy is no matter, asked for %s", namespace)

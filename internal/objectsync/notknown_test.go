@@ -66,7 +66,8 @@ func TestNotKnown(t *testing.T) {
 			}
 			w.create(from, origin)
 			w.refused(s, in, errBoom)
-			if w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil && w.secretOf(w.below, w.cluster, "tls") != nil {
+			if w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil &&
+				w.secretOf(w.below, w.cluster, "tls") != nil {
 				t.Error("want no copy before both sides are known")
 			}
 			w.mustSync(s, w.input)
@@ -76,7 +77,8 @@ func TestNotKnown(t *testing.T) {
 				t.Errorf("want nothing asked while one side is not known, got %v and %v", inKCP, ofService)
 			}
 			w.mustSync(s, w.input)
-			if a, b := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"], w.secretOf(w.below, w.cluster, "tls")["k"]; a != "two" || b != "two" {
+			if a, b := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"], w.secretOf(w.below, w.cluster,
+				"tls")["k"]; a != "two" || b != "two" {
 				t.Errorf("want both in step again, got %q and %q", a, b)
 			}
 		})

@@ -43,7 +43,8 @@ func (p *pass) mark(m relation, copied *unstructured.Unstructured) {
 // isMarked reports whether an object of the service cluster says that it is the copy of a related object of this
 // workspace. Consumers cannot write that: labels and annotations of our domain never pass.
 func (p *pass) isMarked(from Ref, u *unstructured.Unstructured) bool {
-	return u.GetLabels()[LabelRelatedCluster] == p.id.Cluster && u.GetAnnotations()[AnnotationRelatedObject] == relatedText(from)
+	return u.GetLabels()[LabelRelatedCluster] == p.id.Cluster &&
+		u.GetAnnotations()[AnnotationRelatedObject] == relatedText(from)
 }
 
 // isOurs reports whether the copy of a related object without a record is ours all the same: because it says so, or
@@ -59,7 +60,8 @@ func (p *pass) isOurs(m relation) bool {
 // our labels, or names the copy in a label or annotation. A name that another workspace could have names nothing.
 func (p primaries) own(u *unstructured.Unstructured) bool {
 	l := u.GetLabels()
-	if ownedBy(u, p.service) || l[LabelRelatedCluster] == p.cluster || l[LabelCluster] == p.cluster && l[LabelState] == "" {
+	if ownedBy(u, p.service) || l[LabelRelatedCluster] == p.cluster ||
+		l[LabelCluster] == p.cluster && l[LabelState] == "" {
 		return true
 	}
 	names := func(_, value string) bool { return p.copyName.Unique && value == p.service.GetName() }
@@ -75,7 +77,8 @@ func (p *pass) isReplaced(m relation) bool {
 // noteUID remembers which object of the service cluster was copied, if the consumer has named it: another one of that
 // name has to be admitted anew.
 func (p *pass) noteUID(m relation) {
-	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() || p.state.uids[m.from.Plain()] == m.origin.GetUID() {
+	if m.related.origin != v1alpha1.OriginService || m.origin == nil || m.at.isOwn() ||
+		p.state.uids[m.from.Plain()] == m.origin.GetUID() {
 		return
 	}
 	p.state.setUID(m.from.Plain(), m.origin.GetUID())

@@ -54,7 +54,10 @@ func TestEndBeforeForgetting(t *testing.T) {
 				w.create(w.above, newSecret(in.Object.Namespace, "tls", in.Workspace.Cluster))
 			}
 			ends := late
-			ends.Service.Writer = meddling{Writer: late.Service.Writer, name: "tls", do: func() { w.mustSync(s, w.input) }, ends: true, hit: new(bool)}
+			ends.Service.Writer = meddling{
+				Writer: late.Service.Writer, name: "tls", do: func() { w.mustSync(s, w.input) }, ends: true,
+				hit: new(bool),
+			}
 			if _, err := s.Sync(t.Context(), ends); err == nil {
 				t.Fatal("want an error")
 			}
@@ -87,7 +90,9 @@ func TestSharedByNewOnes(t *testing.T) {
 	w.create(w.above, thing(second.Object))
 	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
 	meets := second
-	meets.Service.Writer = meddling{Writer: second.Service.Writer, name: "tls", do: func() { w.mustSync(s, w.input) }, hit: new(bool)}
+	meets.Service.Writer = meddling{
+		Writer: second.Service.Writer, name: "tls", do: func() { w.mustSync(s, w.input) }, hit: new(bool),
+	}
 	r, err := s.Sync(t.Context(), meets)
 	if got := reasons([]objectsync.Result{r}); !apierrors.IsConflict(err) || got != "ObjectAccepted ObjectPlaced" {
 		t.Errorf("want a conflict and no warning, got %v, %s", err, got)

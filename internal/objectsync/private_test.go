@@ -37,7 +37,8 @@ func TestPrivateMetadataLater(t *testing.T) {
 	after := w.theCopy(w.cluster)
 	labels, annotations := before.GetLabels(), before.GetAnnotations()
 	labels["team"], annotations["note"] = "a", "b"
-	if diff := cmp.Diff([]map[string]string{labels, annotations}, []map[string]string{after.GetLabels(), after.GetAnnotations()}); diff != "" {
+	if diff := cmp.Diff([]map[string]string{labels, annotations},
+		[]map[string]string{after.GetLabels(), after.GetAnnotations()}); diff != "" {
 		t.Errorf("labels and annotations of the copy: -want, +got:\n%s", diff)
 	}
 	copied := &corev1.Secret{}

@@ -151,7 +151,8 @@ func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err == nil: // It is about to be shown again.
-		return apierrors.NewConflict(from.GVR().GroupResource(), from.Name, errors.New("the watch does not show it yet"))
+		return apierrors.NewConflict(from.GVR().GroupResource(), from.Name,
+			errors.New("the watch does not show it yet"))
 	}
 	return errors.Wrapf(err, "cannot tell whether %s is gone", from)
 }
@@ -181,7 +182,8 @@ func (p *pass) announce(ctx context.Context, all []relation, known map[string]bo
 	if change == nil {
 		return nil
 	}
-	return patch(ctx, p.Workspace.Writer, p.workspaceRef(), map[string]any{"metadata": map[string]any{"annotations": change}})
+	return patch(ctx, p.Workspace.Writer, p.workspaceRef(),
+		map[string]any{"metadata": map[string]any{"annotations": change}})
 }
 
 // isAnnounced reports whether the consumer was told of a copy in its workspace. That is in the hands of the consumer,
@@ -212,7 +214,11 @@ func (p *pass) announced(known map[string]bool) map[string]any {
 	}
 	for _, r := range p.related {
 		if !known[r.identifier] {
-			maps.DeleteFunc(out, func(key string, _ any) bool { return strings.HasPrefix(key, AnnotationRelatedPrefix+r.identifier+".") })
+			maps.DeleteFunc(out, func(key string,
+				_ any,
+			) bool {
+				return strings.HasPrefix(key, AnnotationRelatedPrefix+r.identifier+".")
+			})
 		}
 	}
 	return out

@@ -24,8 +24,11 @@ func (w *world) relating(version string, related v1alpha1.RelatedResource) *obje
 	w.Helper()
 	related.Object = new(located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}}))
 	s, err := objectsync.New(objectsync.Config{
-		Spec: &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{related}}, Agent: "agent", StateNamespace: w.state, Primary: plains,
-		Related: map[string]objectsync.Pair{related.Name(): {Workspace: inVersion(things.Workspace, version), Service: inVersion(things.Service, version)}},
+		Spec: &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{related}}, Agent: "agent",
+		StateNamespace: w.state, Primary: plains,
+		Related: map[string]objectsync.Pair{related.Name(): {
+			Workspace: inVersion(things.Workspace, version), Service: inVersion(things.Service, version),
+		}},
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -36,7 +39,9 @@ func (w *world) relating(version string, related v1alpha1.RelatedResource) *obje
 // TestRecordedOtherwise shows that a copy stays the one it is if the related resource gets another identifier, or its
 // API another version.
 func TestRecordedOtherwise(t *testing.T) {
-	failing := &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "spec.x", Expression: "self.none.x"}}}}
+	failing := &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{
+		Path: "spec.x", Expression: "self.none.x",
+	}}}}
 	for name, tc := range map[string]struct {
 		reason  string
 		origin  v1alpha1.Origin
@@ -73,7 +78,9 @@ func TestRecordedOtherwise(t *testing.T) {
 			w.create(w.above, objectOf(plains.Workspace, w.input.Object, map[string]any{}))
 			from, to := w.input.Workspace.Side, w.input.Service
 			origin, copies := things.Workspace, things.Service
-			at, copyAt := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}, types.NamespacedName{Namespace: w.cluster, Name: "rel"}
+			at, copyAt := types.NamespacedName{
+				Namespace: w.input.Object.Namespace, Name: "rel",
+			}, types.NamespacedName{Namespace: w.cluster, Name: "rel"}
 			c := w.above
 			if tc.origin == v1alpha1.OriginService {
 				c, from, to, origin, copies, at, copyAt = w.below, to, from, copies, origin, copyAt, at
@@ -117,17 +124,20 @@ func TestTwoNamesOfOne(t *testing.T) {
 	was := w.read(w.input.Service, secret, at)
 	w.patch(w.above, src, `{"spec":{"user":"other"}}`)
 	w.mustSync(s, w.input)
-	if is := w.read(w.input.Service, secret, at); is == nil || is.GetUID() != was.GetUID() || w.secretOf(w.below, w.cluster, "other")["k"] != "two" {
+	if is := w.read(w.input.Service, secret, at); is == nil || is.GetUID() != was.GetUID() ||
+		w.secretOf(w.below, w.cluster, "other")["k"] != "two" {
 		t.Errorf("want the copy as it was, and that of the other Secret, got %v", is)
 	}
-	if u := w.read(w.input.Workspace.Side, secret, types.NamespacedName{Namespace: ns, Name: "creds"}); len(u.GetFinalizers()) != 1 {
+	if u := w.read(w.input.Workspace.Side, secret,
+		types.NamespacedName{Namespace: ns, Name: "creds"}); len(u.GetFinalizers()) != 1 {
 		t.Error("want the Secret held")
 	}
 	if err := w.above.Delete(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
 	w.mustSync(s, w.input)
-	if w.secretOf(w.below, w.cluster, "creds") != nil || w.secretOf(w.below, w.cluster, "other") != nil || w.source(w.input) != nil {
+	if w.secretOf(w.below, w.cluster, "creds") != nil || w.secretOf(w.below, w.cluster, "other") != nil ||
+		w.source(w.input) != nil {
 		t.Error("something is left")
 	}
 }
@@ -225,7 +235,8 @@ func TestNotServed(t *testing.T) {
 			w.create(w.above, src)
 			at := types.NamespacedName{Namespace: w.input.Object.Namespace, Name: "rel"}
 			w.create(w.above, objectOf(things.Workspace, at, map[string]any{}))
-			w.mustSync(w.relating("v1", v1alpha1.RelatedResource{Identifier: "rel", Origin: v1alpha1.OriginKCP}), w.input)
+			w.mustSync(w.relating("v1", v1alpha1.RelatedResource{Identifier: "rel", Origin: v1alpha1.OriginKCP}),
+				w.input)
 			if tc.ends {
 				if err := w.above.Delete(t.Context(), src); err != nil {
 					t.Fatal(err)
@@ -233,13 +244,15 @@ func TestNotServed(t *testing.T) {
 			}
 			in := w.input
 			in.Service = blindTo(in.Service, things.Service.GroupVersionResource, tc.err)
-			if _, err := w.sync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}), in); (err != nil) != (tc.held > 0) {
+			if _, err := w.sync(w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{}),
+				in); (err != nil) != (tc.held > 0) {
 				t.Errorf("%s got %v", tc.reason, err)
 			}
 			if got := w.read(w.input.Workspace.Side, things.Workspace, at); len(got.GetFinalizers()) != tc.held {
 				t.Errorf("%s want %d finalizers of the related object, got %v", tc.reason, tc.held, got.GetFinalizers())
 			}
-			if there := w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object) != nil; there != (!tc.ends || tc.held > 0) {
+			if there := w.read(w.input.Workspace.Side, plains.Workspace, w.input.Object) != nil; there != (!tc.ends ||
+				tc.held > 0) {
 				t.Errorf("%s the object is there: %t", tc.reason, there)
 			}
 		})
@@ -279,7 +292,8 @@ func TestRelatedWithACopyOfItsOwn(t *testing.T) {
 			}
 			w.mustSync(own, one)
 			w.mustSync(relating, w.input)
-			if got := w.source(one); got == nil || len(got.GetFinalizers()) != 1 || w.read(w.input.Service, things.Service, at) != nil {
+			if got := w.source(one); got == nil || len(got.GetFinalizers()) != 1 ||
+				w.read(w.input.Service, things.Service, at) != nil {
 				t.Fatalf("want the object until its own copy is gone, got %v", got)
 			}
 			if err := w.above.Delete(t.Context(), related); err != nil {

@@ -117,6 +117,7 @@ func compareRecords(a, b Record) int {
 func compareRefs(a, b Ref) int {
 	return cmp.Or(
 		strings.Compare(a.Kind, b.Kind), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
-		strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Resource, b.Resource),
+		strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Resource,
+			b.Resource),
 	)
 }

@@ -47,7 +47,10 @@ func (r *RefusalError) Unwrap() error { return r.err }
 // NewClaimRefusal returns the refusal of a workspace that has not accepted the permission claim for a resource, and so
 // hides what it has of it.
 func NewClaimRefusal(r schema.GroupResource) *RefusalError {
-	return &RefusalError{Workspace: true, Resource: r, Cause: RefusedByRights, err: errors.Errorf("the workspace has not accepted the permission claim for %s", r)}
+	return &RefusalError{
+		Workspace: true, Resource: r, Cause: RefusedByRights,
+		err: errors.Errorf("the workspace has not accepted the permission claim for %s", r),
+	}
 }
 
 // RefusalOf returns the refusal that an error is caused by, the first one of an aggregate, nil if there is none.
@@ -120,12 +123,15 @@ func (w refusalWriter) Delete(ctx context.Context, o Ref, uid types.UID) error {
 func refusalWarning(r *RefusalError) (reason, message string) {
 	switch {
 	case r.Workspace && r.Cause == RefusedByRights:
-		return ReasonClaimMissing, "This workspace does not let the provider of the service write " + r.Resource.String() +
+		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
+			r.Resource.String() +
 			". Accept its permission claim in the APIBinding"
 	case r.Workspace && r.Cause == RefusedByQuota:
-		return ReasonNoRoom, "The quota of this workspace has no room for " + r.Resource.String() + " of the service. Raise it, or delete others"
+		return ReasonNoRoom, "The quota of this workspace has no room for " + r.Resource.String() +
+			" of the service. Raise it, or delete others"
 	case r.Workspace:
-		return ReasonRejected, "This workspace does not accept " + r.Resource.String() + " of the service. Check its policies and webhooks"
+		return ReasonRejected, "This workspace does not accept " + r.Resource.String() +
+			" of the service. Check its policies and webhooks"
 	case r.Cause == RefusedByRights:
 		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
 	case r.Cause == RefusedByQuota:

@@ -61,7 +61,8 @@ func (p *pass) relate(ctx context.Context, both primaries) error {
 	for _, r := range p.related {
 		found, err := p.find(r, both)
 		if apierrors.IsConflict(err) {
-			return err // A cache that is not filled yet: the state would be written once for each identifier that is known by now.
+			// A cache that is not filled yet: the state would be written once for each identifier that is known by now.
+			return err
 		}
 		if err != nil {
 			errs = append(errs, err)

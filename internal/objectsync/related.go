@@ -47,7 +47,8 @@ func (r *related) copies() Resource {
 func (s *Syncer) served(r Record) Record {
 	for _, x := range s.related {
 		from, to := x.origins(), x.copies()
-		if x.origin == r.Origin && from.GroupResource() == r.From.GVR().GroupResource() && to.GroupResource() == r.To.GVR().GroupResource() {
+		if x.origin == r.Origin && from.GroupResource() == r.From.GVR().GroupResource() &&
+			to.GroupResource() == r.To.GVR().GroupResource() {
 			r.From.Version, r.To.Version = from.Version, to.Version
 		}
 	}

@@ -23,7 +23,8 @@ func TestManyRelatedAreCheap(t *testing.T) {
 		for _, phase := range sortedKeys(one) {
 			t.Logf("origin %s, %s: ten objects %s, one object %s", origin, phase, ten[phase], one[phase])
 			if one[phase] > 3*ten[phase] {
-				t.Errorf("origin %s, %s: %d names of one object cost %s, of ten objects %s", origin, phase, most, one[phase], ten[phase])
+				t.Errorf("origin %s, %s: %d names of one object cost %s, of ten objects %s", origin, phase, most,
+					one[phase], ten[phase])
 			}
 			if one[phase] > 200*time.Millisecond {
 				t.Errorf("origin %s, %s: %d names cost %s", origin, phase, most, one[phase])
@@ -85,14 +86,17 @@ func inMemory(t *testing.T, spec *v1alpha1.PublishedResourceSpec) *manyRelated {
 	for i := range spec.Related {
 		pairs[spec.Related[i].Name()] = secrets
 	}
-	s, err := objectsync.New(objectsync.Config{Spec: spec, Agent: "agent", StateNamespace: "states", Primary: things, Related: pairs})
+	s, err := objectsync.New(objectsync.Config{
+		Spec: spec, Agent: "agent", StateNamespace: "states", Primary: things, Related: pairs,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &manyRelated{T: t, syncer: s, above: newMemory(), below: newMemory()}
 	m.input = objectsync.Input{
-		Workspace: objectsync.Workspace{Side: m.above.side(), Cluster: "c1", Path: "root:org"}, Service: m.below.side(), Holders: nobody{},
-		Object: types.NamespacedName{Namespace: "default", Name: "web"},
+		Workspace: objectsync.Workspace{Side: m.above.side(), Cluster: "c1", Path: "root:org"}, Service: m.below.side(),
+		Holders: nobody{},
+		Object:  types.NamespacedName{Namespace: "default", Name: "web"},
 	}
 	m.origin, m.namespace = m.above, "default"
 	if spec.Related[0].Origin == v1alpha1.OriginService {
@@ -116,11 +120,14 @@ func (m *manyRelated) name(n int) {
 // fill gives a number of Secrets a value.
 func (m *manyRelated) fill(n int, value string) {
 	for i := range n {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"k": value}}}
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"k": value},
+		}}
 		u.SetNamespace(m.namespace)
 		u.SetName(fmt.Sprintf("s%d", i))
 		u.SetUID(types.UID(fmt.Sprint("uid of ", i)))
-		if was := m.origin.get(objectsync.Secrets, types.NamespacedName{Namespace: m.namespace, Name: u.GetName()}); was != nil {
+		if was := m.origin.get(objectsync.Secrets,
+			types.NamespacedName{Namespace: m.namespace, Name: u.GetName()}); was != nil {
 			u.SetFinalizers(was.GetFinalizers())
 		}
 		m.origin.put(objectsync.Secrets, u)

@@ -17,12 +17,13 @@ import (
 // for the next.
 func TestRelatedSelector(t *testing.T) {
 	w := newWorld(t)
-	spec := related(v1alpha1.OriginService, v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-		Selector: &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"owner": "{{ .LocalObject.metadata.name }}"}},
-			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .RemoteObject.metadata.name }}-{{ .Value }}"}},
-		},
-	}})
+	spec := related(v1alpha1.OriginService,
+		v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+			Selector: &v1alpha1.RelatedResourceSelector{
+				LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"owner": "{{ .LocalObject.metadata.name }}"}},
+				Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .RemoteObject.metadata.name }}-{{ .Value }}"}},
+			},
+		}})
 	spec.Naming = &v1alpha1.ResourceNaming{Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash"}
 	s := w.syncer(spec)
 	other := w.tenant()
@@ -57,15 +58,21 @@ func TestRelatedArray(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{
 		{
-			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret", Object: new(byReference("spec.items.#.name")),
+			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret",
+			Object:   new(byReference("spec.items.#.name")),
 			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "data.new", Expression: "self.data.k"}}}},
 		},
-		{Identifier: "made", Origin: v1alpha1.OriginService, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-			Template: &v1alpha1.TemplateExpression{Template: `{{ if eq .Side "kcp" }}made{{ else }}{{ .Object.metadata.name }}-made{{ end }}`},
-		}}},
+		{
+			Identifier: "made", Origin: v1alpha1.OriginService, Kind: "Secret",
+			Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+				Template: &v1alpha1.TemplateExpression{Template: `{{ if eq .Side "kcp" }}made{{ else }}{{ .Object.metadata.name }}-made{{ end }}`},
+			}},
+		},
 	}})
 	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
-		u.Object["spec"] = map[string]any{"items": []any{map[string]any{"name": "a"}, map[string]any{"name": ""}, map[string]any{"other": "x"}, map[string]any{"name": "b"}}}
+		u.Object["spec"] = map[string]any{"items": []any{
+			map[string]any{"name": "a"}, map[string]any{"name": ""}, map[string]any{"other": "x"}, map[string]any{"name": "b"},
+		}}
 	}))
 	w.mustSync(s, w.input)
 	for _, name := range []string{"a", "b", w.theCopy(w.cluster).GetName() + "-made"} {
@@ -80,7 +87,9 @@ func TestRelatedArray(t *testing.T) {
 	if w.secretOf(w.above, ns, "made") == nil {
 		t.Error("want the one that a template names")
 	}
-	want := []string{"related-resources.syncagent.kcp.io/items.0", "related-resources.syncagent.kcp.io/items.1", "related-resources.syncagent.kcp.io/made.0"}
+	want := []string{
+		"related-resources.syncagent.kcp.io/items.0", "related-resources.syncagent.kcp.io/items.1", "related-resources.syncagent.kcp.io/made.0",
+	}
 	if diff := cmp.Diff(want, sortedKeys(w.source(w.input).GetAnnotations())); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
 	}
@@ -135,7 +144,8 @@ func TestSharedRelatedNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustSync(s, second)
-	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil || len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
+	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
+		len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
 		t.Errorf("want no copy and no finalizer, got %v, %v", origin.Finalizers, err)
 	}
 }

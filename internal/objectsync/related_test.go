@@ -15,13 +15,17 @@ import (
 
 // related returns a spec with one related Secret.
 func related(origin v1alpha1.Origin, object v1alpha1.RelatedResourceObject) *v1alpha1.PublishedResourceSpec {
-	return &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{Identifier: "tls", Origin: origin, Kind: "Secret", Object: &object}}}
+	return &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{
+		Identifier: "tls", Origin: origin, Kind: "Secret", Object: &object,
+	}}}
 }
 
 // open lets values of consumers name everything.
 func open(spec *v1alpha1.PublishedResourceSpec) *v1alpha1.PublishedResourceSpec {
 	for i := range spec.Related {
-		spec.Related[i].ConsumerMayName = &v1alpha1.ConsumerMayName{Namespaces: []v1alpha1.NamePattern{"*"}, Objects: []v1alpha1.NamePattern{"*"}}
+		spec.Related[i].ConsumerMayName = &v1alpha1.ConsumerMayName{
+			Namespaces: []v1alpha1.NamePattern{"*"}, Objects: []v1alpha1.NamePattern{"*"},
+		}
 	}
 	return spec
 }
@@ -38,7 +42,8 @@ func TestRelatedFromService(t *testing.T) {
 	w.create(w.above, src)
 	all := w.mustSync(s, w.input)
 	ns := w.input.Object.Namespace
-	if got := all[len(all)-1].Related; len(got) != 1 || got[0].From.Name != "tls" || got[0].From.Namespace != w.cluster || got[0].To.Namespace != ns {
+	if got := all[len(all)-1].Related; len(got) != 1 || got[0].From.Name != "tls" ||
+		got[0].From.Namespace != w.cluster || got[0].To.Namespace != ns {
 		t.Errorf("what is not there yet has to be known to be waited for, got %v", got)
 	}
 	origin := newSecret(w.cluster, "tls", "one")
@@ -46,14 +51,16 @@ func TestRelatedFromService(t *testing.T) {
 	w.create(w.below, origin)
 	// That a copy is about to be made is remembered, and that it has been.
 	above, below := w.writes(func() { w.mustSync(s, w.input) })
-	if diff := cmp.Diff([]map[string]int{{"create secrets": 1, "patch things.ws.example.com": 1}, {"patch secrets": 2}}, []map[string]int{above, below}); diff != "" {
+	if diff := cmp.Diff([]map[string]int{{"create secrets": 1, "patch things.ws.example.com": 1}, {"patch secrets": 2}},
+		[]map[string]int{above, below}); diff != "" {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
 	got := &corev1.Secret{}
 	if err := w.above.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "tls"}, got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"app": "x"}, got.Labels); diff != "" || len(got.Annotations)+len(got.Finalizers) != 0 {
+	if diff := cmp.Diff(map[string]string{"app": "x"}, got.Labels); diff != "" ||
+		len(got.Annotations)+len(got.Finalizers) != 0 {
 		t.Errorf("a copy carries nothing of ours: %s %v %v", diff, got.Annotations, got.Finalizers)
 	}
 	annotation := w.source(w.input).GetAnnotations()["related-resources.syncagent.kcp.io/tls.0"]
@@ -77,7 +84,8 @@ func TestRelatedFromService(t *testing.T) {
 	}
 	w.mustSync(s, w.input)
 	if w.secretOf(w.above, ns, "other") != nil || len(w.source(w.input).GetAnnotations()) != 0 {
-		t.Errorf("after it is gone at the origin: want no copy and no annotation, got %v", w.source(w.input).GetAnnotations())
+		t.Errorf("after it is gone at the origin: want no copy and no annotation, got %v",
+			w.source(w.input).GetAnnotations())
 	}
 	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
 		t.Errorf("at rest: want no requests, got %v and %v", above, below)
@@ -104,7 +112,8 @@ func TestRelatedCleanup(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.mustSync(s, w.input)
-			if is := w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil; is == cleanup || w.source(w.input) != nil || len(w.states()) != 0 {
+			if is := w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil; is == cleanup ||
+				w.source(w.input) != nil || len(w.states()) != 0 {
 				t.Errorf("the copy is there: %t, the object: %v", is, w.source(w.input))
 			}
 		})
@@ -134,7 +143,8 @@ func TestRelatedFromWorkspace(t *testing.T) {
 	// What is no longer related is let go.
 	w.patch(w.above, src, `{"spec":{"secretName":"other"}}`)
 	w.mustSync(s, w.input)
-	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 || w.secretOf(w.below, w.cluster, "other")["k"] != "two" || finalizers(other) != 1 {
+	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 ||
+		w.secretOf(w.below, w.cluster, "other")["k"] != "two" || finalizers(other) != 1 {
 		t.Error("after another reference: want the one let go and the other held")
 	}
 	if err := w.above.Delete(t.Context(), other); err != nil {
@@ -150,7 +160,8 @@ func TestRelatedFromWorkspace(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustSync(s, w.input)
-	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 || w.source(w.input) != nil || len(w.states()) != 0 {
+	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 || w.source(w.input) != nil ||
+		len(w.states()) != 0 {
 		t.Error("after the deletion of the object: want no copy, and the Secret let go")
 	}
 }
@@ -179,7 +190,8 @@ func TestSharedRelated(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustSync(s, second)
-	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil || len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
+	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
+		len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
 		t.Errorf("after the second: want no copy and no finalizer, got %v, %v", origin.Finalizers, err)
 	}
 }
@@ -188,7 +200,9 @@ func TestSharedRelated(t *testing.T) {
 func TestRelatedIsolation(t *testing.T) {
 	shared := func(w *world, origin v1alpha1.Origin) *v1alpha1.PublishedResourceSpec {
 		spec := related(origin, byReference("spec.secretName"))
-		spec.Naming = &v1alpha1.ResourceNaming{Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash"}
+		spec.Naming = &v1alpha1.ResourceNaming{
+			Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash",
+		}
 		return spec
 	}
 	t.Run("OverwriteOperators", func(t *testing.T) {
@@ -244,7 +258,8 @@ func TestRelatedIsolation(t *testing.T) {
 		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
 			t.Errorf("leaked: %v", got)
 		}
-		w.patch(w.below, token, `{"metadata":{"annotations":{"cert-manager.io/certificate-name":"`+w.theCopy(w.cluster).GetName()+`"}}}`)
+		w.patch(w.below, token, `{"metadata":{"annotations":{"cert-manager.io/certificate-name":"`+
+			w.theCopy(w.cluster).GetName()+`"}}}`)
 		w.mustSync(s, w.input)
 		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the operator's" {
 			t.Errorf("what names the copy belongs to it: got %q", got)

@@ -44,7 +44,8 @@ func (p *pass) leave(ctx context.Context) error {
 				return err // What is ours is recorded, and what cannot be resolved has never been copied.
 			}
 			for _, m := range found {
-				if p.checkForbidden(m) == nil && !p.taken(m.record()) && (p.copiedByAgent(m) || m.copied != nil && p.madeByAgent(m)) {
+				if p.checkForbidden(m) == nil && !p.taken(m.record()) &&
+					(p.copiedByAgent(m) || m.copied != nil && p.madeByAgent(m)) {
 					p.remember(m)
 				}
 			}
@@ -103,7 +104,8 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 
 // outlives reports whether a copy of a related object stays without the primary.
 func (s *Syncer) outlives(r Record) bool {
-	return r.Origin == v1alpha1.OriginService && !slices.ContainsFunc(s.related, func(x *related) bool { return x.identifier == r.Identifier && x.cleanup })
+	return r.Origin == v1alpha1.OriginService &&
+		!slices.ContainsFunc(s.related, func(x *related) bool { return x.identifier == r.Identifier && x.cleanup })
 }
 
 // releaseOrigin takes our finalizer off a related object of the workspace, unless that has a copy of its own by another
@@ -112,7 +114,8 @@ func (p *pass) releaseOrigin(ctx context.Context, o Ref, u *unstructured.Unstruc
 	id := Identity{NamespacedName: o.NamespacedName(), Cluster: p.id.Cluster, Kind: o.groupKind()}
 	keyed, err := p.Service.Cache(Secrets).States(id.Key())
 	is := subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}
-	if err != nil || slices.ContainsFunc(keyed, func(u *unstructured.Unstructured) bool { return slotIn(u, is) != nil }) {
+	if err != nil || slices.ContainsFunc(keyed,
+		func(u *unstructured.Unstructured) bool { return slotIn(u, is) != nil }) {
 		return err
 	}
 	return p.letGo(ctx, o, u)

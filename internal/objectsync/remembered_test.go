@@ -14,7 +14,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-var configMap = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Scope: "Namespaced"}
+var configMap = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
+	Version: "v1", Resource: "configmaps",
+}, Kind: "ConfigMap", Scope: "Namespaced"}
 
 // namesakes returns a syncer of things, which a field relates to a Secret and a ConfigMap of one name.
 func (w *world) namesakes() *objectsync.Syncer {
@@ -39,7 +41,9 @@ func TestOneNameOfTwoKinds(t *testing.T) {
 	w := newWorld(t)
 	s, ns := w.namesakes(), w.input.Object.Namespace
 	above := newSecret(ns, "tls", "one")
-	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Data: map[string]string{"of": "a ConfigMap"}}
+	settings := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "tls"}, Data: map[string]string{"of": "a ConfigMap"},
+	}
 	w.create(w.above, thing(w.input.Object))
 	w.create(w.above, above)
 	w.create(w.above, settings)
@@ -55,7 +59,8 @@ func TestOneNameOfTwoKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"new": "two"}
-	if diff := cmp.Diff([]map[string]string{want, want}, []map[string]string{w.secretOf(w.below, w.cluster, "tls"), copied.Data}); diff != "" {
+	if diff := cmp.Diff([]map[string]string{want, want},
+		[]map[string]string{w.secretOf(w.below, w.cluster, "tls"), copied.Data}); diff != "" {
 		t.Errorf("copies of the Secret and the ConfigMap: -want, +got:\n%s", diff)
 	}
 	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
@@ -89,11 +94,14 @@ func TestTooMuchToRemember(t *testing.T) {
 		t.Helper()
 		was := w.states()[0].ResourceVersion
 		w.refused(s, w.input, objectsync.ErrTooLarge)
-		if got := w.secretOf(w.above, ns, "b"); !cmp.Equal(want, got) || len(w.secretOf(w.above, ns, "a")["k"]) != len(large) {
+		if got := w.secretOf(w.above, ns, "b"); !cmp.Equal(want, got) ||
+			len(w.secretOf(w.above, ns, "a")["k"]) != len(large) {
 			t.Errorf("%s: want what there was, got b with %v", when, sortedKeys(got))
 		}
-		if told := len(w.source(w.input).GetAnnotations()); told != 1+len(want) || w.states()[0].ResourceVersion != was {
-			t.Errorf("%s: want nothing remembered of it, and the consumer told of what there is, got %d annotations", when, told)
+		if told := len(w.source(w.input).GetAnnotations()); told != 1+len(want) ||
+			w.states()[0].ResourceVersion != was {
+			t.Errorf("%s: want nothing remembered of it, and the consumer told of what there is, got %d annotations",
+				when, told)
 		}
 	}
 	w.mustSync(s, w.input)
@@ -128,7 +136,8 @@ func TestSeveralAtOnce(t *testing.T) {
 		w.create(w.below, newSecret(w.cluster, name, name))
 	}
 	in := w.input
-	in.Service = w.lately(in.Service, objectsync.Secrets, s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: in.Object}))
+	in.Service = w.lately(in.Service, objectsync.Secrets,
+		s.StateOf(objectsync.Primary{Cluster: w.cluster, NamespacedName: in.Object}))
 	above, below := w.writes(func() {
 		if _, err := s.Sync(t.Context(), in); err != nil {
 			t.Error(err)

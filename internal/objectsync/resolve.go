@@ -138,7 +138,8 @@ func (r *related) namespaces(p primaries, caches Side) ([]pairing, error) {
 	}
 	origin, other := p.at(r.origin)
 	ns := pairing{from: origin.GetNamespace(), to: other.GetNamespace(), below: p.copyNamespace}
-	needed := r.origins().Scope == v1alpha1.ScopeNamespaced && ns.from == "" || r.copies().Scope == v1alpha1.ScopeNamespaced && ns.to == ""
+	needed := r.origins().Scope == v1alpha1.ScopeNamespaced && ns.from == "" ||
+		r.copies().Scope == v1alpha1.ScopeNamespaced && ns.to == ""
 	if needed {
 		return nil, ErrNoNamespace
 	}

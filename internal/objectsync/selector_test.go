@@ -27,7 +27,10 @@ func (echo) Select(_ string, s labels.Selector) ([]*unstructured.Unstructured, e
 
 // selected returns the two sides of one of many objects.
 func selected(i int) primaries {
-	p := primaries{cluster: fmt.Sprint("c", i), workspace: &unstructured.Unstructured{Object: map[string]any{}}, service: &unstructured.Unstructured{Object: map[string]any{}}}
+	p := primaries{
+		cluster: fmt.Sprint("c", i), workspace: &unstructured.Unstructured{Object: map[string]any{}},
+		service: &unstructured.Unstructured{Object: map[string]any{}},
+	}
 	p.workspace.SetName(fmt.Sprint("web", i))
 	p.service.SetName(fmt.Sprint("copy", i))
 	return p
@@ -38,8 +41,9 @@ func selected(i int) primaries {
 func TestSelectorOfEach(t *testing.T) {
 	spec := func(key string) *v1alpha1.RelatedResourceSelector {
 		return &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key + "-{{ .ClusterName }}": "{{ .RemoteObject.metadata.name }}"}},
-			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .LocalObject.metadata.name }}-{{ .Value }}"}},
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key +
+				"-{{ .ClusterName }}": "{{ .RemoteObject.metadata.name }}"}},
+			Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .LocalObject.metadata.name }}-{{ .Value }}"}},
 		}
 	}
 	secret := Resource{GroupVersionResource: Secrets, Kind: "Secret", Scope: v1alpha1.ScopeNamespaced}
@@ -58,7 +62,11 @@ func TestSelectorOfEach(t *testing.T) {
 		p := selected(i)
 		label := fmt.Sprintf("-c%d-web%d", i, i)
 		copied := fmt.Sprintf("copy%d-", i)
-		want := [][2]types.NamespacedName{{{Namespace: "in" + label, Name: "of" + label}, {Namespace: copied + "in" + label, Name: copied + "of" + label}}}
+		want := [][2]types.NamespacedName{{
+			{Namespace: "in" + label, Name: "of" + label}, {
+				Namespace: copied + "in" + label, Name: copied + "of" + label,
+			},
+		}}
 		wg.Go(func() {
 			for range 200 {
 				all, err := r.resolve(p, caches)
@@ -67,7 +75,8 @@ func TestSelectorOfEach(t *testing.T) {
 					got = append(got, [2]types.NamespacedName{m.from.NamespacedName(), m.to.NamespacedName()})
 				}
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
-					t.Errorf("object %d: want what it selects and no more, got error %v, -want, +got:\n%s", i, err, diff)
+					t.Errorf("object %d: want what it selects and no more, got error %v, -want, +got:\n%s", i, err,
+						diff)
 					return
 				}
 			}

@@ -36,7 +36,8 @@ var ErrTooLarge = errors.New("object and its related objects are too large to be
 // StateName returns the name of the Secret with the state of an object, as api-syncagent has it.
 func (i Identity) StateName(version string) string {
 	return statePrefix + i.Cluster + "-" + hashJSON(map[string]any{
-		"apiVersion": schema.GroupVersion{Group: i.Kind.Group, Version: version}.String(), "kind": i.Kind.Kind, "namespace": i.Namespace, "name": i.Name,
+		"apiVersion": schema.GroupVersion{Group: i.Kind.Group, Version: version}.String(), "kind": i.Kind.Kind,
+		"namespace": i.Namespace, "name": i.Name,
 	})[:keyHash]
 }
 
@@ -133,12 +134,16 @@ func readList[T any](secret *unstructured.Unstructured, key string) ([]T, error)
 
 // clone returns a copy that can be changed.
 func (s *state) clone() state {
-	return state{slots: maps.Clone(s.slots), records: s.records.clone(), pending: s.pending.clone(), uids: maps.Clone(s.uids), bytes: s.bytes}
+	return state{
+		slots: maps.Clone(s.slots), records: s.records.clone(), pending: s.pending.clone(), uids: maps.Clone(s.uids),
+		bytes: s.bytes,
+	}
 }
 
 // equal reports whether two states are the same.
 func (s *state) equal(t state) bool {
-	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && s.records.equal(t.records) && s.pending.equal(t.pending) && maps.Equal(s.uids, t.uids)
+	return maps.EqualFunc(s.slots, t.slots, bytes.Equal) && s.records.equal(t.records) && s.pending.equal(t.pending) &&
+		maps.Equal(s.uids, t.uids)
 }
 
 // key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or
@@ -156,7 +161,9 @@ func (s *state) key(o subject) string {
 
 // ownKey returns where an object is remembered that would share a place with one of another kind.
 func (o subject) ownKey() string {
-	return hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name})
+	return hashJSON(struct{ ClusterName, Group, Kind, Namespace, Name string }{
+		o.cluster, o.kind.Group, o.kind.Kind, o.Namespace, o.Name,
+	})
 }
 
 // agentsKey returns where api-syncagent remembers an object.
@@ -337,7 +344,9 @@ func (s *state) secret(name types.NamespacedName, labels map[string]string) (*un
 	if err != nil {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data}}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": data,
+	}}
 	u.SetNamespace(name.Namespace)
 	u.SetName(name.Name)
 	l := maps.Clone(labels)

@@ -17,7 +17,10 @@ import (
 const agentsKey = "d5251a1f794dd6c030f8b61940523cc2ffba7fe5"
 
 func subjectNamed(kind, name string) subject {
-	return subject{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}, cluster: "cluster1", kind: schema.GroupKind{Kind: kind}}
+	return subject{
+		NamespacedName: types.NamespacedName{Namespace: "default", Name: name}, cluster: "cluster1",
+		kind: schema.GroupKind{Kind: kind},
+	}
 }
 
 // TestStateIsTheAgents holds the name of the Secret and the keys in it that api-syncagent has. They were computed by
@@ -29,7 +32,10 @@ func TestStateIsTheAgents(t *testing.T) {
 	}
 	s, _ := readState(nil)
 	o := subject{NamespacedName: i.NamespacedName, cluster: "cluster1", kind: i.Kind}
-	if err := s.put(o, "example.org/v1", map[string]any{"spec": map[string]any{"html": "a"}, "metadata": map[string]any{"labels": map[string]any{"a": "b"}}}); err != nil {
+	if err := s.put(o, "example.org/v1",
+		map[string]any{
+			"spec": map[string]any{"html": "a"}, "metadata": map[string]any{"labels": map[string]any{"a": "b"}},
+		}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]byte{
@@ -69,8 +75,14 @@ func TestStateRoundTrip(t *testing.T) {
 	if err := s.put(subjectNamed("Secret", "a"), "v1", map[string]any{"big": int64(9007199254740993)}); err != nil {
 		t.Fatal(err)
 	}
-	s.records = newRecordSet(Record{Identifier: "tls", Origin: v1alpha1.OriginService, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "a"}})
-	s.pending = newRecordSet(Record{Identifier: "next", Origin: v1alpha1.OriginKCP, From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "b"}})
+	s.records = newRecordSet(Record{
+		Identifier: "tls", Origin: v1alpha1.OriginService,
+		From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "a"},
+	})
+	s.pending = newRecordSet(Record{
+		Identifier: "next", Origin: v1alpha1.OriginKCP,
+		From: Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "x", Name: "b"},
+	})
 	secret, err := s.secret(types.NamespacedName{Namespace: "state", Name: "obj"}, map[string]string{"l": "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +94,8 @@ func TestStateRoundTrip(t *testing.T) {
 	if v := got.get(subjectNamed("Secret", "a")).Object["big"]; v != int64(9007199254740993) {
 		t.Errorf("a whole number has changed: %v", v)
 	}
-	if diff := cmp.Diff(map[string]string{"l": "1", "syncagent.kcp.io/object-state": "true"}, secret.GetLabels()); diff != "" {
+	if diff := cmp.Diff(map[string]string{"l": "1", "syncagent.kcp.io/object-state": "true"},
+		secret.GetLabels()); diff != "" {
 		t.Errorf("labels: -want, +got:\n%s", diff)
 	}
 }
@@ -98,7 +111,10 @@ func TestStateHasALimit(t *testing.T) {
 }
 
 func TestReadStateOfDamage(t *testing.T) {
-	for name, data := range map[string]any{"NoBase64": map[string]any{"a": "%"}, "NoRecords": map[string]any{keyRecords: "eA=="}, "NoPending": map[string]any{keyPending: "eA=="}} {
+	for name, data := range map[string]any{
+		"NoBase64": map[string]any{"a": "%"}, "NoRecords": map[string]any{keyRecords: "eA=="},
+		"NoPending": map[string]any{keyPending: "eA=="},
+	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": data}}); err == nil {
 				t.Error("want an error")
@@ -106,7 +122,8 @@ func TestReadStateOfDamage(t *testing.T) {
 		})
 	}
 	s, err := readState(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{agentsKey: "eA=="}}})
-	if u := s.get(subject{NamespacedName: identity("default", "web").NamespacedName, cluster: "cluster1"}); u != nil || err != nil {
+	if u := s.get(subject{NamespacedName: identity("default", "web").NamespacedName, cluster: "cluster1"}); u != nil ||
+		err != nil {
 		t.Errorf("a slot that cannot be read is unknown: got %v, %v", u, err)
 	}
 }

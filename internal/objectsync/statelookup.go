@@ -31,13 +31,17 @@ func StateKeyOf(secret *unstructured.Unstructured) string {
 
 // ChooseState returns the state of an object, nil if there is none: the Secret with the name that it has by now, or one
 // with its key that was made when the API had another version.
-func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured, keyed []*unstructured.Unstructured) *unstructured.Unstructured {
+func (s *Syncer) ChooseState(p Primary, named *unstructured.Unstructured,
+	keyed []*unstructured.Unstructured,
+) *unstructured.Unstructured {
 	if named != nil {
 		return named
 	}
 	id := s.identity(p)
 	i := slices.IndexFunc(keyed, func(u *unstructured.Unstructured) bool {
-		return s.Owns(u) && slotIn(u, subject{NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind}) != nil
+		return s.Owns(u) && slotIn(u, subject{
+			NamespacedName: id.NamespacedName, cluster: id.Cluster, kind: id.Kind,
+		}) != nil
 	})
 	if i < 0 {
 		return nil
@@ -87,7 +91,8 @@ func HeldBy(secret *unstructured.Unstructured) []Holding {
 		}
 		for _, r := range records {
 			all = append(all, Holding{
-				Primary: Primary{Cluster: secret.GetLabels()[LabelCluster]}, State: nameOf(secret), Record: r, Kept: key == keyRecords,
+				Primary: Primary{Cluster: secret.GetLabels()[LabelCluster]}, State: nameOf(secret), Record: r,
+				Kept: key == keyRecords,
 			})
 		}
 	}

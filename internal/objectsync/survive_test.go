@@ -65,11 +65,13 @@ func TestStateSurvives(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.mustSync(s, w.input)
-			if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil || len(origin.Finalizers) > 0 {
+			if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
+				len(origin.Finalizers) > 0 {
 				t.Errorf("finalizers left: %v, %v", origin.Finalizers, err)
 			}
 			if w.source(w.input) != nil || len(w.copies(w.cluster))+len(w.states()) > 0 ||
-				w.secretOf(w.below, w.cluster, "tls") != nil || w.secretOf(w.above, w.input.Object.Namespace, "issued") != nil {
+				w.secretOf(w.below, w.cluster, "tls") != nil ||
+				w.secretOf(w.above, w.input.Object.Namespace, "issued") != nil {
 				t.Error("something is left behind")
 			}
 		})

@@ -20,7 +20,8 @@ import (
 func TestNewObject(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{CreatedNamespaces: &v1alpha1.CreatedNamespaces{
-		Labels: map[string]string{"tenant": "{{ .ClusterName }}"}, Annotations: map[string]string{"of": "{{ .ClusterPath }}"},
+		Labels:      map[string]string{"tenant": "{{ .ClusterName }}"},
+		Annotations: map[string]string{"of": "{{ .ClusterPath }}"},
 	}})
 	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
 		u.SetLabels(map[string]string{"app": "web", "syncagent.kcp.io/agent-name": "stolen"})
@@ -32,19 +33,22 @@ func TestNewObject(t *testing.T) {
 		t.Errorf("requests above: -want, +got:\n%s", diff)
 	}
 	// The first attempt finds that there is no namespace, once for each workspace.
-	if diff := cmp.Diff(map[string]int{"create things.example.org": 2, "create secrets": 1, "create namespaces": 1}, below); diff != "" {
+	if diff := cmp.Diff(map[string]int{"create things.example.org": 2, "create secrets": 1, "create namespaces": 1},
+		below); diff != "" {
 		t.Errorf("requests below: -want, +got:\n%s", diff)
 	}
 	if got, want := reasons(all), "ObjectAccepted ObjectPlaced"; got != want {
 		t.Errorf("events: want %q, got %q", want, got)
 	}
 	c := w.theCopy(w.cluster)
-	if c.GetNamespace() != w.cluster || c.GetLabels()["app"] != "web" || c.GetLabels()["syncagent.kcp.io/agent-name"] != "agent" {
+	if c.GetNamespace() != w.cluster || c.GetLabels()["app"] != "web" ||
+		c.GetLabels()["syncagent.kcp.io/agent-name"] != "agent" {
 		t.Errorf("copy: got %v", c.Object["metadata"])
 	}
 	want := map[string]string{
-		"note": "<1>", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: w.input.Object.Namespace, objectsync.AnnotationKind: "Thing.ws.example.com",
-		objectsync.AnnotationUID: string(w.source(w.input).GetUID()),
+		"note": "<1>", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: w.input.Object.Namespace,
+		objectsync.AnnotationKind: "Thing.ws.example.com",
+		objectsync.AnnotationUID:  string(w.source(w.input).GetUID()),
 	}
 	if diff := cmp.Diff(want, c.GetAnnotations()); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)
@@ -53,7 +57,8 @@ func TestNewObject(t *testing.T) {
 		t.Errorf("spec: -source, +copy:\n%s", diff)
 	}
 	ns := &corev1.Namespace{}
-	if err := w.below.Get(t.Context(), types.NamespacedName{Name: w.cluster}, ns); err != nil || ns.Labels["tenant"] != w.cluster || ns.Annotations["of"] != "root:org" {
+	if err := w.below.Get(t.Context(), types.NamespacedName{Name: w.cluster}, ns); err != nil ||
+		ns.Labels["tenant"] != w.cluster || ns.Annotations["of"] != "root:org" {
 		t.Errorf("namespace: %v %v %v", ns.Labels, ns.Annotations, err)
 	}
 
@@ -73,7 +78,9 @@ func TestNewObject(t *testing.T) {
 	second.Object.Name = "second"
 	w.create(w.above, thing(second.Object))
 	above, below = w.writes(func() { w.mustSync(s, second) })
-	if diff := cmp.Diff([]map[string]int{{"patch things.ws.example.com": 1}, {"create things.example.org": 1, "create secrets": 1}}, []map[string]int{above, below}); diff != "" {
+	if diff := cmp.Diff([]map[string]int{
+		{"patch things.ws.example.com": 1}, {"create things.example.org": 1, "create secrets": 1},
+	}, []map[string]int{above, below}); diff != "" {
 		t.Errorf("requests of the second object: -want, +got:\n%s", diff)
 	}
 	above, below = w.writes(func() { w.mustSync(s, w.input) })
@@ -89,7 +96,8 @@ func TestMerge(t *testing.T) {
 	src := thing(w.input.Object)
 	w.create(w.above, src)
 	w.mustSync(s, w.input)
-	w.patch(w.below, w.theCopy(w.cluster), `{"spec":{"defaulted":"by a webhook","secretName":"changed"},"metadata":{"labels":{"local":"x"}}}`)
+	w.patch(w.below, w.theCopy(w.cluster),
+		`{"spec":{"defaulted":"by a webhook","secretName":"changed"},"metadata":{"labels":{"local":"x"}}}`)
 	if above, below := w.writes(func() { w.mustSync(s, w.input) }); len(above)+len(below) != 0 {
 		t.Errorf("local changes: want no requests, got %v and %v", above, below)
 	}
@@ -99,7 +107,9 @@ func TestMerge(t *testing.T) {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
 	c := w.theCopy(w.cluster)
-	if diff := cmp.Diff(map[string]any{"secretName": "changed", "defaulted": "by a webhook", "new": []any{int64(1), int64(2)}}, c.Object["spec"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{
+		"secretName": "changed", "defaulted": "by a webhook", "new": []any{int64(1), int64(2)},
+	}, c.Object["spec"]); diff != "" {
 		t.Errorf("spec: -want, +got:\n%s", diff)
 	}
 	if c.GetLabels()["local"] != "x" {
@@ -116,8 +126,12 @@ func TestMerge(t *testing.T) {
 func TestMutation(t *testing.T) {
 	w := newWorld(t)
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{
-		Spec:   []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: "spec.secretName", Template: "{{ .Value }}-{{ .RemoteObject.metadata.name }}"}}},
-		Status: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "status.secret", Expression: "other.spec.secretName"}}},
+		Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{
+			Path: "spec.secretName", Template: "{{ .Value }}-{{ .RemoteObject.metadata.name }}",
+		}}},
+		Status: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{
+			Path: "status.secret", Expression: "other.spec.secretName",
+		}}},
 	}})
 	w.create(w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
@@ -127,7 +141,8 @@ func TestMutation(t *testing.T) {
 	if got, _, _ := unstructured.NestedString(c.Object, "spec", "secretName"); got != "tls-"+c.GetName() {
 		t.Errorf("spec.secretName: got %q", got)
 	}
-	if diff := cmp.Diff(map[string]any{"secret": "tls", "big": int64(9007199254740993)}, w.source(w.input).Object["status"]); diff != "" {
+	if diff := cmp.Diff(map[string]any{"secret": "tls", "big": int64(9007199254740993)},
+		w.source(w.input).Object["status"]); diff != "" {
 		t.Errorf("status: -want, +got:\n%s", diff)
 	}
 }
@@ -181,8 +196,10 @@ func TestFilterReleases(t *testing.T) {
 	is := func(when string, want int) {
 		t.Helper()
 		w.mustSync(s, w.input)
-		if got := len(w.copies(w.cluster)); got != want || len(w.states()) != want || len(w.source(w.input).GetFinalizers()) != want {
-			t.Errorf("%s: want %d copies, got %d, %d states, finalizers %v", when, want, got, len(w.states()), w.source(w.input).GetFinalizers())
+		if got := len(w.copies(w.cluster)); got != want || len(w.states()) != want ||
+			len(w.source(w.input).GetFinalizers()) != want {
+			t.Errorf("%s: want %d copies, got %d, %d states, finalizers %v", when, want, got, len(w.states()),
+				w.source(w.input).GetFinalizers())
 		}
 	}
 	is("without labels", 0)
@@ -298,7 +315,9 @@ func TestExisting(t *testing.T) {
 // TestRefusedCanGo shows that an object whose copy was refused can be deleted, and that the other's object stays.
 func TestRefusedCanGo(t *testing.T) {
 	w := newWorld(t)
-	spec := &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Namespace: "shared-" + w.cluster, Name: "$remoteName"}}
+	spec := &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{
+		Namespace: "shared-" + w.cluster, Name: "$remoteName",
+	}}
 	s := w.syncer(spec)
 	other := w.tenant()
 	w.create(w.above, thing(w.input.Object))
@@ -313,7 +332,8 @@ func TestRefusedCanGo(t *testing.T) {
 	}
 	w.mustSync(s, other)
 	if w.source(other) != nil || len(w.copies(w.cluster)) != 1 || len(w.states()) != 1 {
-		t.Errorf("want the refused object gone and the other's copy and state kept, got %v, %d, %d", w.source(other), len(w.copies(w.cluster)), len(w.states()))
+		t.Errorf("want the refused object gone and the other's copy and state kept, got %v, %d, %d", w.source(other),
+			len(w.copies(w.cluster)), len(w.states()))
 	}
 }
 

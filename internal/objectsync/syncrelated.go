@@ -84,7 +84,8 @@ func (p *pass) createRelated(ctx context.Context, fresh []relation, both primari
 		return oneOf(errs)
 	}
 	if err := p.save(ctx, p.state); err != nil {
-		p.state = before // So that what is remembered of others can be saved, and the consumer is told of none that is not there.
+		// So that what is remembered of others can be saved, and the consumer is told of none that is not there.
+		p.state = before
 		return oneOf(append(errs, err))
 	}
 	there := map[Record]bool{} // One object can have several identifiers.

@@ -33,31 +33,41 @@ func left(w *world) (copied *unstructured.Unstructured) {
 	w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
 		u.SetFinalizers([]string{"syncagent.kcp.io/cleanup"})
 		u.SetLabels(map[string]string{"app": "web", "crossplane.io/claim-name": "went-down"})
-		u.SetAnnotations(map[string]string{"related-resources.syncagent.kcp.io/tls.0": `{"namespace":"` + ns + `","name":"tls","apiVersion":"v1","kind":"Secret"}`})
+		u.SetAnnotations(map[string]string{"related-resources.syncagent.kcp.io/tls.0": `{"namespace":"` + ns +
+			`","name":"tls","apiVersion":"v1","kind":"Secret"}`})
 	}))
 	w.ensureNamespace(cluster)
-	copied = thing(types.NamespacedName{Namespace: cluster, Name: "named-by-older-rules"}, func(u *unstructured.Unstructured) {
-		u.SetAPIVersion("example.org/v1")
-		u.SetLabels(map[string]string{
-			"app": "web", "crossplane.io/claim-name": "went-down", "syncagent.kcp.io/agent-name": "agent", "syncagent.kcp.io/remote-object-cluster": cluster,
-			"syncagent.kcp.io/remote-object-namespace-hash": hash(ns), "syncagent.kcp.io/remote-object-name-hash": hash("web"),
+	copied = thing(types.NamespacedName{Namespace: cluster, Name: "named-by-older-rules"},
+		func(u *unstructured.Unstructured) {
+			u.SetAPIVersion("example.org/v1")
+			u.SetLabels(map[string]string{
+				"app": "web", "crossplane.io/claim-name": "went-down", "syncagent.kcp.io/agent-name": "agent",
+				"syncagent.kcp.io/remote-object-cluster":        cluster,
+				"syncagent.kcp.io/remote-object-namespace-hash": hash(ns),
+				"syncagent.kcp.io/remote-object-name-hash":      hash("web"),
+			})
+			u.SetAnnotations(map[string]string{
+				"syncagent.kcp.io/remote-object-name": "web", "syncagent.kcp.io/remote-object-namespace": ns,
+			})
+			u.Object["spec"].(map[string]any)["defaulted"] = "by a webhook"
 		})
-		u.SetAnnotations(map[string]string{"syncagent.kcp.io/remote-object-name": "web", "syncagent.kcp.io/remote-object-namespace": ns})
-		u.Object["spec"].(map[string]any)["defaulted"] = "by a webhook"
-	})
 	w.create(w.below, copied)
 	w.create(w.below, newSecret(cluster, "tls", "one"))
 	w.create(w.above, newSecret(ns, "tls", "one"))
 	key := func(cluster, namespace, name string) string {
-		return hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":%q}`+"\n", cluster, namespace, name))
+		return hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":%q}`+"\n", cluster,
+			namespace, name))
 	}
 	w.create(w.below, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.state,
-			Name:      "obj-state-" + cluster + "-" + hash(fmt.Sprintf(`{"apiVersion":"ws.example.com/v1","kind":"Thing","name":"web","namespace":%q}`+"\n", ns))[:20],
+			Name: "obj-state-" + cluster + "-" +
+				hash(fmt.Sprintf(`{"apiVersion":"ws.example.com/v1","kind":"Thing","name":"web","namespace":%q}`+"\n",
+					ns))[:20],
 			Labels: map[string]string{
 				"syncagent.kcp.io/object-state": "true", "syncagent.kcp.io/remote-object-cluster": cluster,
-				"syncagent.kcp.io/remote-object-namespace-hash": hash(ns), "syncagent.kcp.io/remote-object-name-hash": hash("web"),
+				"syncagent.kcp.io/remote-object-namespace-hash": hash(ns),
+				"syncagent.kcp.io/remote-object-name-hash":      hash("web"),
 			},
 		},
 		Data: map[string][]byte{
@@ -112,7 +122,8 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustSync(w.syncer(spec), w.input)
-	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 || w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
+	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 ||
+		w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
 		t.Error("something is left")
 	}
 }
@@ -123,10 +134,11 @@ func TestTakeoverOfWhatIsNotKnown(t *testing.T) {
 	w := newWorld(t)
 	left(w)
 	w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"metadata":{"labels":{"app":"web"}}}`)
-	spec := related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-		Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .Value }}"}},
-	}}))
+	spec := related(v1alpha1.OriginService,
+		located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .Value }}"}},
+		}}))
 	s := w.syncer(spec)
 	in := w.input
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errBoom)
@@ -193,7 +205,8 @@ func TestTakeoverOfOneName(t *testing.T) {
 			remembered := fmt.Sprintf(`{"apiVersion":"v1","data":{"k":"bWluZQ=="},"kind":"Secret","metadata":{"name":"web","namespace":%q},"type":"Opaque"}`, ns)
 			if tc.last == "Secret" {
 				state := w.states()[0]
-				state.Data[hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":"web"}`+"\n", cluster, ns))] = []byte(remembered)
+				state.Data[hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":"web"}`+"\n",
+					cluster, ns))] = []byte(remembered)
 				if err := w.below.Update(t.Context(), &state); err != nil {
 					t.Fatal(err)
 				}
@@ -203,7 +216,8 @@ func TestTakeoverOfOneName(t *testing.T) {
 				t.Errorf("%s want refused %t, got %v", tc.reason, tc.refused, err)
 			}
 			version := below.ResourceVersion
-			if err := w.below.Get(t.Context(), client.ObjectKeyFromObject(below), below); err != nil || below.ResourceVersion != version {
+			if err := w.below.Get(t.Context(), client.ObjectKeyFromObject(below), below); err != nil ||
+				below.ResourceVersion != version {
 				t.Errorf("%s The copy has been written: %v %v", tc.reason, below, err)
 			}
 			if tc.refused {
@@ -230,7 +244,8 @@ func TestTakeoverOfTheEndOfOneName(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustSync(w.syncer(named), w.input)
-	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil || len(above.GetFinalizers()) > 0 {
+	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil ||
+		len(above.GetFinalizers()) > 0 {
 		t.Errorf("the Secret of the consumer: want it without finalizer, got %v %v", above.GetFinalizers(), err)
 	}
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || w.secretOf(w.below, w.cluster, "web") != nil {
@@ -259,7 +274,8 @@ func TestKindsOfOneKind(t *testing.T) {
 	for _, c := range w.copies(w.cluster) {
 		kinds = append(kinds, c.GetAnnotations()[objectsync.AnnotationKind])
 	}
-	if diff := cmp.Diff(map[string]bool{"Thing.ws.example.com": true, "Secret": true}, asSet(kinds)); diff != "" || len(kinds) != 2 {
+	if diff := cmp.Diff(map[string]bool{"Thing.ws.example.com": true, "Secret": true}, asSet(kinds)); diff != "" ||
+		len(kinds) != 2 {
 		t.Errorf("copies: -want, +got:\n%s", diff)
 	}
 	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {

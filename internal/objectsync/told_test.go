@@ -22,7 +22,8 @@ func located(spec v1alpha1.RelatedResourceObjectSpec) v1alpha1.RelatedResourceOb
 func TestToldWhatToDo(t *testing.T) {
 	const private = "hunter2!"
 	byTemplate := func(text string) *v1alpha1.PublishedResourceSpec {
-		return related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: text}}))
+		return related(v1alpha1.OriginService,
+			located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: text}}))
 	}
 	reference := byReference("spec.long")
 	reference.Reference.Regex = &v1alpha1.RegularExpression{Pattern: "x", Replacement: "y"}
@@ -53,17 +54,20 @@ func TestToldWhatToDo(t *testing.T) {
 		},
 		"Label": {
 			reason: "What is no label selects nothing.",
-			spec: related(v1alpha1.OriginService, located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-				LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "{{ .RemoteObject.spec.secretName }}"}},
-				Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "x"}},
-			}})),
+			spec: related(v1alpha1.OriginService,
+				located(v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
+					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "{{ .RemoteObject.spec.secretName }}"}},
+					Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "x"}},
+				}})),
 			want: objectsync.ReasonRefused,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.create(w.above, thing(w.input.Object, func(u *unstructured.Unstructured) {
-				u.Object["spec"] = map[string]any{"size": int64(1), "on": true, "long": strings.Repeat("x", 20_000), "secretName": private}
+				u.Object["spec"] = map[string]any{
+					"size": int64(1), "on": true, "long": strings.Repeat("x", 20_000), "secretName": private,
+				}
 			}))
 			all, err := w.sync(w.syncer(tc.spec), w.input)
 			if err == nil || strings.Contains(err.Error(), private) {

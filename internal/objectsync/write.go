@@ -138,7 +138,9 @@ func (p *pass) stateName() types.NamespacedName {
 
 func (p *pass) stateRef() Ref {
 	n := p.stateName()
-	return Ref{Version: Secrets.Version, Resource: Secrets.Resource, Kind: "Secret", Namespace: n.Namespace, Name: n.Name}
+	return Ref{
+		Version: Secrets.Version, Resource: Secrets.Resource, Kind: "Secret", Namespace: n.Namespace, Name: n.Name,
+	}
 }
 
 // save writes a state if the Secret has another.

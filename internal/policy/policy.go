@@ -21,7 +21,8 @@ func Owns(p xpv2.ManagementPolicies) bool {
 
 // Writes reports whether policies allow anything but to look.
 func Writes(p xpv2.ManagementPolicies) bool {
-	return Allows(p, xpv2.ManagementActionCreate) || Allows(p, xpv2.ManagementActionUpdate) || Allows(p, xpv2.ManagementActionDelete)
+	return Allows(p, xpv2.ManagementActionCreate) || Allows(p, xpv2.ManagementActionUpdate) ||
+		Allows(p, xpv2.ManagementActionDelete)
 }
 
 // An Ending is what becomes of a resource when its Object goes, or names another one.

@@ -34,7 +34,9 @@ func parseSchema(t *testing.T, text string) *apiextensionsv1.JSONSchemaProps {
 func widgets(t *testing.T, storage string, names ...string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com", Generation: 7, Annotations: map[string]string{"some": "note"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "widgets.example.com", Generation: 7, Annotations: map[string]string{"some": "note"},
+		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "example.com",
 			Scope: apiextensionsv1.NamespaceScoped,
@@ -67,6 +69,8 @@ func certificates(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 }
 
 // specOf returns a spec with a resource and a projection.
-func specOf(r publishedv1alpha1.SourceResource, p *publishedv1alpha1.ResourceProjection) *publishedv1alpha1.PublishedResourceSpec {
+func specOf(r publishedv1alpha1.SourceResource,
+	p *publishedv1alpha1.ResourceProjection,
+) *publishedv1alpha1.PublishedResourceSpec {
 	return &publishedv1alpha1.PublishedResourceSpec{Resource: r, Projection: p}
 }

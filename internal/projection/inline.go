@@ -54,7 +54,9 @@ func keyed(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 }
 
 // follow returns what a reference refers to, with what is said beside the reference.
-func (d document) follow(s apiextensionsv1.JSONSchemaProps, name string, open map[string]bool) apiextensionsv1.JSONSchemaProps {
+func (d document) follow(s apiextensionsv1.JSONSchemaProps, name string,
+	open map[string]bool,
+) apiextensionsv1.JSONSchemaProps {
 	target, known := d.schemas[name]
 	var out apiextensionsv1.JSONSchemaProps
 	switch {

@@ -25,7 +25,9 @@ type BuiltIn struct {
 // FromOpenAPI returns what would define a built-in type if a CustomResourceDefinition did, with all its versions
 // served. The preferred version is the storage version; if it is not among the versions, the highest one is. A type
 // that is not there is an *Error.
-func FromOpenAPI(gk schema.GroupKind, preferred string, versions ...BuiltIn) (*apiextensionsv1.CustomResourceDefinition, error) {
+func FromOpenAPI(gk schema.GroupKind, preferred string,
+	versions ...BuiltIn,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
 	out := &apiextensionsv1.CustomResourceDefinition{}
 	out.Spec.Group = gk.Group
 	out.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
@@ -51,7 +53,8 @@ func FromOpenAPI(gk schema.GroupKind, preferred string, versions ...BuiltIn) (*a
 	if last < 0 {
 		return nil, failf(NotServed, "the service cluster does not serve %s", gk)
 	}
-	if !slices.ContainsFunc(out.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
+	if !slices.ContainsFunc(out.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
 		out.Spec.Versions[last].Storage = true
 	}
 	out.SetName(out.Spec.Names.Plural + "." + gk.Group)
@@ -78,7 +81,9 @@ func describe(s *apiextensionsv1.CustomResourceDefinitionSpec, r metav1.APIResou
 }
 
 // definition returns the version of a type.
-func (b BuiltIn) definition(gk schema.GroupKind, plural string) (apiextensionsv1.CustomResourceDefinitionVersion, error) {
+func (b BuiltIn) definition(gk schema.GroupKind,
+	plural string,
+) (apiextensionsv1.CustomResourceDefinitionVersion, error) {
 	out := apiextensionsv1.CustomResourceDefinitionVersion{
 		Name:         b.Version,
 		Served:       true,
@@ -90,7 +95,8 @@ func (b BuiltIn) definition(gk schema.GroupKind, plural string) (apiextensionsv1
 	}
 	s, ok := d.schemaOf(gk.WithVersion(b.Version))
 	if !ok {
-		return out, failf(NotServed, "the OpenAPI document of %s does not describe %s", gk.WithVersion(b.Version).GroupVersion(), gk.Kind)
+		return out, failf(NotServed, "the OpenAPI document of %s does not describe %s",
+			gk.WithVersion(b.Version).GroupVersion(), gk.Kind)
 	}
 	out.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: s}
 	if b.serves(plural + "/status") {

@@ -115,7 +115,8 @@ func builtIn(t *testing.T, version, document string) BuiltIn {
 }
 
 func TestFromOpenAPI(t *testing.T) {
-	got, err := FromOpenAPI(schema.GroupKind{Group: "example.com", Kind: "Thing"}, "v1", builtIn(t, "v1", openapiOfThings))
+	got, err := FromOpenAPI(schema.GroupKind{Group: "example.com", Kind: "Thing"}, "v1",
+		builtIn(t, "v1", openapiOfThings))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +191,10 @@ func TestFromOpenAPIVersions(t *testing.T) {
 			reason:    "A document that cannot be read may be readable the next time.",
 			kind:      thing,
 			preferred: "v1",
-			versions:  []BuiltIn{{Version: "v1", Resources: builtIn(t, "v1", "{}").Resources, Document: []byte("<html>")}},
-			want:      want{Err: true},
+			versions: []BuiltIn{{
+				Version: "v1", Resources: builtIn(t, "v1", "{}").Resources, Document: []byte("<html>"),
+			}},
+			want: want{Err: true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

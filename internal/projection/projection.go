@@ -34,7 +34,9 @@ type Version struct {
 // Project returns what kcp is to serve of a CustomResourceDefinition, which it does not change. It compiles each CEL
 // rule of each version, which takes up to a second: keep the result while neither argument changes. An API that cannot
 // be published is an *Error.
-func Project(crd *apiextensionsv1.CustomResourceDefinition, spec *publishedv1alpha1.PublishedResourceSpec) (*Projection, error) {
+func Project(crd *apiextensionsv1.CustomResourceDefinition,
+	spec *publishedv1alpha1.PublishedResourceSpec,
+) (*Projection, error) {
 	p := &Projection{
 		CRD:    bare(crd),
 		source: schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
@@ -76,7 +78,9 @@ func (p *Projection) Kind() schema.GroupVersionKind {
 // bare returns a copy of a CustomResourceDefinition without what says nothing about the API.
 func bare(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	out := &apiextensionsv1.CustomResourceDefinition{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
+		TypeMeta: metav1.TypeMeta{
+			APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition",
+		},
 		ObjectMeta: metav1.ObjectMeta{Name: crd.GetName(), Generation: crd.GetGeneration()},
 	}
 	crd.Spec.DeepCopyInto(&out.Spec)

@@ -20,7 +20,9 @@ func TestVersions(t *testing.T) {
 		Skipped  []string
 		Reason   Reason
 	}
-	unserved := func(crd *apiextensionsv1.CustomResourceDefinition, names ...string) *apiextensionsv1.CustomResourceDefinition {
+	unserved := func(crd *apiextensionsv1.CustomResourceDefinition,
+		names ...string,
+	) *apiextensionsv1.CustomResourceDefinition {
 		for i := range crd.Spec.Versions {
 			for _, name := range names {
 				if crd.Spec.Versions[i].Name == name {
@@ -42,8 +44,10 @@ func TestVersions(t *testing.T) {
 		},
 		"OlderForm": {
 			reason: "version chooses one.",
-			args:   args{crd: widgets(t, "v1", "v1beta1", "v1"), source: publishedv1alpha1.SourceResource{Version: "v1"}},
-			want:   want{Versions: []Version{{"v1", "v1", true}}},
+			args: args{
+				crd: widgets(t, "v1", "v1beta1", "v1"), source: publishedv1alpha1.SourceResource{Version: "v1"},
+			},
+			want: want{Versions: []Version{{"v1", "v1", true}}},
 		},
 		"HighestStores": {
 			reason: "If the storage version is not chosen, the highest in Kubernetes' order becomes it, wherever it stands in the list.",
@@ -64,7 +68,10 @@ func TestVersions(t *testing.T) {
 				crd:    unserved(widgets(t, "v1", "v1alpha1", "v1"), "v1alpha1"),
 				source: publishedv1alpha1.SourceResource{Versions: []string{"v1", "v9", "v1alpha1"}},
 			},
-			want: want{Versions: []Version{{"v1", "v1", true}}, Skipped: []string{"version v1alpha1 is not served", "version v9 does not exist"}},
+			want: want{
+				Versions: []Version{{"v1", "v1", true}},
+				Skipped:  []string{"version v1alpha1 is not served", "version v9 does not exist"},
+			},
 		},
 		"NoneServed": {
 			reason: "An API without a served version cannot be published.",
@@ -78,8 +85,12 @@ func TestVersions(t *testing.T) {
 		},
 		"ChosenTwice": {
 			reason: "version and versions exclude each other.",
-			args:   args{crd: widgets(t, "v1", "v1"), source: publishedv1alpha1.SourceResource{Version: "v1", Versions: []string{"v1"}}},
-			want:   want{Reason: InvalidVersion},
+			args: args{
+				crd: widgets(t, "v1", "v1"), source: publishedv1alpha1.SourceResource{
+					Version: "v1", Versions: []string{"v1"},
+				},
+			},
+			want: want{Reason: InvalidVersion},
 		},
 		"Renamed": {
 			reason: "One version can have another name in kcp.",
@@ -101,13 +112,20 @@ func TestVersions(t *testing.T) {
 		},
 		"MappedOntoAnother": {
 			reason: "Two versions cannot have one name.",
-			args:   args{crd: widgets(t, "v1", "v1", "v2"), to: &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{"v1": "v2"}}},
-			want:   want{Reason: InvalidVersion},
+			args: args{
+				crd: widgets(t, "v1", "v1", "v2"),
+				to:  &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{"v1": "v2"}},
+			},
+			want: want{Reason: InvalidVersion},
 		},
 		"MappedTwice": {
 			reason: "version and versions exclude each other.",
-			args:   args{crd: widgets(t, "v1", "v1"), to: &publishedv1alpha1.ResourceProjection{Version: "v2", Versions: map[string]publishedv1alpha1.VersionName{"v1": "v2"}}},
-			want:   want{Reason: InvalidVersion},
+			args: args{
+				crd: widgets(t, "v1", "v1"), to: &publishedv1alpha1.ResourceProjection{
+					Version: "v2", Versions: map[string]publishedv1alpha1.VersionName{"v1": "v2"},
+				},
+			},
+			want: want{Reason: InvalidVersion},
 		},
 		"UnusualName": {
 			reason: "Kubernetes allows names of versions that kcp does not.",
@@ -116,8 +134,11 @@ func TestVersions(t *testing.T) {
 		},
 		"UnusualNameMapped": {
 			reason: "A version with an unusual name can be published under another.",
-			args:   args{crd: widgets(t, "stable", "stable"), to: &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{"stable": "v1"}}},
-			want:   want{Versions: []Version{{"stable", "v1", true}}},
+			args: args{
+				crd: widgets(t, "stable", "stable"),
+				to:  &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{"stable": "v1"}},
+			},
+			want: want{Versions: []Version{{"stable", "v1", true}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +149,8 @@ func TestVersions(t *testing.T) {
 				got.Versions, got.Skipped = p.Versions, p.Skipped
 				for i, v := range p.CRD.Spec.Versions {
 					if (Version{p.Versions[i].Source, v.Name, v.Storage}) != p.Versions[i] || !v.Served {
-						t.Errorf("%s\nversion %d of the CustomResourceDefinition is not as told: %s %t", tc.reason, i, v.Name, v.Storage)
+						t.Errorf("%s\nversion %d of the CustomResourceDefinition is not as told: %s %t", tc.reason, i,
+							v.Name, v.Storage)
 					}
 				}
 			}
@@ -182,7 +204,10 @@ func TestNames(t *testing.T) {
 		"Plural": {
 			reason: "The plural can be said, and kcp has small letters only.",
 			crd:    widgets(t, "v1", "v1"),
-			to:     &publishedv1alpha1.ResourceProjection{Kind: "Sertifikat", Plural: "Sertifikater", ShortNames: []string{"serts"}, Categories: []string{"management"}},
+			to: &publishedv1alpha1.ResourceProjection{
+				Kind: "Sertifikat", Plural: "Sertifikater", ShortNames: []string{"serts"},
+				Categories: []string{"management"},
+			},
 			want: base(func(w *want) {
 				w.Names = apiextensionsv1.CustomResourceDefinitionNames{
 					Kind: "Sertifikat", ListKind: "SertifikatList", Singular: "sertifikat", Plural: "sertifikater",
@@ -199,8 +224,10 @@ func TestNames(t *testing.T) {
 		"GroupAndScope": {
 			reason: "Group and scope can change.",
 			crd:    widgets(t, "v1", "v1"),
-			to:     &publishedv1alpha1.ResourceProjection{Group: "certs.example.org", Scope: publishedv1alpha1.ScopeCluster},
-			want:   base(func(w *want) { w.Group, w.Scope = "certs.example.org", apiextensionsv1.ClusterScoped }),
+			to: &publishedv1alpha1.ResourceProjection{
+				Group: "certs.example.org", Scope: publishedv1alpha1.ScopeCluster,
+			},
+			want: base(func(w *want) { w.Group, w.Scope = "certs.example.org", apiextensionsv1.ClusterScoped }),
 		},
 		"Defaults": {
 			reason: "Names that Kubernetes fills in are filled in.",

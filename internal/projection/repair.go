@@ -136,7 +136,8 @@ func misfits(s *apiextensionsv1.JSONSchemaProps, path []step) bool {
 // widen lets a value be anything. At the root only what restricts the whole object goes.
 func widen(s *apiextensionsv1.JSONSchemaProps, at depth) bool {
 	if at == depthRoot {
-		had := len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.Enum) > 0 || s.Not != nil || s.AdditionalProperties != nil || s.Default != nil
+		had := len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.Enum) > 0 || s.Not != nil ||
+			s.AdditionalProperties != nil || s.Default != nil
 		s.AllOf, s.AnyOf, s.OneOf, s.Enum, s.Not, s.AdditionalProperties, s.Default = nil, nil, nil, nil, nil, nil, nil
 		return had
 	}
@@ -183,7 +184,8 @@ func strike(s *apiextensionsv1.JSONSchemaProps, index string) bool {
 // compact takes away empty rules.
 func compact(s *apiextensionsv1.JSONSchemaProps) {
 	walk(s, func(s *apiextensionsv1.JSONSchemaProps) {
-		s.XValidations = slices.DeleteFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "" })
+		s.XValidations = slices.DeleteFunc(s.XValidations,
+			func(r apiextensionsv1.ValidationRule) bool { return r.Rule == "" })
 		if len(s.XValidations) == 0 {
 			s.XValidations = nil
 		}

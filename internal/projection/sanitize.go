@@ -33,7 +33,8 @@ func (p *Projection) sanitize() error {
 		v := &p.CRD.Spec.Versions[i]
 		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
 			v.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anyObject()}
-			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: there is no schema, so objects may have any fields", v.Name))
+			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: there is no schema, so objects may have any fields",
+				v.Name))
 			continue
 		}
 		if p.CRD.Spec.PreserveUnknownFields {
@@ -63,7 +64,8 @@ func (p *Projection) repairVersion(v *apiextensionsv1.CustomResourceDefinitionVe
 				continue
 			}
 			progress = true
-			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: %s: %s", v.Name, strings.TrimPrefix(path, "."), c.Detail))
+			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: %s: %s", v.Name, strings.TrimPrefix(path, "."),
+				c.Detail))
 		}
 		if !progress {
 			return refused(v.Name, complaints)
@@ -77,7 +79,8 @@ func (p *Projection) repairVersion(v *apiextensionsv1.CustomResourceDefinitionVe
 func refused(version string, complaints field.ErrorList) error {
 	var messages []string
 	for _, c := range complaints {
-		messages = append(messages, fmt.Sprintf("%s: %s: %s", c.Field, c.Type, c.Detail)) // Without the value, which may be the whole schema.
+		// Without the value, which may be the whole schema.
+		messages = append(messages, fmt.Sprintf("%s: %s: %s", c.Field, c.Type, c.Detail))
 	}
 	slices.Sort(messages)
 	if more := len(messages) - maxMessages; more > 0 {
@@ -100,8 +103,10 @@ func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (out field.Er
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "examples.example.com"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group:      "example.com",
-			Names:      apiextensionsv1.CustomResourceDefinitionNames{Plural: "examples", Singular: "example", Kind: "Example", ListKind: "ExampleList"},
+			Group: "example.com",
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "examples", Singular: "example", Kind: "Example", ListKind: "ExampleList",
+			},
 			Scope:      apiextensionsv1.ClusterScoped,
 			Conversion: &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter},
 			Versions:   []apiextensionsv1.CustomResourceDefinitionVersion{*v.DeepCopy()},
@@ -109,7 +114,8 @@ func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (out field.Er
 		Status: apiextensionsv1.CustomResourceDefinitionStatus{StoredVersions: []string{v.Name}},
 	}
 	internal := &apiextensions.CustomResourceDefinition{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd,
+		internal, nil); err != nil {
 		return nil, errors.Wrap(err, "cannot convert CustomResourceDefinition")
 	}
 	// The context is that of the evaluation of CEL on objects, of which there are none.
@@ -129,7 +135,8 @@ func (p *Projection) fit() error {
 	if size, err = p.size(); err != nil || size <= maxBytes {
 		return err
 	}
-	return failf(TooLarge, "the schemas have %d bytes, and kcp stores no more than %d: publish fewer versions", size, maxBytes)
+	return failf(TooLarge, "the schemas have %d bytes, and kcp stores no more than %d: publish fewer versions", size,
+		maxBytes)
 }
 
 // size returns the number of bytes of the schemas of all versions.

@@ -199,7 +199,9 @@ func TestRepair(t *testing.T) {
 // TestUnrepaired shows that what cannot be repaired is told.
 func TestUnrepaired(t *testing.T) {
 	crd := widgets(t, "v1", "v1")
-	crd.Spec.Versions[0].AdditionalPrinterColumns = []apiextensionsv1.CustomResourceColumnDefinition{{Name: "A", Type: "moon", JSONPath: ".a"}}
+	crd.Spec.Versions[0].AdditionalPrinterColumns = []apiextensionsv1.CustomResourceColumnDefinition{{
+		Name: "A", Type: "moon", JSONPath: ".a",
+	}}
 	_, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
 	if ReasonOf(err) != InvalidSchema || !strings.Contains(err.Error(), "spec.additionalPrinterColumns[0].type") {
 		t.Errorf("want the field and the reason, got %q: %v", ReasonOf(err), err)
@@ -225,8 +227,9 @@ func TestAnyFields(t *testing.T) {
 		},
 		"Schema": {
 			reason: "Fields that are not described are kept at every depth.",
-			schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: parseSchema(t, "{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}")},
-			want:   "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}",
+			schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: parseSchema(t,
+				"{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}")},
+			want: "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +283,10 @@ func TestSize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crd := widgets(t, "v1", "v1")
 			s := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-			s.Properties["a"] = apiextensionsv1.JSONSchemaProps{Type: "string", Description: strings.Repeat("d", tc.description), Title: strings.Repeat("t", tc.pattern)}
+			s.Properties["a"] = apiextensionsv1.JSONSchemaProps{
+				Type: "string", Description: strings.Repeat("d", tc.description),
+				Title: strings.Repeat("t", tc.pattern),
+			}
 			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
 			if got := ReasonOf(err); got != tc.want {
 				t.Fatalf("%s\nwant %q, got %q: %v", tc.reason, tc.want, got, err)

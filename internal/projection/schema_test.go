@@ -41,9 +41,11 @@ func TestSchema(t *testing.T) {
 	want := &apisv1alpha1.APIResourceSchema{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apis.kcp.io/v1alpha1", Kind: "APIResourceSchema"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
-			Labels:      map[string]string{"syncagent.kcp.io/agent-name": "agent"},
-			Annotations: map[string]string{"syncagent.kcp.io/agent-name": "agent", "syncagent.kcp.io/source-generation": "7"},
+			Name:   name,
+			Labels: map[string]string{"syncagent.kcp.io/agent-name": "agent"},
+			Annotations: map[string]string{
+				"syncagent.kcp.io/agent-name": "agent", "syncagent.kcp.io/source-generation": "7",
+			},
 		},
 		Spec: apisv1alpha1.APIResourceSchemaSpec{
 			Group: "example.com",
@@ -61,14 +63,17 @@ func TestSchema(t *testing.T) {
 	if diff := cmp.Diff(schema.GroupResource{Group: "example.com", Resource: "widgets"}, p.Resource()); diff != "" {
 		t.Errorf("resource: -want, +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, p.Kind()); diff != "" {
+	if diff := cmp.Diff(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"},
+		p.Kind()); diff != "" {
 		t.Errorf("kind: -want, +got:\n%s", diff)
 	}
 }
 
 // TestSchemaName shows that a name stands for a projected definition, so that what is undone has the name it had.
 func TestSchemaName(t *testing.T) {
-	name := func(change func(*apiextensionsv1.CustomResourceDefinition), to *publishedv1alpha1.ResourceProjection) string {
+	name := func(change func(*apiextensionsv1.CustomResourceDefinition),
+		to *publishedv1alpha1.ResourceProjection,
+	) string {
 		crd := widgets(t, "v1", "v1")
 		change(crd)
 		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, to))
@@ -137,7 +142,9 @@ func TestSchemaName(t *testing.T) {
 }
 
 func TestSchemaParticulars(t *testing.T) {
-	project := func(crd *apiextensionsv1.CustomResourceDefinition, to *publishedv1alpha1.ResourceProjection) *apisv1alpha1.APIResourceSchema {
+	project := func(crd *apiextensionsv1.CustomResourceDefinition,
+		to *publishedv1alpha1.ResourceProjection,
+	) *apisv1alpha1.APIResourceSchema {
 		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, to))
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +168,8 @@ func TestSchemaParticulars(t *testing.T) {
 	}{
 		"Conversion": {
 			reason: "Several versions need a conversion, and kcp has none that does anything.",
-			got:    project(widgets(t, "v1", "v1", "v2"), nil).Spec.Conversion, want: &apisv1alpha1.CustomResourceConversion{Strategy: "None"},
+			got:    project(widgets(t, "v1", "v1", "v2"), nil).Spec.Conversion,
+			want:   &apisv1alpha1.CustomResourceConversion{Strategy: "None"},
 		},
 		"CoreGroup": {
 			reason: "The name for the core group ends in core, where that of api-syncagent ends in a dot.",

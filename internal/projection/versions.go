@@ -27,7 +27,8 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 	}
 	s := &p.CRD.Spec
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(wanted))) {
-		i := slices.IndexFunc(s.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+		i := slices.IndexFunc(s.Versions,
+			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
 		switch {
 		case i < 0:
 			p.Skipped = append(p.Skipped, fmt.Sprintf("version %s does not exist", name))
@@ -39,9 +40,11 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 		return !v.Served || len(wanted) > 0 && !slices.Contains(wanted, v.Name)
 	})
 	if len(s.Versions) == 0 {
-		return failf(NotServed, "no version of %s can be published: %s", p.source, strings.Join(append(p.Skipped, "only served versions can be"), ", "))
+		return failf(NotServed, "no version of %s can be published: %s", p.source,
+			strings.Join(append(p.Skipped, "only served versions can be"), ", "))
 	}
-	if !slices.ContainsFunc(s.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
+	if !slices.ContainsFunc(s.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
 		highest := 0
 		for i, v := range s.Versions {
 			if version.CompareKubeAwareVersionStrings(v.Name, s.Versions[highest].Name) > 0 {
@@ -63,7 +66,8 @@ func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) erro
 	case to.Version != "" && len(to.Versions) > 0:
 		return failf(InvalidVersion, "projection.version and projection.versions cannot both be set")
 	case to.Version != "" && len(p.Versions) > 1:
-		return failf(InvalidVersion, "%d versions cannot have the one name %s: use projection.versions", len(p.Versions), to.Version)
+		return failf(InvalidVersion, "%d versions cannot have the one name %s: use projection.versions",
+			len(p.Versions), to.Version)
 	case to.Version != "":
 		p.Versions[0].Name = string(to.Version)
 	}
@@ -86,7 +90,11 @@ func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) erro
 		slices.SortFunc(p.CRD.Spec.Versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
 			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
 		})
-		slices.SortFunc(p.Versions, func(a, b Version) int { return version.CompareKubeAwareVersionStrings(a.Name, b.Name) })
+		slices.SortFunc(p.Versions, func(a,
+			b Version,
+		) int {
+			return version.CompareKubeAwareVersionStrings(a.Name, b.Name)
+		})
 	}
 	return nil
 }

@@ -119,7 +119,9 @@ func TestTemplate(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			got := provenance.Parse(text).Value(provenance.Context{Of: fields, Side: "service"})
-			is := map[provenance.Source]string{provenance.Provider: fixed, provenance.Hash: hash, provenance.Consumer: entered}[got.Source]
+			is := map[provenance.Source]string{
+				provenance.Provider: fixed, provenance.Hash: hash, provenance.Consumer: entered,
+			}[got.Source]
 			if got.Unique {
 				is = own
 				if got.Source == provenance.Provider {

@@ -98,7 +98,9 @@ func (p *publication) leaveEndpoint(e *endpoint) {
 func (p *publication) join(url string, cluster *target.Cluster) {
 	e := &endpoint{url: url, cluster: cluster, clients: map[string]dynamic.Interface{}}
 	e.objects = cluster.Watches().Table(
-		informer.Interest{Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces}, nil)
+		informer.Interest{
+			Resource: p.config.Sync.Primary.Workspace.GroupVersionResource, Stream: informer.StreamAllWorkspaces,
+		}, nil)
 	e.objects.Listen(func(n types.NamespacedName) { p.enqueue(e, n) })
 	p.mu.Lock()
 	p.endpoints[url] = e

@@ -39,9 +39,12 @@ func TestDepartureIsConfirmed(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			all := []any{}
 			for _, cluster := range clusters {
-				all = append(all, map[string]any{"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": map[string]any{
-					"name": "api", "annotations": map[string]any{"kcp.io/cluster": cluster},
-				}})
+				all = append(all, map[string]any{
+					"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding",
+					"metadata": map[string]any{
+						"name": "api", "annotations": map[string]any{"kcp.io/cluster": cluster},
+					},
+				})
 			}
 			_ = json.NewEncoder(w).Encode(list(all)) // Who does not get it fails.
 		}
@@ -68,9 +71,13 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			goes:     false,
 		},
 		"Failing": {
-			reason:   "So is what cannot be read.",
-			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) },
-			goes:     false,
+			reason: "So is what cannot be read.",
+			bindings: func(w http.ResponseWriter,
+				_ *http.Request,
+			) {
+				http.Error(w, "", http.StatusInternalServerError)
+			},
+			goes: false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +91,9 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			url, connect := s.start(t)
 			consumers := Consumers{Workspaces: boundTo(url, []string{"leaves", "stays"})}
 			consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-			c := Config{Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets()}
+			c := Config{
+				Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
+			}
 			c.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
 			p, err := newPublication("things", c, func() {})
 			if err != nil {
@@ -98,7 +107,8 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			consumers.Workspaces = boundTo(url, []string{"stays"})
 			p.adapt(consumers)
 			if tc.goes {
-				kube.Eventually(t, 20*time.Second, "deletion of the copy", func() (bool, string) { return s.deleted.Load() > 0, tc.reason })
+				kube.Eventually(t, 20*time.Second, "deletion of the copy",
+					func() (bool, string) { return s.deleted.Load() > 0, tc.reason })
 				return
 			}
 			kube.Eventually(t, 20*time.Second, "several questions", func() (bool, string) {

@@ -182,7 +182,8 @@ func (p *publication) holds(ctx context.Context, r schema.GroupVersionResource, 
 		return false, nil
 	}
 	known := given[r.Resource]
-	list, err := p.config.Service.Dynamic().Resource(r).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: int64(len(known)) + 1})
+	list, err := p.config.Service.Dynamic().Resource(r).Namespace(namespace).List(ctx,
+		metav1.ListOptions{Limit: int64(len(known)) + 1})
 	if err != nil {
 		return false, errors.Wrapf(err, "cannot tell whether namespace %q is empty", namespace)
 	}

@@ -51,5 +51,7 @@ func (e *endpoint) forget(but map[string]Workspace) {
 // primaryOf returns the object of a name in a stream of an endpoint.
 func primaryOf(n types.NamespacedName) objectsync.Primary {
 	cluster, namespace, _ := strings.Cut(n.Namespace, "/")
-	return objectsync.Primary{Cluster: cluster, NamespacedName: types.NamespacedName{Namespace: namespace, Name: n.Name}}
+	return objectsync.Primary{
+		Cluster: cluster, NamespacedName: types.NamespacedName{Namespace: namespace, Name: n.Name},
+	}
 }

@@ -81,12 +81,15 @@ func TestEventQueue(t *testing.T) {
 		},
 		"Later": {
 			reason: "A repeat that is not due waits, and counts what comes meanwhile.",
-			most:   4, add: []*queuedEvent{due(normal("a"), time.Minute), normal("b"), normal("a"), due(normal("c"), time.Second)},
+			most:   4, add: []*queuedEvent{
+				due(normal("a"), time.Minute), normal("b"), normal("a"), due(normal("c"), time.Second),
+			},
 			want: want{written: []string{"b 1"}, wait: time.Second},
 		},
 		"LaterIsDue": {
 			reason: "A repeat comes when it is due.",
-			most:   4, add: []*queuedEvent{due(normal("a"), time.Minute), due(warning("c"), time.Second)}, now: time.Minute,
+			most:   4, add: []*queuedEvent{due(normal("a"), time.Minute), due(warning("c"), time.Second)},
+			now:  time.Minute,
 			want: want{written: []string{"!c 1", "a 1"}},
 		},
 		"LaterTakesRoom": {

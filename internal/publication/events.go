@@ -82,7 +82,8 @@ type eventSeries struct {
 
 func newEventRecorder(name string, clientOf func(cluster string) (dynamic.Interface, error)) *eventRecorder {
 	r := &eventRecorder{
-		name: name, clientOf: clientOf, slots: make(chan struct{}, eventWriters), slowSlots: make(chan struct{}, slowEventWriters), series: lru.New(seriesMost),
+		name: name, clientOf: clientOf, slots: make(chan struct{}, eventWriters),
+		slowSlots: make(chan struct{}, slowEventWriters), series: lru.New(seriesMost),
 		queues: map[string]*workspaceEvents{}, warned: map[objectsync.Primary]objectsync.Event{},
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())

@@ -39,7 +39,8 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if code := s.refuses(cluster); code != 0 {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q}`, code, strings.ReplaceAll(http.StatusText(code), " ", ""))
+		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q}`, code,
+			strings.ReplaceAll(http.StatusText(code), " ", ""))
 		return
 	}
 	s.mu.Lock()

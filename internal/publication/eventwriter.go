@@ -108,7 +108,8 @@ func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Durati
 
 // isRefusal reports whether a workspace has answered that it does not take an event.
 func isRefusal(err error) bool {
-	return errors.Is(err, errNoEvents) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) ||
+	return errors.Is(err, errNoEvents) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
+		apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err) || target.IsUnserved(err)
 }
 
@@ -148,7 +149,8 @@ func (r *eventRecorder) count(ctx context.Context, client dynamic.Interface, e *
 	if err != nil {
 		return err
 	}
-	_, err = client.Resource(events).Namespace(namespaceOf(e)).Patch(ctx, is.name, types.MergePatchType, body, metav1.PatchOptions{})
+	_, err = client.Resource(events).Namespace(namespaceOf(e)).Patch(ctx, is.name, types.MergePatchType, body,
+		metav1.PatchOptions{})
 	if err == nil {
 		is.written = time.Now()
 		r.series.Add(e.eventKey, is)
@@ -172,7 +174,8 @@ func (r *eventRecorder) create(ctx context.Context, client dynamic.Interface, e 
 		return err
 	}
 	u := &unstructured.Unstructured{Object: content}
-	if _, err := client.Resource(events).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := client.Resource(events).Namespace(u.GetNamespace()).Create(ctx, u,
+		metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	r.series.Add(e.eventKey, eventSeries{name: name, count: e.count, written: time.Now()})

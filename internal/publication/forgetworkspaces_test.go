@@ -68,7 +68,10 @@ func TestChurnShrinks(t *testing.T) {
 	url, connect := s.start(t)
 	consumers := Consumers{Workspaces: boundTo(url, []string{"stays"})}
 	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-	p, err := newPublication("things", Config{Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets()}, func() {})
+	p, err := newPublication("things",
+		Config{
+			Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
+		}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,8 @@ type relatedKey struct {
 
 func newHolders(l *holderIndex, name string) *holders {
 	return &holders{
-		ledger: l, name: name, all: map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding{}, of: map[relatedKey]set[*objectsync.Holding]{},
+		ledger: l, name: name, all: map[objectsync.Primary]map[objectsync.Holding]*objectsync.Holding{},
+		of: map[relatedKey]set[*objectsync.Holding]{},
 	}
 }
 

@@ -15,13 +15,17 @@ import (
 )
 
 // shared is a Secret of the service cluster that objects of several PublishedResources may refer to.
-var shared = objectsync.Ref{Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "kube-system", Name: "web-tls"}
+var shared = objectsync.Ref{
+	Version: "v1", Resource: "secrets", Kind: "Secret", Namespace: "kube-system", Name: "web-tls",
+}
 
 // holding returns what an object has of the shared Secret.
 func holding(p objectsync.Primary) objectsync.Holding {
 	to := shared
 	to.Namespace = "default"
-	return objectsync.Holding{Primary: p, Record: objectsync.Record{Identifier: "tls", Origin: v1alpha1.OriginService, From: shared, To: to}}
+	return objectsync.Holding{
+		Primary: p, Record: objectsync.Record{Identifier: "tls", Origin: v1alpha1.OriginService, From: shared, To: to},
+	}
 }
 
 // users returns the workspaces of those who have the shared Secret.
@@ -80,8 +84,10 @@ func TestLedgerOfStates(t *testing.T) {
 		`"to":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"default","name":"web-tls"}}]`
 	n := types.NamespacedName{Namespace: "states", Name: "obj-state-victim-0"}
 	state := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"namespace": n.Namespace, "name": n.Name, "labels": map[string]any{objectsync.LabelCluster: "victim"}},
-		"data":     map[string]any{"related": base64.StdEncoding.EncodeToString([]byte(records))},
+		"metadata": map[string]any{
+			"namespace": n.Namespace, "name": n.Name, "labels": map[string]any{objectsync.LabelCluster: "victim"},
+		},
+		"data": map[string]any{"related": base64.StdEncoding.EncodeToString([]byte(records))},
 	}}
 	want := holding(objectsync.Primary{Cluster: "victim"})
 	want.State, want.Kept = n, true

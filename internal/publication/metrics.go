@@ -18,7 +18,8 @@ const labelName = "publishedresource"
 
 var (
 	objects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "publishedresource_objects", Help: "Objects of consumers, by whether they are synced, and copies that workspaces have left behind.",
+		Name: "publishedresource_objects",
+		Help: "Objects of consumers, by whether they are synced, and copies that workspaces have left behind.",
 	}, []string{labelName, "state"})
 	durations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "publishedresource_sync_duration_seconds", Help: "Duration of the syncs of one object.",
@@ -28,7 +29,8 @@ var (
 		Name: "publishedresource_sync_errors_total", Help: "Syncs of objects that have failed, by reason.",
 	}, []string{labelName, "reason"})
 	droppedEvents = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "publishedresource_events_dropped_total", Help: "Events for consumers that were not written, by type and reason.",
+		Name: "publishedresource_events_dropped_total",
+		Help: "Events for consumers that were not written, by type and reason.",
 	}, []string{labelName, "type", "reason"})
 )
 
@@ -63,7 +65,8 @@ func observe(name string, err error, took time.Duration) {
 // reasonOf returns a word for an error.
 func reasonOf(err error) string {
 	for reason, cause := range map[string]error{
-		"Foreign": objectsync.ErrForeign, "Exists": objectsync.ErrExists, "Ambiguous": objectsync.ErrAmbiguous, "TooLarge": objectsync.ErrTooLarge, "Panic": errPanic,
+		"Foreign": objectsync.ErrForeign, "Exists": objectsync.ErrExists, "Ambiguous": objectsync.ErrAmbiguous,
+		"TooLarge": objectsync.ErrTooLarge, "Panic": errPanic,
 	} {
 		if errors.Is(err, cause) {
 			return reason

@@ -21,7 +21,8 @@ func TestEmptyingPauses(t *testing.T) {
 			}
 			got = append(got, pause)
 		}
-		if diff := cmp.Diff([]time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute}, got); diff != "" {
+		if diff := cmp.Diff([]time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute},
+			got); diff != "" {
 			t.Errorf("pauses %s: -want, +got:\n%s", turn, diff)
 		}
 	}

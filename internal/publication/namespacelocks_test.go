@@ -15,8 +15,10 @@ func TestGrounds(t *testing.T) {
 		empty     bool
 		want      bool // whether it is deleted
 	}{
-		"Empty":    {reason: "An empty one is.", meanwhile: func(*namespaceLocks) {}, empty: true, want: true},
-		"NotEmpty": {reason: "One that is not, is not.", meanwhile: func(*namespaceLocks) {}, empty: false, want: false},
+		"Empty": {reason: "An empty one is.", meanwhile: func(*namespaceLocks) {}, empty: true, want: true},
+		"NotEmpty": {
+			reason: "One that is not, is not.", meanwhile: func(*namespaceLocks) {}, empty: false, want: false,
+		},
 		"Built": {
 			reason:    "Nor one in which something is created meanwhile.",
 			meanwhile: func(g *namespaceLocks) { _ = g.get("a", "ns").create(nothing) },

@@ -74,7 +74,9 @@ func (p *publication) clientOf(cluster string) (dynamic.Interface, error) {
 var errNoPath = errors.New("the path of the workspace is not known yet")
 
 // input returns what is needed for a sync of an object, and the object, nil if it is not there.
-func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.Input, source *unstructured.Unstructured, err error) {
+func (p *publication) input(at *pass,
+	item objectsync.Primary,
+) (in objectsync.Input, source *unstructured.Unstructured, err error) {
 	e, path := p.whereIs(item.Cluster)
 	p.mu.Lock()
 	restored := p.restored
@@ -107,7 +109,9 @@ func (p *publication) input(at *pass, item objectsync.Primary) (in objectsync.In
 
 // sync syncs one object, and reports whether it is one that has a copy.
 func (p *publication) sync(ctx context.Context, item objectsync.Primary) (synced bool, err error) {
-	at := &pass{publication: p, item: item, looks: set[watchedObject]{}, streams: set[streamKey]{}, namespaces: set[string]{}}
+	at := &pass{
+		publication: p, item: item, looks: set[watchedObject]{}, streams: set[streamKey]{}, namespaces: set[string]{},
+	}
 	in, source, err := p.input(at, item)
 	if err != nil {
 		return false, err
@@ -210,7 +214,9 @@ func (p *publication) lost(ctx context.Context, item objectsync.Primary, in obje
 
 // confirm asks the server whether an object is not there any more. Without an endpoint of the workspace that is not
 // known.
-func (p *publication) confirm(ctx context.Context, item objectsync.Primary, in objectsync.Input) (missing bool, err error) {
+func (p *publication) confirm(ctx context.Context, item objectsync.Primary,
+	in objectsync.Input,
+) (missing bool, err error) {
 	if in.Workspace.Writer == nil {
 		return false, nil
 	}
@@ -236,7 +242,9 @@ func (p *publication) hides(cluster string, r schema.GroupResource) bool {
 }
 
 // releaseLost deletes the copy of an object that is not there any more, and reports whether it is gone.
-func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
+func (p *publication) releaseLost(ctx context.Context, item objectsync.Primary,
+	in objectsync.Input,
+) (done bool, err error) {
 	if _, gone := p.standing(item.Cluster); gone {
 		if err := p.confirmLeft(ctx, item.Cluster); err != nil {
 			return false, err

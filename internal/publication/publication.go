@@ -66,9 +66,10 @@ type publication struct {
 	workspaceIndex workspaceIndex
 	orphans        map[types.NamespacedName]string // the logical clusters of copies that have been left behind
 	shrinking      bool                            // It is about to be looked which workspaces can be forgotten.
-	arrived        set[string]                     // logical clusters of objects that have come since that look began, nil without one
-	restored       bool                            // kcp was, while the publication ran
-	suspects       set[objectsync.Primary]         // objects with copies that were not seen since then
+	// Logical clusters of objects that have come since that look began, nil without one.
+	arrived  set[string]
+	restored bool                    // kcp was, while the publication ran
+	suspects set[objectsync.Primary] // objects with copies that were not seen since then
 }
 
 // newPublication compiles a spec. Nothing is known before open, and nothing is synced before run.
@@ -79,10 +80,12 @@ func newPublication(name string, c Config, changed func()) (*publication, error)
 	}
 	p := &publication{
 		name: name, config: c, syncer: s, queue: newQueue(), quits: make(chan struct{}), ended: make(chan struct{}),
-		watched: newDependencyIndex[watchedObject](), holders: c.holderIndex.open(name), report: newReport(name, changed),
+		watched: newDependencyIndex[watchedObject](), holders: c.holderIndex.open(name),
+		report:    newReport(name, changed),
 		endpoints: map[string]*endpoint{}, workspaceIndex: newWorkspaceIndex(), bindings: newBindingLooks(),
 		orphans: map[types.NamespacedName]string{}, cleanup: newNamespaceCleanup(), copyNamespaces: newCopyNamespaces(),
-		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(), namespaces: newTenantNamespaces(),
+		refusals: newRefusalIndex(), ownStates: newOwnStates(), vainPatches: newVainPatches(),
+		namespaces: newTenantNamespaces(),
 	}
 	p.report.left = p.countOrphans
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -123,7 +126,10 @@ func (p *publication) stateChanged(n types.NamespacedName) {
 func (p *publication) openRelated(k streamKey) *informer.Table {
 	if k.endpoint == "" {
 		t := p.config.Service.Watches().Table(
-			informer.Interest{Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace}, Stream: informer.StreamAll}, nil)
+			informer.Interest{
+				Resource: k.resource, NamespacedName: types.NamespacedName{Namespace: k.namespace},
+				Stream: informer.StreamAll,
+			}, nil)
 		t.Listen(func(n types.NamespacedName) { p.wake(watchedObject{n, "", k.resource}) })
 		return t
 	}

@@ -37,7 +37,9 @@ func TestPauses(t *testing.T) {
 		},
 		"OneOfTwo": {
 			reason: "Nor beside another failure.",
-			err:    kerrors.NewAggregate([]error{errors.New("boom"), errors.Wrap(&objectsync.RefusalError{}, "cannot create")}), want: lastingMost,
+			err: kerrors.NewAggregate([]error{
+				errors.New("boom"), errors.Wrap(&objectsync.RefusalError{}, "cannot create"),
+			}), want: lastingMost,
 		},
 		"Template": {
 			reason: "A template yields nothing for an object before that, or its copy, is another.",

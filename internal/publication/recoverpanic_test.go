@@ -29,7 +29,8 @@ func TestGuard(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := recoverPanic(tc.do)
-			if !errors.Is(err, errPanic) || !strings.Contains(err.Error(), tc.where) || !strings.Contains(err.Error(), "TestGuard") || strings.Contains(err.Error(), secret) {
+			if !errors.Is(err, errPanic) || !strings.Contains(err.Error(), tc.where) ||
+				!strings.Contains(err.Error(), "TestGuard") || strings.Contains(err.Error(), secret) {
 				t.Errorf("%s Got %v", tc.reason, err)
 			}
 		})

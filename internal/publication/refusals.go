@@ -78,7 +78,8 @@ const rightsEvery = 10 * time.Second
 
 func newRefusalIndex() *refusalIndex {
 	return &refusalIndex{
-		by: map[objectsync.Primary]refuser{}, lacking: map[objectsync.Primary]schema.GroupResource{}, probed: map[schema.GroupResource]int{},
+		by: map[objectsync.Primary]refuser{}, lacking: map[objectsync.Primary]schema.GroupResource{},
+		probed: map[schema.GroupResource]int{},
 	}
 }
 

@@ -59,7 +59,9 @@ func TestProbe(t *testing.T) {
 	p := &publication{queue: newQueue(), refusals: newRefusalIndex()}
 	defer p.queue.ShutDown()
 	lacks := func(item objectsync.Primary, resource string) {
-		p.noteRefusal(item, &objectsync.RefusalError{Cause: objectsync.RefusedByRights, Resource: schema.GroupResource{Resource: resource}})
+		p.noteRefusal(item, &objectsync.RefusalError{
+			Cause: objectsync.RefusedByRights, Resource: schema.GroupResource{Resource: resource},
+		})
 	}
 	probe := func() []string {
 		p.probeOnce()

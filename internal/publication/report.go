@@ -39,7 +39,9 @@ type report struct {
 type failure struct{ workspace, message string }
 
 func newReport(name string, changed func()) *report {
-	return &report{name: name, changed: changed, known: set[objectsync.Primary]{}, failures: map[objectsync.Primary]failure{}}
+	return &report{
+		name: name, changed: changed, known: set[objectsync.Primary]{}, failures: map[objectsync.Primary]failure{},
+	}
 }
 
 // note records what became of an object.
@@ -115,7 +117,8 @@ func (r *report) counts() *v1alpha1.ObjectCounts {
 	out.Orphaned, out.Orphans = r.left()
 	count(r.name, out)
 	of := map[string]*v1alpha1.WorkspaceFailures{}
-	for _, p := range slices.SortedFunc(maps.Keys(r.failures), func(a, b objectsync.Primary) int { return cmp.Compare(a.String(), b.String()) }) {
+	for _, p := range slices.SortedFunc(maps.Keys(r.failures),
+		func(a, b objectsync.Primary) int { return cmp.Compare(a.String(), b.String()) }) {
 		f := r.failures[p]
 		w := of[f.workspace]
 		if w == nil {
@@ -127,7 +130,11 @@ func (r *report) counts() *v1alpha1.ObjectCounts {
 	for _, w := range of {
 		out.Failures = append(out.Failures, *w)
 	}
-	slices.SortFunc(out.Failures, func(a, b v1alpha1.WorkspaceFailures) int { return cmp.Compare(a.Workspace, b.Workspace) })
+	slices.SortFunc(out.Failures, func(a,
+		b v1alpha1.WorkspaceFailures,
+	) int {
+		return cmp.Compare(a.Workspace, b.Workspace)
+	})
 	if len(out.Failures) > namedMost {
 		out.Failures = out.Failures[:namedMost]
 	}

@@ -64,7 +64,9 @@ func (p *publication) clear(item objectsync.Primary) {
 
 // leaveUndone leaves the copy of an object behind that a restore of kcp has undone, once the server confirms that it is
 // not there. A consumer that makes the object again finds the copy.
-func (p *publication) leaveUndone(ctx context.Context, item objectsync.Primary, in objectsync.Input) (done bool, err error) {
+func (p *publication) leaveUndone(ctx context.Context, item objectsync.Primary,
+	in objectsync.Input,
+) (done bool, err error) {
 	if _, gone := p.standing(item.Cluster); gone {
 		err = p.confirmLeft(ctx, item.Cluster)
 	} else {

@@ -153,7 +153,8 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 	if err := c.hidden(); err != nil {
 		return nil, err
 	}
-	if c.endpoint == nil && c.resource == c.pass.config.Sync.Primary.Service.GroupVersionResource && !c.relates(c.resource) {
+	if c.endpoint == nil && c.resource == c.pass.config.Sync.Primary.Service.GroupVersionResource &&
+		!c.relates(c.resource) {
 		return c.pass.copies.Select(namespace, s), c.pass.copies.Ready()
 	}
 	if c.endpoint != nil && c.resource == c.pass.config.Sync.Primary.Workspace.GroupVersionResource {
@@ -171,7 +172,9 @@ func (c cache) Select(namespace string, s labels.Selector) ([]*unstructured.Unst
 func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.copies.Keyed(key)
 	for _, u := range all {
-		c.pass.watch(watchedObject{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, c.cluster, c.resource})
+		c.pass.watch(watchedObject{
+			types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, c.cluster, c.resource,
+		})
 	}
 	return all, c.pass.copies.Ready()
 }
@@ -180,7 +183,9 @@ func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 	all := c.pass.states.Keyed(key)
 	for _, u := range all {
-		c.pass.watch(watchedObject{types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, "", objectsync.Secrets})
+		c.pass.watch(watchedObject{
+			types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, "", objectsync.Secrets,
+		})
 	}
 	return all, c.pass.states.Ready()
 }
@@ -217,7 +222,8 @@ func (s *side) put(r schema.GroupVersionResource, u *unstructured.Unstructured) 
 		if t == s.pass.states {
 			s.pass.ownStates.note(n, u, s.pass.item)
 		}
-		if t != s.pass.states || u.GetLabels()[objectsync.LabelState] != "" { // What only has the name of a state is none.
+		// What only has the name of a state is none.
+		if t != s.pass.states || u.GetLabels()[objectsync.LabelState] != "" {
 			t.Put(u)
 		}
 	}
@@ -228,7 +234,8 @@ func (s *side) Create(ctx context.Context, r schema.GroupVersionResource, u *uns
 	if s.endpoint != nil || u.GetNamespace() == "" {
 		return s.make(ctx, r, u)
 	}
-	return s.pass.namespaceLocks.get(s.pass.config.Service.Server(), u.GetNamespace()).create(func() error { return s.make(ctx, r, u) })
+	return s.pass.namespaceLocks.get(s.pass.config.Service.Server(),
+		u.GetNamespace()).create(func() error { return s.make(ctx, r, u) })
 }
 
 func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
@@ -252,7 +259,8 @@ func (s *side) make(ctx context.Context, r schema.GroupVersionResource, u *unstr
 // Patch changes an object.
 func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
 	var status *statusPatch
-	if s.endpoint != nil && len(subresources) > 0 && o.GVR() == s.pass.config.Sync.Primary.Workspace.GroupVersionResource {
+	if s.endpoint != nil && len(subresources) > 0 &&
+		o.GVR() == s.pass.config.Sync.Primary.Workspace.GroupVersionResource {
 		status = &statusPatch{body: string(patch)}
 		if u := s.endpoint.objects.Get(s.name(o.NamespacedName())); u != nil {
 			status.version = u.GetResourceVersion()
@@ -261,7 +269,8 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 			return nil
 		}
 	}
-	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	answer, err := s.resource(o.GVR(), o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, subresources...)
 	if status != nil && err == nil {
 		s.pass.vainPatches.note(s.pass.item, *status, answer.GetResourceVersion() == status.version)
 	}

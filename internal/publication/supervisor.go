@@ -30,7 +30,10 @@ type served struct {
 // NewSupervisor returns a Supervisor that runs nothing. Wake is called with the name of a PublishedResource when its
 // Status has changed.
 func NewSupervisor(wake func(name string)) *Supervisor {
-	return &Supervisor{wake: wake, namespaceLocks: newNamespaceLocks(), of: map[string]*served{}, holderIndexes: map[string]*holderIndex{}}
+	return &Supervisor{
+		wake: wake, namespaceLocks: newNamespaceLocks(), of: map[string]*served{},
+		holderIndexes: map[string]*holderIndex{},
+	}
 }
 
 // Serve makes a Config the one that is served for a PublishedResource. To one that is served already it tells nothing:

@@ -51,7 +51,8 @@ func (s *supervised) runs(revision string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		of := s.of["things"]
-		return of != nil && of.next == nil && of.current != nil && of.current.config.Revision == revision, fmt.Sprintf("%+v", of)
+		return of != nil && of.next == nil && of.current != nil &&
+			of.current.config.Revision == revision, fmt.Sprintf("%+v", of)
 	})
 }
 

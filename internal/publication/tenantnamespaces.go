@@ -16,7 +16,9 @@ type tenantNamespaces struct {
 }
 
 func newTenantNamespaces() *tenantNamespaces {
-	return &tenantNamespaces{used: map[string]map[string]set[objectsync.Primary]{}, full: map[string]set[objectsync.Primary]{}}
+	return &tenantNamespaces{
+		used: map[string]map[string]set[objectsync.Primary]{}, full: map[string]set[objectsync.Primary]{},
+	}
 }
 
 // claim reports whether a namespace may be looked at for an object.

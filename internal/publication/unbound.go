@@ -29,7 +29,9 @@ func (p *publication) deletesLeft() bool {
 // stay. kcp deletes the objects of a binding after the binding is being deleted, and those of a workspace that is
 // deleted no sooner in practice, so that a look at the bindings as of a later time than the deletion tells. One look
 // serves for all objects that were deleted before it. An error that is errAwaitsLook means that the object comes again.
-func (p *publication) leaves(ctx context.Context, at *pass, source *unstructured.Unstructured) (leaves bool, err error) {
+func (p *publication) leaves(ctx context.Context, at *pass,
+	source *unstructured.Unstructured,
+) (leaves bool, err error) {
 	item := at.item
 	if source == nil || source.GetDeletionTimestamp() == nil || p.deletesLeft() {
 		return false, nil
@@ -82,7 +84,8 @@ var errNoBinding = errors.New("the workspace shows neither a binding of the API 
 // leaving reports whether a workspace without a binding that is in use gives up one, which stays until the objects
 // are gone.
 func leaving(bindings []*unstructured.Unstructured) (bool, error) {
-	if slices.ContainsFunc(bindings, func(b *unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
+	if slices.ContainsFunc(bindings,
+		func(b *unstructured.Unstructured) bool { return b.GetDeletionTimestamp() != nil }) {
 		return true, nil
 	}
 	return false, errNoBinding

@@ -15,10 +15,14 @@ import (
 // TestOrphansOfKinds shows that only copies of objects of our own kind count as left behind, where others have copies
 // of the same kind.
 func TestOrphansOfKinds(t *testing.T) {
-	p := &publication{orphans: map[types.NamespacedName]string{}, workspaceIndex: newWorkspaceIndex(), report: newReport("orphans", func() {})}
+	p := &publication{
+		orphans: map[types.NamespacedName]string{}, workspaceIndex: newWorkspaceIndex(),
+		report: newReport("orphans", func() {}),
+	}
 	defer p.report.stop()
 	p.config.Sync.Primary.Workspace = objectsync.Resource{
-		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}, Kind: "Thing",
+		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"},
+		Kind:                 "Thing",
 	}
 	copied := func(kind, orphaned string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -27,7 +31,8 @@ func TestOrphansOfKinds(t *testing.T) {
 		return u
 	}
 	for name, u := range map[string]*unstructured.Unstructured{
-		"ours": copied("Thing.example.com", "true"), "theirs": copied("Other.example.com", "true"), "unmarked": copied("", "true"), "used": copied("Thing.example.com", ""),
+		"ours": copied("Thing.example.com", "true"), "theirs": copied("Other.example.com", "true"),
+		"unmarked": copied("", "true"), "used": copied("Thing.example.com", ""),
 	} {
 		p.noteOrphan(types.NamespacedName{Name: name}, u)
 	}

@@ -10,7 +10,8 @@ func TestVainPatches(t *testing.T) {
 		t.Error("want the first sent")
 	}
 	v.note(p, s, true)
-	if !v.has(p, s) || v.has(p, statusPatch{"{}", "8"}) || v.has(p, statusPatch{`{"a":1}`, "7"}) || v.has(in("a", "2"), s) {
+	if !v.has(p, s) || v.has(p, statusPatch{"{}", "8"}) || v.has(p, statusPatch{`{"a":1}`, "7"}) ||
+		v.has(in("a", "2"), s) {
 		t.Error("want only the same patch of the same object in the same version not sent")
 	}
 	if v.note(p, s, false); v.has(p, s) || len(v.by) != 0 {

@@ -63,7 +63,9 @@ func TestWake(t *testing.T) {
 		"NobodysThere": {reason: "Nor any other workspace.", changed: secret("third", "a", "x"), want: nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &publication{watched: newDependencyIndex[watchedObject](), queue: newQueue(), ownStates: newOwnStates()}
+			p := &publication{
+				watched: newDependencyIndex[watchedObject](), queue: newQueue(), ownStates: newOwnStates(),
+			}
 			defer p.queue.ShutDown()
 			for who, all := range looking {
 				for _, l := range all {

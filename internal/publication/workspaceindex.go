@@ -123,5 +123,6 @@ func (r *workspaceIndex) gone(cluster string) bool {
 		return false
 	}
 	home, seen := r.homes[cluster]
-	return seen && slices.ContainsFunc(r.consumers.Endpoints, func(e Endpoint) bool { return e.Listed && e.URL == home })
+	return seen && slices.ContainsFunc(r.consumers.Endpoints,
+		func(e Endpoint) bool { return e.Listed && e.URL == home })
 }

@@ -28,8 +28,10 @@ func TestRoster(t *testing.T) {
 		},
 		"Unserved": {
 			reason: "One whose binding lacks the API may get it.",
-			then:   []Consumers{both, {Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}}}},
-			want:   want{},
+			then: []Consumers{both, {
+				Endpoints: both.Endpoints, Workspaces: map[string]Workspace{"a": {Endpoint: "one"}},
+			}},
+			want: want{},
 		},
 		"EndpointMissing": {
 			reason: "While its endpoint is missing nothing is known of it, as all of the shard are.",
@@ -44,8 +46,12 @@ func TestRoster(t *testing.T) {
 		},
 		"EndpointBack": {
 			reason: "An endpoint that is back and does not show it tells that it is gone.",
-			then:   []Consumers{both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {Endpoints: both.Endpoints, Workspaces: onlyB}},
-			want:   want{gone: true},
+			then: []Consumers{
+				both, {Endpoints: both.Endpoints[1:], Workspaces: onlyB}, {
+					Endpoints: both.Endpoints, Workspaces: onlyB,
+				},
+			},
+			want: want{gone: true},
 		},
 		"NeverSeen": {
 			reason: "Of a workspace that has not been seen nothing is known.",
@@ -71,7 +77,8 @@ func TestRoster(t *testing.T) {
 			next := newWorkspaceIndex()
 			next.inherit(&r)
 			next.follow(tc.then[len(tc.then)-1])
-			if diff := cmp.Diff(tc.want, want{next.bound("a"), next.gone("a")}, cmp.AllowUnexported(want{})); diff != "" {
+			if diff := cmp.Diff(tc.want, want{next.bound("a"), next.gone("a")},
+				cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("what comes after it knows as much: %s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

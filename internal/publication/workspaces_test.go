@@ -74,7 +74,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
-	answer, things := map[string]any{"major": "1"}, strings.HasSuffix(r.URL.Path, target.AllClusters+"/apis/ws.example.com/v1/things")
+	answer, things := map[string]any{"major": "1"}, strings.HasSuffix(r.URL.Path,
+		target.AllClusters+"/apis/ws.example.com/v1/things")
 	switch {
 	case r.URL.Query().Get("watch") != "":
 		s.streams.Add(1)
@@ -84,14 +85,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case s.forbids && r.Method != http.MethodGet:
 		w.WriteHeader(http.StatusForbidden)
-		answer = map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden}
+		answer = map[string]any{
+			"apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden",
+			"code": http.StatusForbidden,
+		}
 	case things:
 		answer = list(s.objects)
 	case r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/things/"):
 		s.deleted.Add(1)
 	case strings.HasSuffix(r.URL.Path, "/apis/example.org/v1/things"):
 		answer = list(s.copies)
-	case s.bindings != nil && strings.HasSuffix(r.URL.Path, target.AllClusters+"/apis/apis.kcp.io/v1alpha2/apibindings"):
+	case s.bindings != nil && strings.HasSuffix(r.URL.Path,
+		target.AllClusters+"/apis/apis.kcp.io/v1alpha2/apibindings"):
 		s.bindings(w, r)
 		return
 	case !strings.HasSuffix(r.URL.Path, "/version"):
@@ -101,7 +106,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func list(items []any) map[string]any {
-	return map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items}
+	return map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "1"}, "items": items,
+	}
 }
 
 // A departed is an event that an object is gone.
@@ -145,7 +152,8 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
 // webIn returns an object of a workspace.
 func webIn(cluster, version string) any {
 	return map[string]any{"apiVersion": "ws.example.com/v1", "kind": "Thing", "metadata": map[string]any{
-		"namespace": "default", "name": "web", "uid": cluster, "resourceVersion": version, "annotations": map[string]any{"kcp.io/cluster": cluster},
+		"namespace": "default", "name": "web", "uid": cluster, "resourceVersion": version,
+		"annotations": map[string]any{"kcp.io/cluster": cluster},
 	}}
 }
 
@@ -176,7 +184,8 @@ func (s *server) start(t *testing.T) (string, func(url string) *target.Cluster) 
 func thingsWithSecrets() objectsync.Config {
 	of := func(group, resource, kind string) objectsync.Resource {
 		return objectsync.Resource{
-			GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}, Kind: kind, Scope: v1alpha1.ScopeNamespaced,
+			GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource},
+			Kind:                 kind, Scope: v1alpha1.ScopeNamespaced,
 		}
 	}
 	secrets := objectsync.Pair{Workspace: of("", "secrets", "Secret"), Service: of("", "secrets", "Secret")}
@@ -187,7 +196,9 @@ func thingsWithSecrets() objectsync.Config {
 	}}}
 	return objectsync.Config{
 		Spec: spec, Agent: "agent", StateNamespace: "states", Related: map[string]objectsync.Pair{"tls": secrets},
-		Primary: objectsync.Pair{Workspace: of("ws.example.com", "things", "Thing"), Service: of("example.org", "things", "Thing")},
+		Primary: objectsync.Pair{
+			Workspace: of("ws.example.com", "things", "Thing"), Service: of("example.org", "things", "Thing"),
+		},
 	}
 }
 
@@ -227,7 +238,10 @@ func TestManyWorkspaces(t *testing.T) {
 	url, connect := s.start(t)
 	consumers := Consumers{Workspaces: boundTo(url, workspaces[:few])}
 	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-	p, err := newPublication("things", Config{Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets()}, func() {})
+	p, err := newPublication("things",
+		Config{
+			Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
+		}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,9 @@ func TestQuery(t *testing.T) {
 		"StaticNoBool": {
 			reason: "What can be no bool is reported.",
 			query:  "'yes'",
-			want:   want{err: expression.ErrInvalid, message: "CEL query is invalid: it gives a value of type string and not of type bool"},
+			want: want{
+				err: expression.ErrInvalid, message: "CEL query is invalid: it gives a value of type string and not of type bool",
+			},
 		},
 		"Null": {reason: "Nothing is no bool.", query: "dyn(null)", want: want{err: ErrNotBool}},
 		"Comparison": {
@@ -121,7 +123,9 @@ func TestQuery(t *testing.T) {
 		"UnknownVariable": {
 			reason: "There is one variable.",
 			query:  "resource.status.ready",
-			want:   want{err: expression.ErrInvalid, message: "CEL query is invalid: 1:1: undeclared reference to 'resource'"},
+			want: want{
+				err: expression.ErrInvalid, message: "CEL query is invalid: 1:1: undeclared reference to 'resource'",
+			},
 		},
 		"TooLong": {
 			reason: "A query has a highest length.",
@@ -141,7 +145,9 @@ func TestQuery(t *testing.T) {
 		"TooCostly": {
 			reason: "A query that runs away is stopped.",
 			query:  "lists.range(1000).all(a, lists.range(1000).all(b, a < b || a >= b))",
-			want:   want{err: expression.ErrTooCostly, message: "CEL query is too costly: it was stopped at cost 100000"},
+			want: want{
+				err: expression.ErrTooCostly, message: "CEL query is too costly: it was stopped at cost 100000",
+			},
 		},
 		"TooLongRange": {
 			reason: "A list is not made longer than can be paid for.",
@@ -233,7 +239,8 @@ func TestQueryConcurrently(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 100 {
 		wg.Go(func() {
-			query := fmt.Sprintf("object.status.conditions.exists(c, c.status == 'True') && object.spec.replicas < %d", 10+i%3)
+			query := fmt.Sprintf("object.status.conditions.exists(c, c.status == 'True') && object.spec.replicas < %d",
+				10+i%3)
 			if ok, err := Query(query, object); !ok || err != nil {
 				t.Errorf("%s: want true, got %t, %v", query, ok, err)
 			}

@@ -42,7 +42,10 @@ func circle(f Referrer, path []objectInterest) error {
 	for _, w := range path {
 		names = append(names, describe(f.GVK.Kind, w.NamespacedName))
 	}
-	return problem{error: errors.New("references form a cycle: " + strings.Join(names, " -> ")), reason: commonv1.ReasonReferenceCycle}
+	return problem{
+		error:  errors.New("references form a cycle: " + strings.Join(names, " -> ")),
+		reason: commonv1.ReasonReferenceCycle,
+	}
 }
 
 // A walk visits the Objects that can be reached along references, each once however many references lead to it.
@@ -54,7 +57,10 @@ type walk struct {
 }
 
 func newWalk(r *Resolver) *walk {
-	return &walk{resolver: r, found: map[objectInterest][]objectInterest{}, visited: map[objectInterest]bool{}, from: map[objectInterest][]objectInterest{}}
+	return &walk{
+		resolver: r, found: map[objectInterest][]objectInterest{}, visited: map[objectInterest]bool{},
+		from: map[objectInterest][]objectInterest{},
+	}
 }
 
 // visit visits the Objects that an interest leads to, which it returns, and all that can be reached from them.

@@ -129,7 +129,8 @@ func (r *Resolver) void(ctx context.Context, f Referrer, d dependent, w *walk) (
 		return false, err
 	}
 	if !refers {
-		pinned := slices.ContainsFunc(d.Observed().References, func(p commonv1.PinnedReference) bool { return p.UID == f.GetUID() })
+		pinned := slices.ContainsFunc(d.Observed().References,
+			func(p commonv1.PinnedReference) bool { return p.UID == f.GetUID() })
 		return old && !pinned, nil
 	}
 	return w.visited[objectInterest{NamespacedName: client.ObjectKeyFromObject(d), kind: d.kind.GVK.GroupKind()}], nil
@@ -166,5 +167,6 @@ func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) er
 	if err != nil {
 		return refused(errors.Wrap(err, "cannot remove finalizers of Objects that are gone"))
 	}
-	return apierrors.NewConflict(m.Resource.GroupResource(), f.GetName(), errors.New("finalizers of Objects that are gone were removed"))
+	return apierrors.NewConflict(m.Resource.GroupResource(), f.GetName(),
+		errors.New("finalizers of Objects that are gone were removed"))
 }

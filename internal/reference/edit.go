@@ -32,13 +32,16 @@ func (c *change) on(u metav1.Object, had []string) ([]string, bool) {
 			next = append(next, f)
 		}
 	}
-	return next, len(next) == len(had) || u.GetDeletionTimestamp() == nil // One that is being deleted takes no new finalizers.
+	// One that is being deleted takes no new finalizers.
+	return next, len(next) == len(had) || u.GetDeletionTimestamp() == nil
 }
 
 // send makes a batch of changes with one patch, which it repeats if others change the finalizers at the same time. It
 // starts from the resource as the control plane has just returned it, if that is known, or as the first change knows
 // it. It returns the resource as it is then, nil if that is not known.
-func (e *editor) send(ctx context.Context, at location, u *unstructured.Unstructured, batch []*change) *unstructured.Unstructured {
+func (e *editor) send(ctx context.Context, at location, u *unstructured.Unstructured,
+	batch []*change,
+) *unstructured.Unstructured {
 	u, err := e.try(ctx, at, u, batch)
 	for _, c := range batch {
 		c.err = err
@@ -59,7 +62,9 @@ func (c *change) holds(u *unstructured.Unstructured) bool {
 	return true
 }
 
-func (e *editor) try(ctx context.Context, at location, u *unstructured.Unstructured, batch []*change) (*unstructured.Unstructured, error) {
+func (e *editor) try(ctx context.Context, at location, u *unstructured.Unstructured,
+	batch []*change,
+) (*unstructured.Unstructured, error) {
 	if len(batch) == 0 {
 		return u, nil
 	}
@@ -91,7 +96,9 @@ func (e *editor) try(ctx context.Context, at location, u *unstructured.Unstructu
 
 // patchFinalizers makes the finalizers of a resource those of a list. The error is a conflict, or says that the patch
 // is invalid, if the resource is not as it was known. Nothing is returned beside an error.
-func patchFinalizers(ctx context.Context, c dynamic.ResourceInterface, known metav1.Object, finalizers []string) (*unstructured.Unstructured, error) {
+func patchFinalizers(ctx context.Context, c dynamic.ResourceInterface, known metav1.Object,
+	finalizers []string,
+) (*unstructured.Unstructured, error) {
 	body, err := patchOf(known, finalizers)
 	if err != nil {
 		return nil, err

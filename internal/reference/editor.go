@@ -74,14 +74,16 @@ type change struct {
 
 func newEditor(c *target.Cluster, wake func(informer.Owner)) *editor {
 	return &editor{
-		cluster: c, wake: wake, queues: map[location]*queue{}, queued: map[informer.Owner]int{}, left: map[location]leftover{},
+		cluster: c, wake: wake, queues: map[location]*queue{}, queued: map[informer.Owner]int{},
+		left:  map[location]leftover{},
 		slots: make(chan struct{}, editsMost),
 	}
 }
 
 // same reports whether two changes are one that its owner asks for again.
 func (c *change) same(other *change) bool {
-	return c.owner == other.owner && c.uid == other.uid && c.add == other.add && slices.Equal(c.finalizers, other.finalizers)
+	return c.owner == other.owner && c.uid == other.uid && c.add == other.add &&
+		slices.Equal(c.finalizers, other.finalizers)
 }
 
 // An edit makes a change of the finalizers of a resource, and returns the resource or nil if it is gone. If its error

@@ -11,11 +11,16 @@ import (
 
 // secretAt returns a Secret in a version.
 func secretAt(version string) map[string]any {
-	return map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"uid": "s", "resourceVersion": version}}
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"uid": "s", "resourceVersion": version},
+	}
 }
 
 func TestWithheld(t *testing.T) {
-	k := objectInterest{NamespacedName: types.NamespacedName{Namespace: "default", Name: "database"}, kind: schema.GroupKind{Kind: "Object"}}
+	k := objectInterest{
+		NamespacedName: types.NamespacedName{Namespace: "default", Name: "database"},
+		kind:           schema.GroupKind{Kind: "Object"},
+	}
 	type want struct {
 		content map[string]any
 		late    bool
@@ -33,7 +38,9 @@ func TestWithheld(t *testing.T) {
 			},
 			want: want{content: secretAt("2")},
 		},
-		"Never": {reason: "An Object that has not looked yet may do so in a moment.", before: func(*hiddenResources) {}},
+		"Never": {
+			reason: "An Object that has not looked yet may do so in a moment.", before: func(*hiddenResources) {},
+		},
 		"NeverForLong": {
 			reason: "One that does not look for long may never do.",
 			before: func(w *hiddenResources) { w.asked[k] = time.Now().Add(-2 * patience) },
@@ -70,7 +77,10 @@ func TestWithheldIsNew(t *testing.T) {
 		sight  observedResource
 		want   bool
 	}{
-		{reason: "What is seen first is new.", sight: observedResource{object: "o", content: secretAt("1")}, want: true},
+		{
+			reason: "What is seen first is new.", sight: observedResource{object: "o", content: secretAt("1")},
+			want: true,
+		},
 		{
 			reason: "The same again is not, so that nobody is woken.",
 			sight:  observedResource{object: "o", content: secretAt("1")},

@@ -19,7 +19,9 @@ import (
 // refers to. The Object must have a finalizer. record must write the pins to the status of the Object; it is called
 // before anything is pinned that is not recorded. What is let go is taken off the status in memory only: a record
 // without a finalizer does no harm.
-func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution, record func(context.Context, []commonv1.PinnedReference) error) error {
+func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution,
+	record func(context.Context, []commonv1.PinnedReference) error,
+) error {
 	if r.editor.pending(f.Owner) {
 		return queuedError{}
 	}
@@ -90,7 +92,8 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 // recorded reports whether there is a pin of what a reference names.
 func recorded(pins []commonv1.PinnedReference, ref *Reference) bool {
 	return slices.ContainsFunc(pins, func(p commonv1.PinnedReference) bool {
-		return kindOf(p).GroupKind() == ref.GVK.GroupKind() && p.Name == ref.Name && (p.Namespace == ref.Namespace || p.Namespace == "")
+		return kindOf(p).GroupKind() == ref.GVK.GroupKind() && p.Name == ref.Name &&
+			(p.Namespace == ref.Namespace || p.Namespace == "")
 	})
 }
 
@@ -106,7 +109,8 @@ func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Refer
 		p.Namespace = ref.Namespace
 	}
 	_, err = r.editor.now(ctx, locate(m, p), f.unpin(p))
-	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
+	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsInvalid(err) {
 		return nil
 	}
 	return refused(errors.Wrapf(err, "cannot release %s", ref))
@@ -140,7 +144,9 @@ func (r *Resolver) known(ctx context.Context, p commonv1.PinnedReference, at loc
 }
 
 // serve finds how the control plane serves a kind, in another version if need be, and reports whether it does.
-func (r *Resolver) serve(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (target.Mapping, bool, error) {
+func (r *Resolver) serve(ctx context.Context, o informer.Owner,
+	gvk schema.GroupVersionKind,
+) (target.Mapping, bool, error) {
 	m, err := r.cluster.Mapping(ctx, o, gvk)
 	if target.IsNoKind(err) {
 		return r.cluster.FindKind(ctx, gvk.GroupKind())

@@ -15,9 +15,12 @@ func (r *Resolver) Leaving(ctx context.Context, f Referrer) (leaves bool, err er
 	pins := r.pinnedObjects(f)
 	wants := make([]fieldInterest, 0, len(pins))
 	for _, p := range pins {
-		wants = append(wants, fieldInterest{objectInterest: objectInterest{NamespacedName: nameOf(p), kind: kindOf(p).GroupKind()}})
+		wants = append(wants, fieldInterest{objectInterest: objectInterest{
+			NamespacedName: nameOf(p), kind: kindOf(p).GroupKind(),
+		}})
 	}
-	r.objects.track(f.Owner, f.finalizer(), wants) // Before they are looked at, or what happens in between would stay unknown.
+	// Before they are looked at, or what happens in between would stay unknown.
+	r.objects.track(f.Owner, f.finalizer(), wants)
 	for i, p := range pins {
 		o, err := r.objects.get(ctx, wants[i].kind, nameOf(p))
 		if err != nil {
@@ -35,7 +38,8 @@ func (r *Resolver) Leaving(ctx context.Context, f Referrer) (leaves bool, err er
 // pinnedObjects returns the pins of Objects, without those of its owners: an owner may wait for what it owns.
 func (r *Resolver) pinnedObjects(f Referrer) []commonv1.PinnedReference {
 	return slices.DeleteFunc(slices.Clone(f.Observed().References), func(p commonv1.PinnedReference) bool {
-		owns := slices.ContainsFunc(f.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == p.UID })
+		owns := slices.ContainsFunc(f.GetOwnerReferences(),
+			func(o metav1.OwnerReference) bool { return o.UID == p.UID })
 		return owns || !r.isObject(kindOf(p))
 	})
 }

@@ -28,13 +28,16 @@ func TestNewest(t *testing.T) {
 			answer: state("1", "7", "ours"), cached: state("1", "5"), want: []string{"ours"}, kept: true,
 		},
 		"CaughtUp": {
-			reason: "One that has caught up is.", answer: state("1", "7", "ours"), cached: state("1", "7", "ours"), want: []string{"ours"},
+			reason: "One that has caught up is.", answer: state("1", "7", "ours"), cached: state("1", "7", "ours"),
+			want: []string{"ours"},
 		},
 		"Ahead": {
-			reason: "So is one that knows more.", answer: state("1", "7", "ours"), cached: state("1", "9", "other"), want: []string{"other"},
+			reason: "So is one that knows more.", answer: state("1", "7", "ours"), cached: state("1", "9", "other"),
+			want: []string{"other"},
 		},
 		"Namesake": {
-			reason: "An answer about another resource tells nothing.", answer: state("1", "7", "ours"), cached: state("2", "5"),
+			reason: "An answer about another resource tells nothing.", answer: state("1", "7", "ours"),
+			cached: state("2", "5"),
 		},
 		"Restored": {
 			reason: "An old answer is from a history that may be gone.",
@@ -69,7 +72,8 @@ func TestLeftoversAreForgotten(t *testing.T) {
 	e := newEditor(nil, nil)
 	old := location{NamespacedName: types.NamespacedName{Name: "old"}}
 	e.left[old] = leftover{Object: &metav1.ObjectMeta{}, since: time.Now().Add(-2 * leftoverMost)}
-	e.leave(location{NamespacedName: types.NamespacedName{Name: "new"}}, &unstructured.Unstructured{Object: map[string]any{}})
+	e.leave(location{NamespacedName: types.NamespacedName{Name: "new"}},
+		&unstructured.Unstructured{Object: map[string]any{}})
 	if _, kept := e.left[old]; kept || len(e.left) != 1 {
 		t.Errorf("want only the new answer, got %v", e.left)
 	}

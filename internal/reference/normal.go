@@ -60,7 +60,8 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 			n.At = at + ".fromObject"
 		case r.DependsOn != nil:
 			d := r.DependsOn
-			n = named(schema.FromAPIVersionAndKind(d.APIVersion, d.Kind), types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, rules)
+			n = named(schema.FromAPIVersionAndKind(d.APIVersion, d.Kind),
+				types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, rules)
 			n.WaitFor = d.WaitFor
 			n.At = at + ".dependsOn"
 		default:
@@ -73,7 +74,8 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 }
 
 func fromPatches(p *commonv1.PatchesFrom, to *string, rules Rules) Reference {
-	n := named(schema.FromAPIVersionAndKind(p.APIVersion, p.Kind), types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, rules)
+	n := named(schema.FromAPIVersionAndKind(p.APIVersion, p.Kind),
+		types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, rules)
 	n.From, n.To, n.Transforms = p.FieldPath, p.FieldPath, p.Transforms
 	if to != nil && *to != "" {
 		n.To = *to
@@ -91,7 +93,8 @@ func fromPatches(p *commonv1.PatchesFrom, to *string, rules Rules) Reference {
 }
 
 func fromObject(f *commonv1.FromObject, to *string, rules Rules) Reference {
-	n := named(schema.FromAPIVersionAndKind(f.APIVersion, f.Kind), types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, rules)
+	n := named(schema.FromAPIVersionAndKind(f.APIVersion, f.Kind),
+		types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, rules)
 	n.From = f.FieldPath
 	if to != nil {
 		n.To = strings.TrimPrefix(*to, manifestPath)
@@ -126,7 +129,8 @@ func (r *Reference) check(rules Rules) {
 	case (r.Name == "") == (r.Selector == ""):
 		r.Err = invalid("exactly one of a name and a non-empty selector must be set")
 	case rules.Namespace != "" && r.Namespace != rules.Namespace && !rules.CrossNamespace:
-		r.Err = invalid("namespace %q is not that of the Object, and references to others need the provider's flag "+crossNamespaceFlag, r.Namespace)
+		r.Err = invalid("namespace %q is not that of the Object, and references to others need the provider's flag "+
+			crossNamespaceFlag, r.Namespace)
 	case r.To != "" && r.From == "":
 		r.Err = invalid("toFieldPath needs a fieldPath")
 	case checkPath(r.From) != nil:

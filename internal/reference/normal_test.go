@@ -14,8 +14,12 @@ import (
 )
 
 func TestNormalise(t *testing.T) {
-	cluster := Rules{GVK: schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object"}}
-	team := Rules{GVK: schema.GroupVersionKind{Group: "kubernetes.m.crossplane.io", Version: "v1alpha1", Kind: "Object"}, Namespace: "team"}
+	cluster := Rules{GVK: schema.GroupVersionKind{
+		Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "Object",
+	}}
+	team := Rules{GVK: schema.GroupVersionKind{
+		Group: "kubernetes.m.crossplane.io", Version: "v1alpha1", Kind: "Object",
+	}, Namespace: "team"}
 	open := team
 	open.CrossNamespace = true
 	secret := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
@@ -32,45 +36,78 @@ func TestNormalise(t *testing.T) {
 			reason: "The default is an Object.",
 			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a"})},
 			rules:  cluster,
-			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "a"}}},
+			want: []Reference{{
+				At: "spec.references[0].dependsOn", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "a"},
+			}},
 		},
 		"Namespace": {
 			reason: "In a namespace the default is an Object there.",
 			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", WaitFor: commonv1.WaitForReady})},
 			rules:  team,
-			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: team.GVK, NamespacedName: types.NamespacedName{Namespace: "team", Name: "a"}, WaitFor: commonv1.WaitForReady}},
+			want: []Reference{{
+				At: "spec.references[0].dependsOn", GVK: team.GVK,
+				NamespacedName: types.NamespacedName{Namespace: "team", Name: "a"}, WaitFor: commonv1.WaitForReady,
+			}},
 		},
 		"Precedence": {
 			reason: "Of several members patchesFrom counts, then fromObject.",
 			refs: []commonv1.Reference{
-				{DependsOn: &commonv1.DependsOn{Name: "d"}, FromObject: &commonv1.FromObject{Name: "f"}, PatchesFrom: &commonv1.PatchesFrom{Name: "p", FieldPath: "x"}},
+				{
+					DependsOn: &commonv1.DependsOn{Name: "d"}, FromObject: &commonv1.FromObject{Name: "f"},
+					PatchesFrom: &commonv1.PatchesFrom{Name: "p", FieldPath: "x"},
+				},
 				{DependsOn: &commonv1.DependsOn{Name: "d"}, FromObject: &commonv1.FromObject{Name: "f"}},
 			},
 			rules: cluster,
 			want: []Reference{
-				{At: "spec.references[0].patchesFrom", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "p"}, From: "x", To: "x"},
-				{At: "spec.references[1].fromObject", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "f"}},
+				{
+					At: "spec.references[0].patchesFrom", GVK: cluster.GVK,
+					NamespacedName: types.NamespacedName{Name: "p"}, From: "x", To: "x",
+				},
+				{
+					At: "spec.references[1].fromObject", GVK: cluster.GVK,
+					NamespacedName: types.NamespacedName{Name: "f"},
+				},
 			},
 		},
 		"Relative": {
 			reason: "patchesFrom only knows paths in the manifest, which may be of an Object itself.",
-			refs:   []commonv1.Reference{{ToFieldPath: new("spec.forProvider.manifest.x"), PatchesFrom: &commonv1.PatchesFrom{Name: "p", FieldPath: "y"}}},
-			rules:  cluster,
-			want:   []Reference{{At: "spec.references[0].patchesFrom", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "p"}, From: "y", To: "spec.forProvider.manifest.x"}},
+			refs: []commonv1.Reference{{
+				ToFieldPath: new("spec.forProvider.manifest.x"),
+				PatchesFrom: &commonv1.PatchesFrom{Name: "p", FieldPath: "y"},
+			}},
+			rules: cluster,
+			want: []Reference{{
+				At: "spec.references[0].patchesFrom", GVK: cluster.GVK, NamespacedName: types.NamespacedName{Name: "p"},
+				From: "y", To: "spec.forProvider.manifest.x",
+			}},
 		},
 		"Absolute": {
 			reason: "fromObject may name the field from the top of the Object.",
-			refs:   []commonv1.Reference{{ToFieldPath: new("spec.forProvider.manifest.x"), FromObject: &commonv1.FromObject{MatchLabels: map[string]string{"a": "b"}, FieldPath: "y"}}},
-			rules:  cluster,
-			want:   []Reference{{At: "spec.references[0].fromObject", GVK: cluster.GVK, Selector: "a=b", From: "y", To: "x"}},
+			refs: []commonv1.Reference{{
+				ToFieldPath: new("spec.forProvider.manifest.x"),
+				FromObject:  &commonv1.FromObject{MatchLabels: map[string]string{"a": "b"}, FieldPath: "y"},
+			}},
+			rules: cluster,
+			want: []Reference{{
+				At: "spec.references[0].fromObject", GVK: cluster.GVK, Selector: "a=b", From: "y", To: "x",
+			}},
 		},
 		"Selector": {
 			reason: "A selector may have expressions.",
-			refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{APIVersion: "v1", Kind: "Secret", FieldPath: "y", Selector: &metav1.LabelSelector{
-				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"c", "b"}}},
-			}}}},
+			refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{
+				APIVersion: "v1", Kind: "Secret",
+				FieldPath: "y", Selector: &metav1.LabelSelector{
+					MatchExpressions: []metav1.LabelSelectorRequirement{{
+						Key: "a", Operator: metav1.LabelSelectorOpIn, Values: []string{"c", "b"},
+					}},
+				},
+			}}},
 			rules: team,
-			want:  []Reference{{At: "spec.references[0].patchesFrom", GVK: secret, NamespacedName: types.NamespacedName{Namespace: "team"}, Selector: "a in (b,c)", From: "y", To: "y"}},
+			want: []Reference{{
+				At: "spec.references[0].patchesFrom", GVK: secret,
+				NamespacedName: types.NamespacedName{Namespace: "team"}, Selector: "a in (b,c)", From: "y", To: "y",
+			}},
 		},
 		"OtherNamespace": {
 			reason: "Other namespaces are out of reach.",
@@ -82,13 +119,21 @@ func TestNormalise(t *testing.T) {
 			reason: "Unless the operator allows them.",
 			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})},
 			rules:  open,
-			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: team.GVK, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}},
+			want: []Reference{{
+				At: "spec.references[0].dependsOn", GVK: team.GVK,
+				NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"},
+			}},
 		},
 		"ClusterAnywhere": {
 			reason: "A cluster-scoped Object refers to any namespace.",
-			refs:   []commonv1.Reference{depends(commonv1.DependsOn{APIVersion: "v1", Kind: "Secret", Name: "a", Namespace: "other"})},
-			rules:  cluster,
-			want:   []Reference{{At: "spec.references[0].dependsOn", GVK: secret, NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"}}},
+			refs: []commonv1.Reference{depends(commonv1.DependsOn{
+				APIVersion: "v1", Kind: "Secret", Name: "a", Namespace: "other",
+			})},
+			rules: cluster,
+			want: []Reference{{
+				At: "spec.references[0].dependsOn", GVK: secret,
+				NamespacedName: types.NamespacedName{Namespace: "other", Name: "a"},
+			}},
 		},
 		"Nobody": {
 			reason: "Something must be named.",
@@ -98,15 +143,19 @@ func TestNormalise(t *testing.T) {
 		},
 		"Everybody": {
 			reason: "An empty selector selects all.",
-			refs:   []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{}}}},
-			rules:  cluster,
-			err:    "exactly one of a name",
+			refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{
+				FieldPath: "x", Selector: &metav1.LabelSelector{},
+			}}},
+			rules: cluster,
+			err:   "exactly one of a name",
 		},
 		"BadSelector": {
 			reason: "A selector must be valid.",
-			refs:   []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{FieldPath: "x", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}}}},
-			rules:  cluster,
-			err:    "selector is invalid",
+			refs: []commonv1.Reference{{PatchesFrom: &commonv1.PatchesFrom{
+				FieldPath: "x", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}},
+			}}},
+			rules: cluster,
+			err:   "selector is invalid",
 		},
 		"NoSource": {
 			reason: "What is written must be read.",
@@ -122,9 +171,11 @@ func TestNormalise(t *testing.T) {
 		},
 		"DollarPath": {
 			reason: "Nor one with a root.",
-			refs:   []commonv1.Reference{{ToFieldPath: new("$.data.x"), PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x"}}},
-			rules:  cluster,
-			err:    "toFieldPath is invalid: $.data.x is JSONPath: write data.x",
+			refs: []commonv1.Reference{{
+				ToFieldPath: new("$.data.x"), PatchesFrom: &commonv1.PatchesFrom{Name: "a", FieldPath: "x"},
+			}},
+			rules: cluster,
+			err:   "toFieldPath is invalid: $.data.x is JSONPath: write data.x",
 		},
 		"BadPath": {
 			reason: "A path must be valid.",
@@ -136,7 +187,8 @@ func TestNormalise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Normalise(&commonv1.ObjectSpec{References: tc.refs}, tc.rules)
 			if tc.err != "" {
-				if len(got) != 1 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), tc.err) || ReasonOf(got[0].Err) != commonv1.ReasonInvalidReference {
+				if len(got) != 1 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), tc.err) ||
+					ReasonOf(got[0].Err) != commonv1.ReasonInvalidReference {
 					t.Errorf("%s\nNormalise: want one reference with error %q, got %v", tc.reason, tc.err, got)
 				}
 				return
@@ -184,7 +236,9 @@ func TestApply(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := &Resolution{patches: []patch{{ref: Reference{GVK: schema.GroupVersionKind{Kind: "Secret"}, From: "y", To: tc.to}, value: tc.value}}}
+			res := &Resolution{patches: []patch{{ref: Reference{
+				GVK: schema.GroupVersionKind{Kind: "Secret"}, From: "y", To: tc.to,
+			}, value: tc.value}}}
 			content := map[string]any{}
 			err := res.Apply(content)
 			if (err != nil) != (tc.want == nil) || err != nil && !IsAwaited(err) {

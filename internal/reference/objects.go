@@ -81,7 +81,8 @@ func newObjects(o Options) *objects {
 	}
 	return &objects{
 		cache: o.Cache, kinds: kinds, wake: o.Wake, served: map[schema.GroupKind]bool{},
-		wants: map[informer.Owner][]fieldInterest{}, owners: map[objectInterest]map[informer.Owner]string{}, fields: map[objectInterest]map[string]int{},
+		wants: map[informer.Owner][]fieldInterest{}, owners: map[objectInterest]map[informer.Owner]string{},
+		fields:    map[objectInterest]map[string]int{},
 		selectors: map[objectInterest]labels.Selector{},
 	}
 }
@@ -250,7 +251,8 @@ func (s *objects) handler(gk schema.GroupKind) handler.EventHandler {
 func pinsChanged(was, is client.Object) []string {
 	had, has := was.GetFinalizers(), is.GetFinalizers()
 	isIn := func(all []string) func(string) bool { return func(f string) bool { return slices.Contains(all, f) } }
-	changed := append(slices.DeleteFunc(slices.Clone(has), isIn(had)), slices.DeleteFunc(slices.Clone(had), isIn(has))...)
+	changed := append(slices.DeleteFunc(slices.Clone(has), isIn(had)),
+		slices.DeleteFunc(slices.Clone(had), isIn(has))...)
 	foreign := func(f string) bool { return !strings.HasPrefix(f, commonv1.FinalizerReferredPrefix) }
 	if len(changed) == 0 || slices.ContainsFunc(changed, foreign) {
 		return nil

@@ -122,7 +122,9 @@ func TestCheckPath(t *testing.T) {
 }
 
 func FuzzPath(f *testing.F) {
-	for _, p := range []string{"metadata.name", "a[0].b", "a[example.org/b]", "spec.x[*]", "a[99999999999999999999]", "[[", "[0]", ""} {
+	for _, p := range []string{
+		"metadata.name", "a[0].b", "a[example.org/b]", "spec.x[*]", "a[99999999999999999999]", "[[", "[0]", "",
+	} {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, path string) {

@@ -13,7 +13,9 @@ import (
 
 // showing returns an Object that shows a color.
 func showing(color string) Object {
-	o := &mobjectv1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "source", Labels: map[string]string{"app": "web"}}}
+	o := &mobjectv1alpha1.Object{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "source", Labels: map[string]string{"app": "web"},
+	}}
 	o.Observed().Manifest.Raw = []byte(`{"data":{"color":"` + color + `"}}`)
 	return o
 }
@@ -21,8 +23,12 @@ func showing(color string) Object {
 func TestReads(t *testing.T) {
 	gvk := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Object"}
 	const color, shape = "status.atProvider.manifest.data.color", "status.atProvider.manifest.data.shape"
-	one := objectInterest{NamespacedName: types.NamespacedName{Namespace: "default", Name: "source"}, kind: gvk.GroupKind()}
-	other, selected := one, objectInterest{NamespacedName: types.NamespacedName{Namespace: "default"}, kind: gvk.GroupKind(), selector: "app=web"}
+	one := objectInterest{
+		NamespacedName: types.NamespacedName{Namespace: "default", Name: "source"}, kind: gvk.GroupKind(),
+	}
+	other, selected := one, objectInterest{
+		NamespacedName: types.NamespacedName{Namespace: "default"}, kind: gvk.GroupKind(), selector: "app=web",
+	}
 	other.Name = "other"
 	a, b := informer.Owner{Controller: "a"}, informer.Owner{Controller: "b"}
 	for name, tc := range map[string]struct {
@@ -65,7 +71,9 @@ func TestReads(t *testing.T) {
 			s.track(a, "", nil)
 		}},
 		"Gone": {reason: "All who read it have gone.", track: func(s *objects) {
-			s.track(a, "", []fieldInterest{{objectInterest: one, field: color}, {objectInterest: one, field: shape}, {objectInterest: one}})
+			s.track(a, "", []fieldInterest{
+				{objectInterest: one, field: color}, {objectInterest: one, field: shape}, {objectInterest: one},
+			})
 			s.track(a, "", []fieldInterest{{objectInterest: one}})
 		}},
 	} {

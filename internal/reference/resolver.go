@@ -46,7 +46,8 @@ type Resolver struct {
 // NewResolver returns a Resolver.
 func NewResolver(o Options) *Resolver {
 	return &Resolver{
-		cluster: o.Cluster, objects: newObjects(o), editor: newEditor(o.Cluster, o.Wake), withheld: newHiddenResources(),
+		cluster: o.Cluster, objects: newObjects(o), editor: newEditor(o.Cluster, o.Wake),
+		withheld:       newHiddenResources(),
 		crossNamespace: o.CrossNamespace, sanitized: o.Sanitized,
 	}
 }
@@ -267,7 +268,8 @@ func (r *Resolver) lookup(ctx context.Context, f Referrer, ref *located) ([]*fou
 
 func (l *located) found(o metav1.Object, content func() (map[string]any, error)) *found {
 	return &found{Object: o, mapping: l.mapping, content: content, pin: commonv1.PinnedReference{
-		APIVersion: l.GVK.GroupVersion().String(), Kind: l.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+		APIVersion: l.GVK.GroupVersion().String(), Kind: l.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+		UID: o.GetUID(),
 	}}
 }
 
@@ -295,6 +297,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 }
 
 func isReady(content map[string]any) bool {
-	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromObject}, &unstructured.Unstructured{Object: content})
+	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromObject},
+		&unstructured.Unstructured{Object: content})
 	return err == nil && v.Ready
 }

@@ -17,7 +17,9 @@ const purposeReferences informer.Purpose = "references"
 
 // interest says through which stream the resource of a reference is seen.
 func (l *located) interest() informer.Interest {
-	i := informer.Interest{Resource: l.mapping.Resource, NamespacedName: l.NamespacedName, Stream: informer.StreamByName}
+	i := informer.Interest{
+		Resource: l.mapping.Resource, NamespacedName: l.NamespacedName, Stream: informer.StreamByName,
+	}
 	if l.Selector != "" {
 		i.Stream, i.Selector = informer.StreamBySelector, l.Selector
 	}

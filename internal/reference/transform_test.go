@@ -20,7 +20,9 @@ func converted(to string) commonv1.Transform {
 }
 
 func lookedUp(key, value string) commonv1.Transform {
-	return commonv1.Transform{Type: commonv1.TransformMap, Map: map[string]apiextensionsv1.JSON{key: {Raw: []byte(value)}}}
+	return commonv1.Transform{
+		Type: commonv1.TransformMap, Map: map[string]apiextensionsv1.JSON{key: {Raw: []byte(value)}},
+	}
 }
 
 func TestTransform(t *testing.T) {

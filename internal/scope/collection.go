@@ -126,7 +126,9 @@ func describe(usage, user client.Object, gvk schema.GroupVersionKind) xpv2.Typed
 }
 
 // trackUse writes a record of use, unless it is there and not stale.
-func trackUse(ctx context.Context, c client.Client, usage client.Object, stale func(current runtime.Object) bool) error {
+func trackUse(ctx context.Context, c client.Client, usage client.Object,
+	stale func(current runtime.Object) bool,
+) error {
 	err := resource.NewAPIUpdatingApplicator(c).Apply(ctx, usage,
 		resource.MustBeControllableBy(metav1.GetControllerOf(usage).UID),
 		resource.AllowUpdateIf(func(current, _ runtime.Object) bool { return stale(current) }))

@@ -102,7 +102,8 @@ func namespacedConfig(ctx context.Context, c client.Client, o namespacedUser) (c
 	case mpcv1alpha1.ProviderConfigGroupVersionKind.Kind:
 		pc := &mpcv1alpha1.ProviderConfig{}
 		err := get(ctx, c, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.Name}, pc)
-		if errors.Is(err, ErrNoConfig) && get(ctx, c, types.NamespacedName{Name: r.Name}, &mpcv1alpha1.ClusterProviderConfig{}) == nil {
+		if errors.Is(err, ErrNoConfig) &&
+			get(ctx, c, types.NamespacedName{Name: r.Name}, &mpcv1alpha1.ClusterProviderConfig{}) == nil {
 			err = noConfigError(fmt.Sprintf("ProviderConfig %q does not exist in namespace %q, but a ClusterProviderConfig of that name does: "+
 				"set kind: ClusterProviderConfig in spec.providerConfigRef", r.Name, o.GetNamespace()))
 		}

@@ -55,7 +55,9 @@ func (p Publisher) Track(ctx context.Context, mg *publishedv1alpha1.PublishedRes
 	return p.unrecord(ctx, mg)
 }
 
-func (p Publisher) record(ctx context.Context, mg *publishedv1alpha1.PublishedResource, ref xpv2.Reference, suffix string) error {
+func (p Publisher) record(ctx context.Context, mg *publishedv1alpha1.PublishedResource, ref xpv2.Reference,
+	suffix string,
+) error {
 	u := &pcv1alpha1.ProviderConfigUsage{}
 	u.SetLabels(map[string]string{xpv2.LabelKeyProviderName: ref.Name})
 	u.ProviderConfigReference = ref
@@ -74,5 +76,6 @@ func (p Publisher) unrecord(ctx context.Context, mg *publishedv1alpha1.Published
 	if err == nil && metav1.IsControlledBy(u, mg) {
 		err = p.client.Delete(ctx, u)
 	}
-	return errors.Wrap(client.IgnoreNotFound(err), "cannot remove the record of use of the service cluster's ProviderConfig")
+	return errors.Wrap(client.IgnoreNotFound(err),
+		"cannot remove the record of use of the service cluster's ProviderConfig")
 }

@@ -49,5 +49,6 @@ func namespacedLeaving(ctx context.Context, c client.Client, o namespacedUser) (
 	if r.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind {
 		return leaving(ctx, c, types.NamespacedName{Name: r.Name}, &mpcv1alpha1.ClusterProviderConfig{})
 	}
-	return leaving(ctx, c, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.Name}, &mpcv1alpha1.ProviderConfig{})
+	return leaving(ctx, c, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.Name},
+		&mpcv1alpha1.ProviderConfig{})
 }

@@ -20,7 +20,9 @@ func TestRefs(t *testing.T) {
 	namespaced := &mobjectv1alpha1.Object{}
 	namespaced.SetNamespace("team")
 	namespaced.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ProviderConfig", Name: "now"})
-	namespaced.Observed().ProviderConfigReference = &xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "before"}
+	namespaced.Observed().ProviderConfigReference = &xpv2.ProviderConfigReference{
+		Kind: "ClusterProviderConfig", Name: "before",
+	}
 	own, shared := NamespacedScopeConfigs()[0], NamespacedScopeConfigs()[1]
 	for name, tc := range map[string]struct {
 		reason string

@@ -49,13 +49,17 @@ func TestRun(t *testing.T) {
 			got := want{}
 			var row []subreconciler.Step[*want]
 			for i, err := range tc.results {
-				row = append(row, subreconciler.Step[*want]{Failed: []event.Reason{"first", "second", "third"}[i], Do: func(_ context.Context, w *want) error {
-					w.taken++
-					return err
-				}})
+				row = append(row, subreconciler.Step[*want]{
+					Failed: []event.Reason{"first", "second", "third"}[i],
+					Do: func(_ context.Context, w *want) error {
+						w.taken++
+						return err
+					},
+				})
 			}
 			record := func(e event.Event) { got.events = append(got.events, e.Reason) }
-			got.err = subreconciler.Run(t.Context(), subreconciler.Options{Timeout: time.Minute, Record: record}, &got, row...)
+			got.err = subreconciler.Run(t.Context(), subreconciler.Options{Timeout: time.Minute, Record: record}, &got,
+				row...)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{}), cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}

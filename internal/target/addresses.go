@@ -31,7 +31,8 @@ type Addresses struct {
 // ParseNetworks returns the networks of a list of CIDRs or addresses. Each entry may hold several, separated by commas.
 func ParseNetworks(list []string) ([]netip.Prefix, error) {
 	var networks []netip.Prefix
-	for _, s := range strings.FieldsFunc(strings.Join(list, ","), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
+	for _, s := range strings.FieldsFunc(strings.Join(list, ","),
+		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
 			a, aerr := netip.ParseAddr(s)
@@ -54,7 +55,8 @@ func (a Addresses) builtIn() []netip.Prefix {
 	networks := []string{
 		"0.0.0.0/8", "::/128", // This host.
 		"169.254.0.0/16", "fe80::/10", "64:ff9b::a9fe:0/112", // Link-local, with metadata servers; also by NAT64.
-		"fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32", // Other metadata servers of clouds.
+		// Other metadata servers of clouds.
+		"fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32",
 	}
 	if a.Pod {
 		networks = append(networks, "127.0.0.0/8", "::1/128")

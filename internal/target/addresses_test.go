@@ -45,11 +45,13 @@ func TestAddresses(t *testing.T) {
 			may: "192.0.2.7 2001:db8::7", mayNot: "10.0.0.1 2001:db9::1 169.254.169.254",
 		},
 		"AllowAll": {
-			reason: "A wide network that is allowed opens no narrow one that is denied.", allowed: "0.0.0.0/0", pod: true,
+			reason: "A wide network that is allowed opens no narrow one that is denied.", allowed: "0.0.0.0/0",
+			pod: true,
 			may: "10.0.0.1", mayNot: "169.254.169.254 127.0.0.1 2001:db8::1",
 		},
 		"Exception": {
-			reason: "The narrowest decides.", allowed: "10.0.0.0/8,127.0.0.0/8,169.254.1.1", denied: "10.1.0.0/16", pod: true,
+			reason: "The narrowest decides.", allowed: "10.0.0.0/8,127.0.0.0/8,169.254.1.1", denied: "10.1.0.0/16",
+			pod: true,
 			may: "10.0.0.1 127.0.0.1 169.254.1.1", mayNot: "10.1.0.1 169.254.169.254",
 		},
 		"Equal": {
@@ -92,7 +94,9 @@ func TestDialledAddress(t *testing.T) {
 	awaitUp(t, clusterAt(t, byName, identity.WriterOperator, denied))
 	awaitUp(t, clusterAt(t, byName, identity.WriterTenant, Addresses{}))
 	t.Setenv("HTTP_PROXY", byName)
-	for name, url := range map[string]string{"Name": byName, "Address": s.URL, "MappedAddress": "http://[::ffff:127.0.0.1]:" + port} {
+	for name, url := range map[string]string{
+		"Name": byName, "Address": s.URL, "MappedAddress": "http://[::ffff:127.0.0.1]:" + port,
+	} {
 		c := clusterAt(t, url, identity.WriterTenant, denied)
 		for c.Ready(t.Context()) != nil && !IsInvalidConnection(c.Ready(t.Context())) {
 			if t.Context().Err() != nil {

@@ -120,7 +120,8 @@ func (a *answer) look(p []byte) error {
 	case formAny, formNone:
 	}
 	if size > a.max || a.scan.values > a.max/bytesPerValue {
-		return errors.Errorf("server answers with more than %d MiB, or %d values, at once", a.max>>20, a.max/bytesPerValue)
+		return errors.Errorf("server answers with more than %d MiB, or %d values, at once", a.max>>20,
+			a.max/bytesPerValue)
 	}
 	if err := a.addToList(len(p)); err != nil {
 		return err

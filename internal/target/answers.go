@@ -61,7 +61,8 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	// Its reads fail if it is too large or not of that form.
 	b := &answer{
-		ReadCloser: res.Body, ctx: req.Context(), large: a.large, rest: a.rest, code: res.StatusCode, watch: c.watch, form: form, max: a.maxObject,
+		ReadCloser: res.Body, ctx: req.Context(), large: a.large, rest: a.rest, code: res.StatusCode, watch: c.watch,
+		form: form, max: a.maxObject,
 	}
 	if b.list, b.maxList = informer.ListSizeIn(req.Context()), a.maxList; !c.watch && !c.one(req) {
 		b.max = a.maxPage
@@ -100,7 +101,8 @@ func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.
 	status, ok := statusIn(content)
 	switch {
 	case ok && res.StatusCode != http.StatusNotFound:
-	case ok && (isWrite(req.Method) || status.Reason == metav1.StatusReasonNotFound && status.Details != nil && c.names(status.Details.Name)):
+	case ok && (isWrite(req.Method) ||
+		status.Reason == metav1.StatusReasonNotFound && status.Details != nil && c.names(status.Details.Name)):
 	case ok:
 		return nil, foreignError{code: res.StatusCode, message: status.Message}
 	case slices.Contains(anybodys, res.StatusCode):
@@ -144,7 +146,8 @@ func statusIn(content []byte) (*metav1.Status, bool) {
 
 // inOurWords returns the Status of a code.
 func inOurWords(method string, code int) []byte {
-	refused := apierrors.NewGenericServerResponse(code, strings.ToLower(method), schema.GroupResource{}, "", "", 0, false)
+	refused := apierrors.NewGenericServerResponse(code, strings.ToLower(method), schema.GroupResource{}, "", "", 0,
+		false)
 	s := refused.ErrStatus
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	s.Message, s.Details = foreignError{code: code}.Error(), nil

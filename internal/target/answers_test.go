@@ -30,7 +30,8 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // clusterAt connects to a server, as a tenant does or as an operator.
 func clusterAt(t *testing.T, url string, by identity.Writer, a Addresses) *Cluster {
 	t.Helper()
-	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]}, func(informer.Owner) {}, func(*Cluster) {})
+	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]}, func(informer.Owner) {},
+		func(*Cluster) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,8 @@ func TestForeignAnswers(t *testing.T) {
 					t.Errorf("%s: the error repeats it: %v", verb, err)
 				}
 				read := verb != "Apply" && verb != "Create"
-				if (read || tc.contentType != "application/json") && apierrors.IsNotFound(err) || IsNoKind(err) || apierrors.IsConflict(err) {
+				if (read || tc.contentType != "application/json") && apierrors.IsNotFound(err) || IsNoKind(err) ||
+					apierrors.IsConflict(err) {
 					t.Errorf("%s: it is taken for an answer about the object: %v", verb, err)
 				}
 				if took := time.Since(began); took > slowAfter {
@@ -353,7 +355,8 @@ func TestStalls(t *testing.T) {
 				t.Parallel()
 				dead := make(chan struct{})
 				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body) // Until it is read, net/http does not notice that a client has gone.
+					// Until it is read, net/http does not notice that a client has gone.
+					_, _ = io.Copy(io.Discard, r.Body)
 					if r.URL.Path != "/version" {
 						stall(w)
 						<-r.Context().Done()

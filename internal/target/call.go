@@ -50,5 +50,6 @@ func (c call) names(name string) bool {
 
 // one reports whether a request asks for at most one object.
 func (c call) one(req *http.Request) bool {
-	return !c.resource || c.name != "" || req.Method != http.MethodGet || strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
+	return !c.resource || c.name != "" || req.Method != http.MethodGet ||
+		strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
 }

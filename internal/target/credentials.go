@@ -59,7 +59,9 @@ func (c credentials) digest() string {
 		add([]byte(d.path))
 		add(d.content)
 	}
-	for _, part := range append([]string{c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName}, c.as.Groups...) {
+	for _, part := range append([]string{
+		c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName,
+	}, c.as.Groups...) {
 		add([]byte(part))
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -121,7 +123,9 @@ func interest(ref *xpv2.SecretKeySelector, tenant string) informer.Interest {
 }
 
 // read returns what a source holds.
-func (r *Registry) read(ctx context.Context, o informer.Owner, tenant string, p commonv1.ProviderCredentials) (document, error) {
+func (r *Registry) read(ctx context.Context, o informer.Owner, tenant string,
+	p commonv1.ProviderCredentials,
+) (document, error) {
 	d := document{source: p.Source}
 	var err error
 	switch p.Source {

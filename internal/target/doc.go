@@ -36,17 +36,20 @@
 //
 // All traffic with a target passes the wrappers that Cluster lists, which keep these promises:
 //
-//   - Each request has a deadline and ends with the context of its pass, discovery included. It lasts until its answer is read.
+//   - Each request has a deadline and ends with the context of its pass, discovery included. It lasts until its answer
+//     is read.
 //   - No redirect is followed. The kubeconfig says where requests and tokens go, not the server.
-//   - What is read is an answer of a Kubernetes API server: a Status, or an object with kind and apiVersion. Anything else is an error in
-//     our own words. A decoder's error would repeat it: https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/runtime/error.go
-//   - Only a Status that names the object, or its namespace, says that it does not exist. Only a list of groups says that a kind is
-//     not served. A bare 404 is what any proxy gives, so it proves nothing; callers ask IsUnserved, and discovery decides.
-//   - Bodies are bounded after decompression, in bytes and in values, and each event of a watch is. Buffering bodies to check them was
-//     rejected: a scan while they are read costs no memory.
-//   - The credentials of tenants reach only addresses that the operator allows. The check is in the dialer, where DNS cannot change the
-//     address any more; who has written credentials is part of their digest, so that tenants and operators share no connection. Tenants
-//     do not use the environment's proxies, behind which nobody would check.
+//   - What is read is an answer of a Kubernetes API server: a Status, or an object with kind and apiVersion. Anything
+//     else is an error in our own words. A decoder's error would repeat it:
+//     https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/runtime/error.go
+//   - Only a Status that names the object, or its namespace, says that it does not exist. Only a list of groups says
+//     that a kind is not served. A bare 404 is what any proxy gives, so it proves nothing; callers ask IsUnserved, and
+//     discovery decides.
+//   - Bodies are bounded after decompression, in bytes and in values, and each event of a watch is. Buffering bodies to
+//     check them was rejected: a scan while they are read costs no memory.
+//   - The credentials of tenants reach only addresses that the operator allows. The check is in the dialer, where DNS
+//     cannot change the address any more; who has written credentials is part of their digest, so that tenants and
+//     operators share no connection. Tenants do not use the environment's proxies, behind which nobody would check.
 //
 // # No rate limit
 //

@@ -17,7 +17,9 @@ import (
 func TestUnreachableMessage(t *testing.T) {
 	address := func(port int) net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port} }
 	of := func(op string, cause error, port int) error {
-		return &net.OpError{Op: op, Net: "tcp", Source: address(port), Addr: address(6443), Err: os.NewSyscallError(op, cause)}
+		return &net.OpError{
+			Op: op, Net: "tcp", Source: address(port), Addr: address(6443), Err: os.NewSyscallError(op, cause),
+		}
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -39,13 +41,17 @@ func TestUnreachableMessage(t *testing.T) {
 		}, want: "dial tcp 127.0.0.1:6443: connection refused"},
 		"Wrapped": {
 			reason: "A client may have wrapped the error.", cause: func(port int) error {
-				return &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/version", Err: errors.Wrap(of("read", syscall.ECONNRESET, port), "cannot probe")}
+				return &url.Error{
+					Op: "Get", URL: "https://127.0.0.1:6443/version",
+					Err: errors.Wrap(of("read", syscall.ECONNRESET, port), "cannot probe"),
+				}
 			}, want: "connection reset by peer",
 		},
 		"DNS": {
 			reason: "The address of the resolver, and our port, do not matter.", cause: func(port int) error {
 				return &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
-					Name: "kcp.example.com", Server: "10.0.0.10:53", Err: "read udp " + address(port).String() + "->10.0.0.10:53: i/o timeout",
+					Name: "kcp.example.com", Server: "10.0.0.10:53",
+					Err: "read udp " + address(port).String() + "->10.0.0.10:53: i/o timeout",
 				}}
 			}, want: `cannot resolve "kcp.example.com"`,
 		},

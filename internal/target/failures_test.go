@@ -144,7 +144,8 @@ func TestFailuresForgetUnderLock(t *testing.T) {
 // TestAnswerOf shows which errors are answers of a server, and which of them are alike.
 func TestAnswerOf(t *testing.T) {
 	forbidden := func(name string) error {
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, name, errors.New("because of "+name))
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, name,
+			errors.New("because of "+name))
 	}
 	for name, tc := range map[string]struct {
 		reason string

@@ -66,7 +66,8 @@ func TestFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]dynamic.Interface{
-		"ControlPlane": local.Dynamic(), "Target": first.Dynamic(), "VirtualWorkspace": second.Dynamic(), "LogicalCluster": logical,
+		"ControlPlane": local.Dynamic(), "Target": first.Dynamic(), "VirtualWorkspace": second.Dynamic(),
+		"LogicalCluster": logical,
 	} {
 		t.Run(name, func(t *testing.T) {
 			resource := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("a")

@@ -68,10 +68,15 @@ func TestFlood(t *testing.T) {
 			f := &flood{streamed: tc.streamed}
 			c := serve(t, f.ServeHTTP)
 			owner := informer.Owner{Controller: "c"}
-			c.Watches().Track(owner, "test", informer.Interest{Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"}})
-			for end := time.Now().Add(deadline); f.ended.Load() == 0 || f.lists.Load() == 0 || !tc.streamed && f.lists.Load() < 2; {
+			c.Watches().Track(owner, "test",
+				informer.Interest{
+					Resource: configMaps, NamespacedName: types.NamespacedName{Namespace: "n", Name: "c"},
+				})
+			for end := time.Now().Add(deadline); f.ended.Load() == 0 || f.lists.Load() == 0 ||
+				!tc.streamed && f.lists.Load() < 2; {
 				if time.Now().After(end) {
-					t.Fatalf("gave up waiting for the stream to be left: %d were left, and listed %d times", f.ended.Load(), f.lists.Load())
+					t.Fatalf("gave up waiting for the stream to be left: %d were left, and listed %d times",
+						f.ended.Load(), f.lists.Load())
 				}
 				time.Sleep(10 * time.Millisecond)
 			}

@@ -50,11 +50,13 @@ func current(api *clientcmdapi.Config) (kubeconfig, error) {
 	}
 	c, ok := api.Contexts[api.CurrentContext]
 	if !ok || c == nil {
-		return kubeconfig{}, errors.Errorf("kubeconfig has no context %q, which is its current-context", api.CurrentContext)
+		return kubeconfig{}, errors.Errorf("kubeconfig has no context %q, which is its current-context",
+			api.CurrentContext)
 	}
 	cluster, ok := api.Clusters[c.Cluster]
 	if !ok || cluster == nil || cluster.Server == "" {
-		return kubeconfig{}, errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names", c.Cluster, api.CurrentContext)
+		return kubeconfig{}, errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names",
+			c.Cluster, api.CurrentContext)
 	}
 	user := api.AuthInfos[c.AuthInfo]
 	if user == nil {
@@ -136,7 +138,8 @@ func checkFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) erro
 		{"users[].user.tokenFile", user.TokenFile},
 	} {
 		if f.value != "" {
-			return errors.Errorf("kubeconfig field %s is not allowed in a Secret: it would read a file of the provider", f.field)
+			return errors.Errorf("kubeconfig field %s is not allowed in a Secret: it would read a file of the provider",
+				f.field)
 		}
 	}
 	return nil
@@ -159,7 +162,8 @@ func checkHeaders(user *clientcmdapi.AuthInfo) error {
 	if !sendable(user.Token) {
 		return errors.New("kubeconfig field users[].user.token has characters that no token has")
 	}
-	return checkImpersonation("kubeconfig field users[].user.as", append([]string{user.Impersonate, user.ImpersonateUID}, user.ImpersonateGroups...))
+	return checkImpersonation("kubeconfig field users[].user.as",
+		append([]string{user.Impersonate, user.ImpersonateUID}, user.ImpersonateGroups...))
 }
 
 // checkImpersonation finds a name that cannot be sent in a header.

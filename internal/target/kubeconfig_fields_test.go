@@ -19,12 +19,14 @@ func TestKubeconfigFields(t *testing.T) {
 		want       rest.Config
 	}{
 		"Password": {
-			reason: "A user may have a name and a password.", kubeconfig: kubeconfigOf(server, `username: u, password: p`),
-			want: rest.Config{Host: "https://127.0.0.1:6443", Username: "u", Password: "p"},
+			reason:     "A user may have a name and a password.",
+			kubeconfig: kubeconfigOf(server, `username: u, password: p`),
+			want:       rest.Config{Host: "https://127.0.0.1:6443", Username: "u", Password: "p"},
 		},
 		"Impersonation": {
-			reason:     "A user may act as another one, with groups and more.",
-			kubeconfig: kubeconfigOf(server, `token: t, as: jane, as-uid: "7", as-groups: [a, b], as-user-extra: {team: [x]}`),
+			reason: "A user may act as another one, with groups and more.",
+			kubeconfig: kubeconfigOf(server,
+				`token: t, as: jane, as-uid: "7", as-groups: [a, b], as-user-extra: {team: [x]}`),
 			want: rest.Config{Host: "https://127.0.0.1:6443", BearerToken: "t", Impersonate: rest.ImpersonationConfig{
 				UserName: "jane", UID: "7", Groups: []string{"a", "b"}, Extra: map[string][]string{"team": {"x"}},
 			}},
@@ -38,8 +40,11 @@ func TestKubeconfigFields(t *testing.T) {
 			}},
 		},
 		"Insecure": {
-			reason: "A server need not be verified.", kubeconfig: kubeconfigOf(server+`, insecure-skip-tls-verify: true`, ``),
-			want: rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
+			reason:     "A server need not be verified.",
+			kubeconfig: kubeconfigOf(server+`, insecure-skip-tls-verify: true`, ``),
+			want: rest.Config{
+				Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{Insecure: true},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +52,8 @@ func TestKubeconfigFields(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s\nunexpected error: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(tc.want, *got, cmpopts.IgnoreUnexported(rest.Config{}), cmpopts.IgnoreFields(rest.Config{}, "Proxy"), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.want, *got, cmpopts.IgnoreUnexported(rest.Config{}),
+				cmpopts.IgnoreFields(rest.Config{}, "Proxy"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -55,7 +61,8 @@ func TestKubeconfigFields(t *testing.T) {
 }
 
 func TestKubeconfigProxy(t *testing.T) {
-	cfg, err := restConfig(kubeconfigOf(`server: "https://127.0.0.1:6443", proxy-url: "socks5://127.0.0.1:1080"`, ``), trust{})
+	cfg, err := restConfig(kubeconfigOf(`server: "https://127.0.0.1:6443", proxy-url: "socks5://127.0.0.1:1080"`, ``),
+		trust{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +85,8 @@ func TestKubeconfigFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k, err := parseKubeconfig(kubeconfigOf(`server: "https://127.0.0.1:6443", certificate-authority: ca.crt`, `tokenFile: "`+absolute+`"`),
+	k, err := parseKubeconfig(kubeconfigOf(`server: "https://127.0.0.1:6443", certificate-authority: ca.crt`,
+		`tokenFile: "`+absolute+`"`),
 		filepath.Join(dir, "kubeconfig"))
 	if err != nil {
 		t.Fatal(err)

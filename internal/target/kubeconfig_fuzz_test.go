@@ -15,12 +15,15 @@ func FuzzKubeconfig(f *testing.F) {
 	for _, seed := range [][]byte{
 		nil, []byte("{{{"), []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\n"),
 		kubeconfigOf(server, `token: hunter2hunter2`),
-		kubeconfigOf(server+`, proxy-url: "http://127.0.0.1:3128", tls-server-name: x, insecure-skip-tls-verify: true`, `username: u, password: hunter2hunter2`),
-		kubeconfigOf(server+`, certificate-authority-data: Y2E=`, `client-certificate-data: Y2U=, client-key-data: a2U=`),
+		kubeconfigOf(server+`, proxy-url: "http://127.0.0.1:3128", tls-server-name: x, insecure-skip-tls-verify: true`,
+			`username: u, password: hunter2hunter2`),
+		kubeconfigOf(server+`, certificate-authority-data: Y2E=`,
+			`client-certificate-data: Y2U=, client-key-data: a2U=`),
 		kubeconfigOf(server+`, certificate-authority: /a`, `tokenFile: /b, client-certificate: /c, client-key: /d`),
 		kubeconfigOf(server, `exec: {apiVersion: client.authentication.k8s.io/v1, command: x, args: [--server-id, y], interactiveMode: Never}`),
 		kubeconfigOf(server, `auth-provider: {name: gcp, config: {access-token: hunter2hunter2}}`),
-		kubeconfigOf(`server: "host:1/clusters/root:x"`, `as: jane, as-uid: "1", as-groups: [a], as-user-extra: {k: [v]}`),
+		kubeconfigOf(`server: "host:1/clusters/root:x"`,
+			`as: jane, as-uid: "1", as-groups: [a], as-user-extra: {k: [v]}`),
 	} {
 		f.Add(seed)
 	}

@@ -76,14 +76,16 @@ func TestRESTConfig(t *testing.T) {
 			err:        `no cluster "c" with a server`,
 		},
 		"Exec": {
-			reason:     "A plugin is refused.",
-			kubeconfig: kubeconfigOf(server, `exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}`),
-			err:        "users[].user.exec is not allowed",
+			reason: "A plugin is refused.",
+			kubeconfig: kubeconfigOf(server,
+				`exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}`),
+			err: "users[].user.exec is not allowed",
 		},
 		"ExecAllowed": {
-			reason:     "A plugin runs where the operator allows it.",
-			kubeconfig: kubeconfigOf(server, `exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}`),
-			trust:      trust{exec: true}, host: "https://127.0.0.1:6443",
+			reason: "A plugin runs where the operator allows it.",
+			kubeconfig: kubeconfigOf(server,
+				`exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}`),
+			trust: trust{exec: true}, host: "https://127.0.0.1:6443",
 		},
 		"AuthProvider": {
 			reason:     "An auth provider is refused.",

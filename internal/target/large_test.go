@@ -64,7 +64,8 @@ func TestLargeRest(t *testing.T) {
 
 // configMapOf returns JSON of a ConfigMap of about so many bytes.
 func configMapOf(size int) string {
-	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"c"},"data":{"a":"` + strings.Repeat("a", size) + `"}}`
+	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"c"},"data":{"a":"` +
+		strings.Repeat("a", size) + `"}}`
 }
 
 // TestLargeBodiesRest shows that a server whose large body was too large is not read that far again at once, while its
@@ -82,7 +83,8 @@ func TestLargeBodiesRest(t *testing.T) {
 	get := requests()["Get"]
 	size.Store(2 * maxTenantObject)
 	first, again := get(t.Context(), c), get(t.Context(), c)
-	if first == nil || again == nil || !strings.Contains(first.Error(), "more than 4 MiB") || first.Error() != again.Error() {
+	if first == nil || again == nil || !strings.Contains(first.Error(), "more than 4 MiB") ||
+		first.Error() != again.Error() {
 		t.Errorf("want the same error twice, got %v and %v", first, again)
 	}
 	size.Store(largeBody / 2)
@@ -178,7 +180,8 @@ func TestPages(t *testing.T) {
 			break
 		}
 	}
-	if err == nil || !strings.Contains(err.Error(), "server shows more resources than there is room for") || len(asked) == 0 {
+	if err == nil || !strings.Contains(err.Error(), "server shows more resources than there is room for") ||
+		len(asked) == 0 {
 		t.Fatalf("want the bound of what is held, got %v after %d requests", err, len(asked))
 	}
 	first := <-asked

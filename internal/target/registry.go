@@ -77,7 +77,8 @@ func NewRegistry(o Options) (*Registry, error) {
 	r.workers = newWorkerSlots(o.Workers, r.wake)
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
-	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r.wake, func(*Cluster) {}) // Its streams wake whom they concern.
+	// Its streams wake whom they concern.
+	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r.wake, func(*Cluster) {})
 	if r.local = local; err == nil {
 		local.restored = r.tellRestored
 	}
@@ -135,7 +136,9 @@ func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described co
 
 // ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
 // virtual workspace of kcp. It is reached with the same credentials.
-func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection, url string) (*Cluster, error) {
+func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
+	url string,
+) (*Cluster, error) {
 	creds, err := r.resolve(ctx, o, described)
 	if IsInvalidConnection(err) {
 		r.Release(o)

@@ -48,10 +48,13 @@ type route struct {
 func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	own := &transport.DialHolder{Dial: newDialer().DialContext}
 	routes := map[identity.Writer]route{
-		identity.WriterOperator: {dialer: own, tokens: own, maxObject: maxObject, maxPage: maxList, maxList: maxList, fence: f},
+		identity.WriterOperator: {
+			dialer: own, tokens: own, maxObject: maxObject, maxPage: maxList, maxList: maxList, fence: f,
+		},
 		identity.WriterTenant: {
 			dialer: a.dialer(), tokens: own, direct: true, fence: f,
-			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, page: tenantPage, cache: maxTenantCache,
+			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, page: tenantPage,
+			cache: maxTenantCache,
 			large: make(chan struct{}, largeBodies), pool: informer.NewPool(tenantPool),
 		},
 	}
@@ -68,7 +71,9 @@ func (r route) shared() bool { return r.large != nil }
 // answers returns a wrapper that checks answers, for the paths that a breaker knows.
 func (r route) answers(b *breaker) transport.WrapperFunc {
 	return func(next http.RoundTripper) http.RoundTripper {
-		a := &answers{next: next, base: b.base, maxObject: r.maxObject, maxPage: r.maxPage, maxList: r.maxList, large: r.large}
+		a := &answers{
+			next: next, base: b.base, maxObject: r.maxObject, maxPage: r.maxPage, maxList: r.maxList, large: r.large,
+		}
 		if r.shared() {
 			a.rest = &largeRest{}
 		} else {
@@ -114,14 +119,17 @@ func (a access) client(wrappers ...transport.WrapperFunc) (*http.Client, error) 
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
 	}
-	return &http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect }}, nil
+	return &http.Client{
+		Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
+	}, nil
 }
 
 // proxied reports whether the provider's environment names a proxy.
 func proxied() bool {
-	return slices.ContainsFunc([]string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}, func(name string) bool {
-		return os.Getenv(name) != ""
-	})
+	return slices.ContainsFunc([]string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"},
+		func(name string) bool {
+			return os.Getenv(name) != ""
+		})
 }
 
 // headers guards the changes of limitHeaders.

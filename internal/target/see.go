@@ -30,7 +30,8 @@ func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.
 		return nil, nil //nolint:nilnil // That it does not exist is an answer.
 	}
 	if err != nil {
-		return nil, errors.Wrapf(err, "cannot get %s %q", i.Resource.GroupResource(), cache.NamespacedNameAsObjectName(i.NamespacedName))
+		return nil, errors.Wrapf(err, "cannot get %s %q", i.Resource.GroupResource(),
+			cache.NamespacedNameAsObjectName(i.NamespacedName))
 	}
 	return u, nil
 }

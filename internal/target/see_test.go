@@ -16,7 +16,11 @@ import (
 
 // TestReadNames shows how an error names what could not be read: with its namespace if it has one.
 func TestReadNames(t *testing.T) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
 	t.Cleanup(srv.Close)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: srv.URL})
 	if err != nil {
@@ -27,7 +31,8 @@ func TestReadNames(t *testing.T) {
 		`cannot get apiexports.apis.kcp.io "kcp.example.com":`: {Name: "kcp.example.com"},
 		`cannot get apiexports.apis.kcp.io "default/web":`:     {Namespace: "default", Name: "web"},
 	} {
-		_, err := (&Cluster{dynamic: client}).Read(t.Context(), informer.Interest{Resource: exports, NamespacedName: name})
+		_, err := (&Cluster{dynamic: client}).Read(t.Context(),
+			informer.Interest{Resource: exports, NamespacedName: name})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("want %s…, got %v", want, err)
 		}

@@ -20,7 +20,8 @@ func (o Options) admit(c commonv1.Connection) error {
 	}
 	id := c.Spec.Identity.ProviderCredentials
 	if id.Source == xpv2.CredentialsSourceNone {
-		id.Source = xpv2.CredentialsSourceInjectedIdentity // Without credentials a vendor's library looks for the provider's.
+		// Without credentials a vendor's library looks for the provider's.
+		id.Source = xpv2.CredentialsSourceInjectedIdentity
 	}
 	return o.admitSource("spec.identity", c.Tenant, id)
 }
@@ -28,7 +29,8 @@ func (o Options) admit(c commonv1.Connection) error {
 func (o Options) admitSource(field, tenant string, p commonv1.ProviderCredentials) error {
 	switch p.Source {
 	case xpv2.CredentialsSourceSecret:
-		if o.AllowCrossNamespace || p.SecretRef == nil || p.SecretRef.Namespace == "" || p.SecretRef.Namespace == tenant {
+		if o.AllowCrossNamespace || p.SecretRef == nil || p.SecretRef.Namespace == "" ||
+			p.SecretRef.Namespace == tenant {
 			return nil
 		}
 		return errors.Errorf("%s.secretRef.namespace must be %q, the namespace of the ProviderConfig, as the provider runs without --allow-cross-namespace-references",

@@ -19,7 +19,9 @@ func from(source xpv2.CredentialsSource) commonv1.ProviderCredentials {
 
 func fromSecret(namespace string) commonv1.ProviderCredentials {
 	p := from(xpv2.CredentialsSourceSecret)
-	p.SecretRef = &xpv2.SecretKeySelector{SecretReference: xpv2.SecretReference{Namespace: namespace, Name: "s"}, Key: "k"}
+	p.SecretRef = &xpv2.SecretKeySelector{
+		SecretReference: xpv2.SecretReference{Namespace: namespace, Name: "s"}, Key: "k",
+	}
 	return p
 }
 
@@ -40,7 +42,9 @@ func TestAdmit(t *testing.T) {
 	}{
 		"ClusterScoped": {
 			reason: "Operators may use all.",
-			spec:   commonv1.ProviderConfigSpec{Credentials: from(xpv2.CredentialsSourceInjectedIdentity), Identity: identityFrom(fromSecret("other"))},
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: from(xpv2.CredentialsSourceInjectedIdentity), Identity: identityFrom(fromSecret("other")),
+			},
 		},
 		"OwnSecrets": {
 			reason: "A tenant may use its own Secrets.", tenant: tenant,
@@ -53,7 +57,9 @@ func TestAdmit(t *testing.T) {
 		},
 		"ForeignSecretOfIdentity": {
 			reason: "That is so for identities too.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{Credentials: fromSecret(tenant), Identity: identityFrom(fromSecret("other"))},
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: fromSecret(tenant), Identity: identityFrom(fromSecret("other")),
+			},
 			want: []string{"spec.identity.secretRef.namespace", "--allow-cross-namespace-references"},
 		},
 		"ForeignSecretAllowed": {
@@ -66,9 +72,10 @@ func TestAdmit(t *testing.T) {
 			want: []string{"spec.credentials.source InjectedIdentity", "--allow-namespaced-provider-credentials"},
 		},
 		"Environment": {
-			reason: "The provider's environment is not the tenant's.", tenant: tenant, options: Options{AllowCrossNamespace: true},
-			spec: commonv1.ProviderConfigSpec{Credentials: from(xpv2.CredentialsSourceEnvironment)},
-			want: []string{"spec.credentials.source Environment", "--allow-namespaced-provider-credentials"},
+			reason: "The provider's environment is not the tenant's.", tenant: tenant,
+			options: Options{AllowCrossNamespace: true},
+			spec:    commonv1.ProviderConfigSpec{Credentials: from(xpv2.CredentialsSourceEnvironment)},
+			want:    []string{"spec.credentials.source Environment", "--allow-namespaced-provider-credentials"},
 		},
 		"Filesystem": {
 			reason: "The provider's files are not the tenant's.", tenant: tenant,
@@ -77,17 +84,24 @@ func TestAdmit(t *testing.T) {
 		},
 		"IdentityOfProvider": {
 			reason: "The provider's cloud identity is not the tenant's.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{Credentials: fromSecret(tenant), Identity: identityFrom(from(xpv2.CredentialsSourceInjectedIdentity))},
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: fromSecret(tenant), Identity: identityFrom(from(xpv2.CredentialsSourceInjectedIdentity)),
+			},
 			want: []string{"spec.identity.source InjectedIdentity", "--allow-namespaced-provider-credentials"},
 		},
 		"IdentityOfNobody": {
 			reason: "Without credentials a library would use the provider's.", tenant: tenant,
-			spec: commonv1.ProviderConfigSpec{Credentials: fromSecret(tenant), Identity: identityFrom(from(xpv2.CredentialsSourceNone))},
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: fromSecret(tenant), Identity: identityFrom(from(xpv2.CredentialsSourceNone)),
+			},
 			want: []string{"spec.identity.source InjectedIdentity", "--allow-namespaced-provider-credentials"},
 		},
 		"ProviderCredentialsAllowed": {
 			reason: "The flag allows it.", tenant: tenant, options: Options{AllowProviderCredentials: true},
-			spec: commonv1.ProviderConfigSpec{Credentials: from(xpv2.CredentialsSourceFilesystem), Identity: identityFrom(from(xpv2.CredentialsSourceEnvironment))},
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: from(xpv2.CredentialsSourceFilesystem),
+				Identity:    identityFrom(from(xpv2.CredentialsSourceEnvironment)),
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +227,8 @@ func TestImpersonateOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := impersonate(cfg, rest.ImpersonationConfig{UserName: "root"}); err == nil || cfg.Impersonate.UserName != "jane" {
+	if err := impersonate(cfg, rest.ImpersonationConfig{UserName: "root"}); err == nil ||
+		cfg.Impersonate.UserName != "jane" {
 		t.Errorf("want an error and jane, got %v and %s", err, cfg.Impersonate.UserName)
 	}
 }

@@ -44,7 +44,8 @@ func Work(manifest *unstructured.Unstructured, err error) string {
 // answer, or it does not accept the credentials.
 func IsCutOff(err error) bool {
 	var refused refusedError
-	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || errors.Is(err, scope.ErrNoConfig) || errors.As(err, &refused)
+	return target.IsUnreachable(err) || target.IsInvalidConnection(err) || errors.Is(err, scope.ErrNoConfig) ||
+		errors.As(err, &refused)
 }
 
 // ReasonOf returns the reason of condition Synced for an error about a target, empty if there is no better one than

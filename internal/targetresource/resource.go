@@ -60,7 +60,9 @@ func (r Resource) See(ctx context.Context, scopes ...informer.Stream) (*unstruct
 func (r Resource) through(ctx context.Context, scopes []informer.Stream) (*unstructured.Unstructured, error) {
 	interests := make([]informer.Interest, 0, len(scopes))
 	for _, s := range scopes {
-		interests = append(interests, informer.Interest{Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s})
+		interests = append(interests, informer.Interest{
+			Resource: r.Mapping.Resource, NamespacedName: Name(r.Manifest), Stream: s,
+		})
 	}
 	var (
 		live *unstructured.Unstructured
@@ -145,7 +147,9 @@ func (r Resource) Distrust(err error) bool {
 
 // Locate returns how the target serves the kind of a resource that was made on it, in another version if need be, and
 // whether it does.
-func Locate(ctx context.Context, c *target.Cluster, o informer.Owner, u *unstructured.Unstructured) (target.Mapping, bool, error) {
+func Locate(ctx context.Context, c *target.Cluster, o informer.Owner,
+	u *unstructured.Unstructured,
+) (target.Mapping, bool, error) {
 	gvk := u.GroupVersionKind()
 	m, err := c.Mapping(ctx, o, gvk)
 	served := err == nil

@@ -41,5 +41,6 @@ func EffectivePolicies(policy ManagementPolicy, policies xpv2.ManagementPolicies
 // WithoutDelete returns management actions without Delete, as deletionPolicy Orphan makes them. The action * stays as it is:
 // crossplane-runtime does not take it for Delete where the deletionPolicy is Orphan. It never changes its argument.
 func WithoutDelete(policies xpv2.ManagementPolicies) xpv2.ManagementPolicies {
-	return slices.DeleteFunc(slices.Clone(policies), func(a xpv2.ManagementAction) bool { return a == xpv2.ManagementActionDelete })
+	return slices.DeleteFunc(slices.Clone(policies),
+		func(a xpv2.ManagementAction) bool { return a == xpv2.ManagementActionDelete })
 }

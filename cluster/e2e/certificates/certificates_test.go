@@ -167,7 +167,8 @@ func TestCertificates(t *testing.T) {
 		awaitReady(t, in)
 		awaitIssued(t, in, "web.example.com")
 		s := &corev1.Secret{}
-		if err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"}, s); err != nil {
+		if err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"},
+			s); err != nil {
 			t.Fatal(err)
 		}
 		keys[string(bytes.TrimSpace(s.Data[corev1.TLSPrivateKeyKey]))] = true
@@ -188,7 +189,8 @@ func TestCertificates(t *testing.T) {
 			t.Fatal(err)
 		}
 		kube.Eventually(t, soon, "the end of the Certificate and its Secret", func() (bool, string) {
-			err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web"}, example(t, "sync/consumer.yaml"))
+			err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web"},
+				example(t, "sync/consumer.yaml"))
 			_, other := issuedFor(t.Context(), in)
 			return apierrors.IsNotFound(err) && apierrors.IsNotFound(other), fmt.Sprint(err, other)
 		})
@@ -211,7 +213,8 @@ func awaitBelow(t *testing.T, c client.Client, number int) {
 				return false, err.Error()
 			}
 		}
-		diff := cmp.Diff([]int{number, number, number}, []int{len(certificates.Items), len(secrets.Items), len(states.Items)})
+		diff := cmp.Diff([]int{number, number, number},
+			[]int{len(certificates.Items), len(secrets.Items), len(states.Items)})
 		return diff == "", diff
 	})
 }

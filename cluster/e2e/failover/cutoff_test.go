@@ -55,7 +55,8 @@ func (s *stage) drift(t *testing.T) func() {
 	var drifting sync.WaitGroup
 	drifting.Go(func() {
 		for limit := rate.NewLimiter(stormRate, 1); limit.Wait(ctx) == nil; {
-			cm := &corev1.ConfigMap{ObjectMeta: build.Meta(s.config, fmt.Sprintf("%s-%d", s.config, rand.IntN(stormSize)))}
+			cm := &corev1.ConfigMap{ObjectMeta: build.Meta(s.config,
+				fmt.Sprintf("%s-%d", s.config, rand.IntN(stormSize)))}
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"value":"drift"}}`))
 			if err := client.IgnoreNotFound(s.tc.Patch(ctx, cm, patch)); err != nil && ctx.Err() == nil {
 				t.Errorf("drift: %v", err)

@@ -54,7 +54,8 @@ func (s *stage) freezeOnce(t *testing.T, leader *replica) (*replica, bool) {
 	s.awaitWrites(t, follower, mt, since, stormRate/2)
 	thawed := thaw(t, leader)
 	awaitExit(t, leader)
-	t.Logf("frozen for %s, ended %s after", thawed.Sub(frozen).Round(time.Millisecond), time.Since(thawed).Round(time.Millisecond))
+	t.Logf("frozen for %s, ended %s after", thawed.Sub(frozen).Round(time.Millisecond),
+		time.Since(thawed).Round(time.Millisecond))
 	storm.end()
 	follower = s.awaitSettled(t, follower)
 	checkNoWrites(t, leader, since, m, mt)

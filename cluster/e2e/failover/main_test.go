@@ -69,7 +69,8 @@ func newStage(t *testing.T) *stage {
 	t.Cleanup(func() {
 		// A Lease whose holder was killed would keep the next test waiting.
 		ctx := context.WithoutCancel(t.Context())
-		if err := s.c.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		if err := s.c.DeleteAllOf(ctx, &coordinationv1.Lease{},
+			client.InNamespace(metav1.NamespaceDefault)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -89,7 +90,8 @@ func (s *stage) start(t *testing.T, through func(*rest.Config) *rest.Config) *re
 	r.Process = program.Start(t, cfg, provider.Options{
 		Args: []string{
 			"--leader-election", "--leader-election-lease-duration=" + lease.String(),
-			"--leader-election-renew-deadline=" + renewDeadline.String(), "--leader-election-retry-period=" + retryPeriod.String(),
+			"--leader-election-renew-deadline=" + renewDeadline.String(), "--leader-election-retry-period=" +
+				retryPeriod.String(),
 		},
 		Env: []string{kubeconfigVariable + "=" + string(kube.Kubeconfig(t, target.User(t, r.user, admins)))},
 	})
@@ -111,7 +113,9 @@ func (s *stage) start(t *testing.T, through func(*rest.Config) *rest.Config) *re
 func (s *stage) holder(t *testing.T) (string, time.Time) {
 	t.Helper()
 	l := &coordinationv1.Lease{}
-	key := types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "crossplane-leader-election-provider-kubernetes"}
+	key := types.NamespacedName{
+		Namespace: metav1.NamespaceDefault, Name: "crossplane-leader-election-provider-kubernetes",
+	}
 	if err := client.IgnoreNotFound(s.c.Get(t.Context(), key, l)); err != nil {
 		t.Fatal(err)
 	}

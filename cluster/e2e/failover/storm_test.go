@@ -69,7 +69,8 @@ func (st *storm) write(ctx context.Context, i int) error {
 	case 1:
 		return client.IgnoreAlreadyExists(st.stage.c.Create(ctx, o))
 	}
-	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"forProvider":{"manifest":{"data":{"value":%q}}}}}`, value))
+	patch := client.RawPatch(types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"forProvider":{"manifest":{"data":{"value":%q}}}}}`, value))
 	return client.IgnoreNotFound(st.stage.c.Patch(ctx, o, patch))
 }
 
@@ -104,7 +105,8 @@ func (s *stage) awaitSettled(t *testing.T, r *replica) *replica {
 			got[cm.GetName()] = cm.Data["value"]
 		}
 		diff := cmp.Diff(want, got)
-		return diff == "" && waiting == 0, fmt.Sprintf("%d Objects not Ready, ConfigMaps: -want, +got:\n%s", waiting, diff)
+		return diff == "" && waiting == 0,
+			fmt.Sprintf("%d Objects not Ready, ConfigMaps: -want, +got:\n%s", waiting, diff)
 	})
 	return r
 }

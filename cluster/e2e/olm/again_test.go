@@ -41,7 +41,8 @@ func TestMadeAgain(t *testing.T) {
 		}, "ClusterServiceVersion")
 		release()
 		b.awaitObjectsGone(t, prompt) // They must be at once.
-		b.awaitIdle(t, "nothing to come back", func(state string) bool { return state == "" }, "Subscription", "InstallPlan", "ClusterServiceVersion")
+		b.awaitIdle(t, "nothing to come back", func(state string) bool { return state == "" }, "Subscription",
+			"InstallPlan", "ClusterServiceVersion")
 		b.cleanUp(t)
 	})
 }
@@ -89,7 +90,8 @@ func (h *history) uids(gvr schema.GroupVersionResource, name string, is func(hap
 	defer h.mu.Unlock()
 	var uids []string
 	for _, e := range h.events {
-		if e.resource == gvr && e.object.GetName() == name && is(e) && !slices.Contains(uids, string(e.object.GetUID())) {
+		if e.resource == gvr && e.object.GetName() == name && is(e) &&
+			!slices.Contains(uids, string(e.object.GetUID())) {
 			uids = append(uids, string(e.object.GetUID()))
 		}
 	}

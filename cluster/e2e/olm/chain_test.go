@@ -152,7 +152,8 @@ func (b *bed) awaitWork(t *testing.T) {
 // is uninstalled meanwhile comes back in part, whoever uninstalls it and in whichever order.
 func (b *bed) awaitRest(t *testing.T) {
 	t.Helper()
-	b.awaitIdle(t, "OLM to be at rest", func(state string) bool { return !strings.Contains(state, "Installing") }, "Subscription", "InstallPlan")
+	b.awaitIdle(t, "OLM to be at rest", func(state string) bool { return !strings.Contains(state, "Installing") },
+		"Subscription", "InstallPlan")
 }
 
 // awaitIdle waits until what OLM has of some kinds is as said and does not change.
@@ -219,7 +220,9 @@ func (b *bed) assertOrder(t *testing.T) {
 	kube.Eventually(t, soon, "the history to have its end", func() (bool, string) {
 		return b.history.first(subscriptions, gone) > 0, b.history.String()
 	})
-	installed := []step{{"the Subscription is created", subscriptions, there}, {"the ClusterServiceVersion is created", csvs, there}}
+	installed := []step{
+		{"the Subscription is created", subscriptions, there}, {"the ClusterServiceVersion is created", csvs, there},
+	}
 	if b.chain.strict {
 		installed = append(installed, step{"the operator is installed", csvs, succeeded})
 	}

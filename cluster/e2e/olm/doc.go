@@ -20,19 +20,24 @@
 //
 // It was tried by hand, without a provider; the tests and the Objects rest on it.
 //
-//   - A Subscription has status.currentCSV in half a second, and its ClusterServiceVersion is Succeeded after two. The InstallPlan is
-//     Complete a second or two later: OLM runs its steps one by one at five requests a second.
-//   - OLM runs the steps of an InstallPlan more than once. For some seconds, in rare cases fifteen, it repeats what it has done and changes the
-//     status of the Subscription to and fro. A ClusterServiceVersion that is deleted meanwhile is made again, at once or a second later,
-//     and so are its ServiceAccount and cluster-wide rights: in two of three uninstalls right after an install, in one of eight after the
-//     Subscription says AtLatestKnown, whether it is deleted before the ClusterServiceVersion or after. Thus awaitRest.
-//   - With OLM at rest, a ClusterServiceVersion that is deleted stays away although its Subscription lives, until another Subscription of
-//     the namespace is made or changed. Then OLM resolves all of them, and makes it again, also for a Subscription that is being deleted.
-//   - What is made again by an InstallPlan that is under way when the Subscription goes is nobody's. Rights without an operator may
-//     stay, and a ClusterServiceVersion that stays keeps the next Subscription from ever having a currentCSV.
-//   - The InstallPlan is owned by the Subscription and goes with it; what belongs to the operator goes with the ClusterServiceVersion. By
-//     design the CustomResourceDefinition stays, with the rights on its kind and an Operator that lists it.
-//   - With an OperatorGroup for all namespaces a copy of the ClusterServiceVersion is in each of them. It goes with the original.
+//   - A Subscription has status.currentCSV in half a second, and its ClusterServiceVersion is Succeeded after two. The
+//     InstallPlan is Complete a second or two later: OLM runs its steps one by one at five requests a second.
+//   - OLM runs the steps of an InstallPlan more than once. For some seconds, in rare cases fifteen, it repeats what it
+//     has done and changes the status of the Subscription to and fro. A ClusterServiceVersion that is deleted meanwhile
+//     is made again, at once or a second later, and so are its ServiceAccount and cluster-wide rights: in two of three
+//     uninstalls right after an install, in one of eight after the Subscription says AtLatestKnown, whether it is
+//     deleted before the ClusterServiceVersion or after. Thus awaitRest.
+//   - With OLM at rest, a ClusterServiceVersion that is deleted stays away although its Subscription lives, until
+//     another Subscription of the namespace is made or changed. Then OLM resolves all of them, and makes it again, also
+//     for a Subscription that is being deleted.
+//   - What is made again by an InstallPlan that is under way when the Subscription goes is nobody's. Rights without an
+//     operator may stay, and a ClusterServiceVersion that stays keeps the next Subscription from ever having a
+//     currentCSV.
+//   - The InstallPlan is owned by the Subscription and goes with it; what belongs to the operator goes with the
+//     ClusterServiceVersion. By design the CustomResourceDefinition stays, with the rights on its kind and an Operator
+//     that lists it.
+//   - With an OperatorGroup for all namespaces a copy of the ClusterServiceVersion is in each of them. It goes with the
+//     original.
 //
 // # How Objects cope with it
 //
@@ -43,13 +48,16 @@
 //
 // # Decisions
 //
-//   - There is no scheduler: the pods of a bundle name their node, and those of capabilities without OLM are bound by the test. One more
-//     server for that was not worth it.
-//   - Each test with a Crossplane has a control plane of its own: Crossplane leaves much behind. Make e2e runs these tests beside the others, with
-//     an OLM of their own, as both mostly wait. Claims for networking go ten times in a row, others less often unless E2E_ROUNDS says so.
+//   - There is no scheduler: the pods of a bundle name their node, and those of capabilities without OLM are bound by
+//     the test. One more server for that was not worth it.
+//   - Each test with a Crossplane has a control plane of its own: Crossplane leaves much behind. Make e2e runs these
+//     tests beside the others, with an OLM of their own, as both mostly wait. Claims for networking go ten times in a
+//     row, others less often unless E2E_ROUNDS says so.
 //   - Bundles are inlined in the catalog, from readable files in testdata/bundles, as nothing here pulls images.
-//   - Nothing is left means that a list of all resources of all kinds is what it was before, on both clusters. A list of kinds that OLM is
-//     known to make would miss those it is not known to make.
-//   - The garbage collector needs up to half a minute to learn of new kinds, so the first round of a chain takes longer than the others.
-//   - Both operators of OLM want port 8080 for metrics, on all addresses, and cannot be told otherwise. Whichever does not get it goes on.
+//   - Nothing is left means that a list of all resources of all kinds is what it was before, on both clusters. A list
+//     of kinds that OLM is known to make would miss those it is not known to make.
+//   - The garbage collector needs up to half a minute to learn of new kinds, so the first round of a chain takes longer
+//     than the others.
+//   - Both operators of OLM want port 8080 for metrics, on all addresses, and cannot be told otherwise. Whichever does
+//     not get it goes on.
 package olm

@@ -100,8 +100,9 @@ func TestDocumentPatches(t *testing.T) {
 		},
 		"patch-from-configmap.yaml": {
 			reason: "So is that of a namespaced one.",
-			source: &unstructured.Unstructured{Object: build.ConfigMap("crossplane-system", "common-settings", "region", "us-east-1")},
-			want:   []string{"us-east-1", "spec", "forProvider", "region"},
+			source: &unstructured.Unstructured{Object: build.ConfigMap("crossplane-system", "common-settings", "region",
+				"us-east-1")},
+			want: []string{"us-east-1", "spec", "forProvider", "region"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

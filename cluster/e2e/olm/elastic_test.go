@@ -10,8 +10,10 @@ import (
 )
 
 var (
-	elasticsearches = schema.GroupVersionResource{Group: "elasticsearch.k8s.elastic.co", Version: "v1", Resource: "elasticsearches"}
-	kibanas         = schema.GroupVersionResource{Group: "kibana.k8s.elastic.co", Version: "v1", Resource: "kibanas"}
+	elasticsearches = schema.GroupVersionResource{
+		Group: "elasticsearch.k8s.elastic.co", Version: "v1", Resource: "elasticsearches",
+	}
+	kibanas = schema.GroupVersionResource{Group: "kibana.k8s.elastic.co", Version: "v1", Resource: "kibanas"}
 )
 
 // workOnElastic does what the containers of Elastic's operator would, while its own Deployment is available: it runs
@@ -26,7 +28,8 @@ func (o operator) workOnElastic(ctx context.Context) {
 	})
 	o.elastic(ctx, kibanas, func(k *unstructured.Unstructured) map[string]any {
 		name, _, _ := unstructured.NestedString(k.Object, "spec", "elasticsearchRef", "name")
-		if _, err := o.dyn.Resource(elasticsearches).Namespace(k.GetNamespace()).Get(ctx, name, metav1.GetOptions{}); err != nil {
+		if _, err := o.dyn.Resource(elasticsearches).Namespace(k.GetNamespace()).Get(ctx, name,
+			metav1.GetOptions{}); err != nil {
 			return map[string]any{"associationStatus": "Pending", "health": "red"}
 		}
 		return map[string]any{"associationStatus": "Established", "health": "green"}
@@ -34,7 +37,9 @@ func (o operator) workOnElastic(ctx context.Context) {
 }
 
 // elastic runs the resources of a kind, and sets their status once they run.
-func (o operator) elastic(ctx context.Context, gvr schema.GroupVersionResource, status func(*unstructured.Unstructured) map[string]any) {
+func (o operator) elastic(ctx context.Context, gvr schema.GroupVersionResource,
+	status func(*unstructured.Unstructured) map[string]any,
+) {
 	list, err := o.dyn.Resource(gvr).Namespace(kongsNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return

@@ -147,7 +147,8 @@ func installConfiguration(t *testing.T, c client.Client, host, name string) {
 	file, image := filepath.Join(t.TempDir(), "package.xpkg"), host+"/crossplane-contrib/capabilities-"+name+":v0.1.0"
 	for _, args := range [][]string{
 		{
-			"xpkg", "build", "--package-root=" + filepath.Join(capabilities, "configurations", name), "--examples-root=" + t.TempDir(),
+			"xpkg", "build", "--package-root=" +
+				filepath.Join(capabilities, "configurations", name), "--examples-root=" + t.TempDir(),
 			"--package-file=" + file,
 		},
 		{"xpkg", "push", "--package-files=" + file, image},
@@ -180,7 +181,8 @@ func pkg(kind, name string) *unstructured.Unstructured {
 func issue(t *testing.T, c client.Client) string {
 	t.Helper()
 	s := &corev1.Secret{}
-	if err := c.Get(t.Context(), types.NamespacedName{Namespace: local.CrossplaneNamespace, Name: "crossplane-root-ca"}, s); err != nil {
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: local.CrossplaneNamespace, Name: "crossplane-root-ca"},
+		s); err != nil {
 		t.Fatal(err)
 	}
 	authority, err := tls.X509KeyPair(s.Data["tls.crt"], s.Data["tls.key"])
@@ -197,7 +199,8 @@ func issue(t *testing.T, c client.Client) string {
 	}
 	cert, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "functions"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, parent, &key.PublicKey, authority.PrivateKey)
 	if err != nil {
 		t.Fatal(err)

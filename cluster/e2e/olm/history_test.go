@@ -17,8 +17,12 @@ import (
 )
 
 var (
-	subscriptions = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"}
-	csvs          = schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
+	subscriptions = schema.GroupVersionResource{
+		Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions",
+	}
+	csvs = schema.GroupVersionResource{
+		Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions",
+	}
 )
 
 // A history is what has happened on the target to the three resources of the chain. Their resource versions are those
@@ -78,7 +82,9 @@ func (h *history) keep(gvr schema.GroupVersionResource, events <-chan watch.Even
 			continue
 		}
 		h.mu.Lock()
-		h.events = append(h.events, happening{version: version, resource: gvr, gone: e.Type == watch.Deleted, object: u})
+		h.events = append(h.events, happening{
+			version: version, resource: gvr, gone: e.Type == watch.Deleted, object: u,
+		})
 		h.mu.Unlock()
 	}
 }
@@ -116,8 +122,10 @@ func (h *history) String() string {
 	var b strings.Builder
 	for _, e := range h.events {
 		phase, _, _ := unstructured.NestedString(e.object.Object, "status", "phase")
-		b.WriteString(strconv.FormatInt(e.version, 10) + " " + e.resource.Resource + " " + e.object.GetName() + " " + string(e.object.GetUID()))
-		b.WriteString(" phase=" + phase + " gone=" + strconv.FormatBool(e.gone) + " deleted=" + strconv.FormatBool(leaving(e)) + "\n")
+		b.WriteString(strconv.FormatInt(e.version, 10) + " " + e.resource.Resource + " " + e.object.GetName() + " " +
+			string(e.object.GetUID()))
+		b.WriteString(" phase=" + phase + " gone=" + strconv.FormatBool(e.gone) + " deleted=" +
+			strconv.FormatBool(leaving(e)) + "\n")
 	}
 	return b.String()
 }

@@ -23,7 +23,8 @@ var transient = []string{"events", "leases", "componentstatuses"}
 
 // kept is what OLM leaves by design when an operator goes: its CustomResourceDefinitions, as with them all resources of
 // the kind would go, the service of their version, who may use them, and an Operator that lists them.
-var kept = regexp.MustCompile(`^(customresourcedefinitions /` + kinds + `|apiservices /(v1alpha1\.charts\.helm\.k8s\.io|v1\.(elasticsearch|kibana)\.k8s\.elastic\.co)|` +
+var kept = regexp.MustCompile(`^(customresourcedefinitions /` + kinds +
+	`|apiservices /(v1alpha1\.charts\.helm\.k8s\.io|v1\.(elasticsearch|kibana)\.k8s\.elastic\.co)|` +
 	`clusterroles /` + kinds + `-v1(alpha1)?-(admin|crdview|edit|view)|operators /(kong|other|elastic-cloud-eck)\.operators)$`)
 
 // kinds are those of the operators in the catalog.
@@ -70,7 +71,8 @@ func listAll(t *testing.T, mc metadata.Interface, gvr schema.GroupVersionResourc
 	}
 	var names []string
 	for i := range list.Items {
-		names = append(names, fmt.Sprintf("%s %s/%s", gvr.Resource, list.Items[i].GetNamespace(), list.Items[i].GetName()))
+		names = append(names, fmt.Sprintf("%s %s/%s", gvr.Resource, list.Items[i].GetNamespace(),
+			list.Items[i].GetName()))
 	}
 	return names
 }

@@ -46,7 +46,9 @@ func (s *site) defineStacks(t *testing.T) {
 	}
 	for _, of := range []string{"networkings", "loggings", "alls"} {
 		xrd := &unstructured.Unstructured{}
-		xrd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition"})
+		xrd.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition",
+		})
 		xrd.SetName(of + "." + claims.group)
 		kube.Eventually(t, soon, of+" to be offered", func() (bool, string) {
 			status, why := s.condition(t, xrd, "Offered")

@@ -45,7 +45,10 @@ type operator struct {
 func runOperator(t *testing.T) {
 	t.Helper()
 	cfg := target.User(t, "kong-operator", admins)
-	o := operator{cs: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg), known: follow(t, cfg, cache.Options{})}
+	o := operator{
+		cs: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg),
+		known: follow(t, cfg, cache.Options{}),
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

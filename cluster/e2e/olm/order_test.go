@@ -95,7 +95,8 @@ func assertGone(t *testing.T, h *history, chain []link) {
 		last := h.last(before.resource, func(e happening) bool { return before.has(e) && gone(e) })
 		next := h.first(l.resource, func(e happening) bool { return l.has(e) && leaving(e) })
 		if last == 0 || next == 0 || next <= last {
-			t.Errorf("%s %q must be gone before %s %q goes\n%s", before.resource.Resource, before.part, l.resource.Resource, l.part, h)
+			t.Errorf("%s %q must be gone before %s %q goes\n%s", before.resource.Resource, before.part,
+				l.resource.Resource, l.part, h)
 		}
 	}
 }
@@ -116,11 +117,16 @@ func runScheduler(t *testing.T) {
 	}
 	bind := func(o any) {
 		p := o.(*corev1.Pod)
-		b := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName}}
-		_ = cs.CoreV1().Pods(p.Namespace).Bind(context.Background(), b, metav1.CreateOptions{}) // One that has gone needs no node.
+		b := &corev1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName},
+		}
+		// One that has gone needs no node.
+		_ = cs.CoreV1().Pods(p.Namespace).Bind(context.Background(), b, metav1.CreateOptions{})
 	}
 	again := func(_, o any) { bind(o) }
-	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: bind, UpdateFunc: again}); err != nil {
+	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: bind, UpdateFunc: again,
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

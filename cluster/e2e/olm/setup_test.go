@@ -31,7 +31,8 @@ func startOLM(ctx context.Context, dir string, cfg *rest.Config) (*local.OLM, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := envtest.InstallCRDs(cfg, envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true}); err != nil {
+	if _, err := envtest.InstallCRDs(cfg,
+		envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true}); err != nil {
 		return nil, errors.Wrap(err, "cannot install OLM's CustomResourceDefinitions")
 	}
 	catalog, err := writeCatalog(dir)
@@ -75,7 +76,8 @@ func writeCatalog(dir string) (string, error) {
 	if err := os.Mkdir(catalog, 0o700); err != nil {
 		return "", errors.Wrap(err, "cannot make folder of catalog")
 	}
-	return catalog, errors.Wrap(os.WriteFile(filepath.Join(catalog, "catalog.json"), b.Bytes(), 0o600), "cannot write catalog")
+	return catalog, errors.Wrap(os.WriteFile(filepath.Join(catalog, "catalog.json"), b.Bytes(), 0o600),
+		"cannot write catalog")
 }
 
 // packageOf returns what a catalog says of a package with one channel and one bundle, which is in files. The channel is
@@ -93,7 +95,8 @@ func packageOf(name string, files []string) ([]any, error) {
 			switch o.GetKind() {
 			case "ClusterServiceVersion":
 				csv = o.GetName()
-				channel = cmp.Or(o.GetAnnotations()["operators.operatorframework.io.bundle.channel.default.v1"], channel)
+				channel = cmp.Or(o.GetAnnotations()["operators.operatorframework.io.bundle.channel.default.v1"],
+					channel)
 				version, _, _ = unstructured.NestedString(o.Object, "spec", "version")
 			case "CustomResourceDefinition":
 				properties = append(properties, property("olm.gvk", kindOf(o)))
@@ -102,13 +105,16 @@ func packageOf(name string, files []string) ([]any, error) {
 			if err != nil {
 				return nil, errors.Wrapf(err, "cannot encode %s", f)
 			}
-			properties = append(properties, property("olm.bundle.object", map[string]any{"data": base64.StdEncoding.EncodeToString(b)}))
+			properties = append(properties,
+				property("olm.bundle.object", map[string]any{"data": base64.StdEncoding.EncodeToString(b)}))
 		}
 	}
 	properties = append(properties, property("olm.package", map[string]any{"packageName": name, "version": version}))
 	return []any{
 		map[string]any{"schema": "olm.package", "name": name, "defaultChannel": channel},
-		map[string]any{"schema": "olm.channel", "name": channel, "package": name, "entries": []any{map[string]any{"name": csv}}},
+		map[string]any{
+			"schema": "olm.channel", "name": channel, "package": name, "entries": []any{map[string]any{"name": csv}},
+		},
 		map[string]any{"schema": "olm.bundle", "name": csv, "package": name, "properties": properties},
 	}, nil
 }
@@ -143,7 +149,8 @@ func prepareCluster(ctx context.Context, cfg *rest.Config, catalog string) error
 			return errors.Wrapf(err, "cannot create %s %q", o.GetKind(), o.GetName())
 		}
 	}
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, soon, true, func(ctx context.Context) (bool, error) { return prepared(ctx, c) })
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, soon, true,
+		func(ctx context.Context) (bool, error) { return prepared(ctx, c) })
 	return errors.Wrap(err, "OLM does not prepare the cluster")
 }
 
@@ -152,7 +159,8 @@ func prepareCluster(ctx context.Context, cfg *rest.Config, catalog string) error
 func prepared(ctx context.Context, c client.Client) (bool, error) {
 	source := &unstructured.Unstructured{}
 	source.SetGroupVersionKind(csvs.GroupVersion().WithKind("CatalogSource"))
-	if err := c.Get(ctx, client.ObjectKey{Namespace: local.OLMNamespace, Name: "operatorhubio-catalog"}, source); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: local.OLMNamespace, Name: "operatorhubio-catalog"},
+		source); err != nil {
 		return false, errors.Wrap(err, "cannot get CatalogSource")
 	}
 	state, _, _ := unstructured.NestedString(source.Object, "status", "connectionState", "lastObservedState")

@@ -34,11 +34,13 @@ type form struct {
 
 var (
 	claims = form{
-		file: "claim.yaml", resource: func(c string) string { return c + "claim" }, group: "capabilities.morningspace.io",
+		file: "claim.yaml", resource: func(c string) string { return c + "claim" },
+		group:   "capabilities.morningspace.io",
 		objects: schema.GroupVersionKind{Group: "kubernetes.crossplane.io", Version: "v1alpha2", Kind: "ObjectList"},
 	}
 	composites = form{
-		file: "composite.yaml", resource: func(c string) string { return c + "s.capabilities.m.morningspace.io" }, group: "capabilities.m.morningspace.io",
+		file: "composite.yaml", resource: func(c string) string { return c + "s.capabilities.m.morningspace.io" },
+		group:   "capabilities.m.morningspace.io",
 		objects: schema.GroupVersionKind{Group: "kubernetes.m.crossplane.io", Version: "v1alpha1", Kind: "ObjectList"},
 	}
 )
@@ -140,7 +142,10 @@ func newSite(t *testing.T) *site {
 			t.Error(err)
 		}
 	})
-	s := &site{whole: t, bed: bed{server: server, c: serve(t, server), tc: target.Client(t)}, kubeconfig: kubeconfig(t, server)}
+	s := &site{
+		whole: t, bed: bed{server: server, c: serve(t, server), tc: target.Client(t)},
+		kubeconfig: kubeconfig(t, server),
+	}
 	connect(t, s.c)
 	return s
 }
@@ -232,7 +237,8 @@ func (s *site) ask(t *testing.T, f form, x bundle, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := strings.NewReplacer("provider: olm", "provider: "+x.backend, "name: "+x.example(), "name: "+name).Replace(string(b))
+	asked := strings.NewReplacer("provider: olm", "provider: "+x.backend, "name: "+x.example(),
+		"name: "+name).Replace(string(b))
 	s.kubectl(t, asked, "apply", "-f", "-")
 }
 

@@ -55,6 +55,7 @@ func (p *Process) MissingMetrics(ctx context.Context, wanted []string) ([]string
 			served[fields[2]] = true
 		}
 	}
-	missing := slices.DeleteFunc(slices.Clone(wanted), func(m string) bool { return served[m] || served[strings.TrimSuffix(m, "_bucket")] })
+	missing := slices.DeleteFunc(slices.Clone(wanted),
+		func(m string) bool { return served[m] || served[strings.TrimSuffix(m, "_bucket")] })
 	return missing, errors.Wrap(lines.Err(), "cannot read metrics")
 }

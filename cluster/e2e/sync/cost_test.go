@@ -117,7 +117,8 @@ func (s *shop) issue(t *testing.T, in consumer) {
 		return u.GetAnnotations()[objectsync.AnnotationName] == "first-0"
 	})
 	if err := each(len(all), func(i int) error {
-		return s.c.Status().Patch(context.WithoutCancel(t.Context()), &all[i], client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`)))
+		return s.c.Status().Patch(context.WithoutCancel(t.Context()), &all[i],
+			client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`)))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,8 @@ func (s *shop) change(t *testing.T, in consumer, n int) {
 	t.Helper()
 	if err := each(n, func(i int) error {
 		u := s.hat(fmt.Sprintf("hat-%d", i))
-		return in.Patch(context.WithoutCancel(t.Context()), u, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"XL"}}`)))
+		return in.Patch(context.WithoutCancel(t.Context()), u,
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"XL"}}`)))
 	}); err != nil {
 		t.Fatal(err)
 	}

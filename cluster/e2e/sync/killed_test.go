@@ -39,7 +39,8 @@ func TestKilled(t *testing.T) {
 		{
 			name: "Change", left: many,
 			act: func(i int) error {
-				return in.Patch(context.WithoutCancel(t.Context()), name(i), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"XL"}}`)))
+				return in.Patch(context.WithoutCancel(t.Context()), name(i),
+					client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"XL"}}`)))
 			},
 			done: func(u *unstructured.Unstructured) bool { return sizeOf(u) == "XL" },
 		},
@@ -100,7 +101,9 @@ func (s *shop) awaitInStep(t *testing.T, in consumer, n int) {
 		got, want := map[string]pair{}, map[string]pair{}
 		for _, u := range s.list(t, in) {
 			got[u.GetName()] = pair{Name: u.GetName(), Above: sizeOf(&u), Finalizers: u.GetFinalizers()}
-			want[u.GetName()] = pair{Name: u.GetName(), Above: sizeOf(&u), Below: sizeOf(&u), Finalizers: []string{objectsync.Finalizer}}
+			want[u.GetName()] = pair{
+				Name: u.GetName(), Above: sizeOf(&u), Below: sizeOf(&u), Finalizers: []string{objectsync.Finalizer},
+			}
 		}
 		copies := s.copies(t, in)
 		for _, u := range copies {
@@ -110,11 +113,13 @@ func (s *shop) awaitInStep(t *testing.T, in consumer, n int) {
 			got[name] = p
 		}
 		states := &corev1.SecretList{}
-		if err := s.c.List(t.Context(), states, client.HasLabels{objectsync.LabelState}, client.MatchingLabels{objectsync.LabelCluster: in.cluster}); err != nil {
+		if err := s.c.List(t.Context(), states, client.HasLabels{objectsync.LabelState},
+			client.MatchingLabels{objectsync.LabelCluster: in.cluster}); err != nil {
 			return false, err.Error()
 		}
 		diff := gocmp.Diff(want, got)
 		return len(want) == n && len(copies) == n && len(states.Items) == n && diff == "",
-			fmt.Sprintf("%d objects, %d copies, %d states, -want, +got: %s", len(want), len(copies), len(states.Items), diff)
+			fmt.Sprintf("%d objects, %d copies, %d states, -want, +got: %s", len(want), len(copies), len(states.Items),
+				diff)
 	})
 }

@@ -31,7 +31,8 @@ import (
 )
 
 const (
-	user       = "provider"                            // whom the provider is on the service cluster, which is its control plane, too
+	// Whom the provider is on the service cluster, which is its control plane, too.
+	user       = "provider"
 	agentUser  = "system:serviceaccount:default:agent" // and in kcp
 	admins     = "system:masters"
 	exportName = "shop.example.com"
@@ -70,7 +71,8 @@ func open(t *testing.T, consumers int) *shop {
 	ns := service.Namespace(t)
 	s := &shop{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com"}
 	path, admin := workspaces.Workspace(t)
-	if err := kcp.Client(t, admin).Create(t.Context(), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}); err != nil {
+	if err := kcp.Client(t, admin).Create(t.Context(),
+		&apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}); err != nil {
 		t.Fatal(err)
 	}
 	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
@@ -81,7 +83,9 @@ func open(t *testing.T, consumers int) *shop {
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	o.Spec.StateNamespace = ns
 	for _, obj := range []client.Object{
-		&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)}},
+		&corev1.Secret{
+			ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)},
+		},
 		build.Cluster().Config("", ns, spec), build.Definition(s.group, "hats"), o,
 	} {
 		if err := s.c.Create(t.Context(), obj); err != nil {
@@ -92,14 +96,16 @@ func open(t *testing.T, consumers int) *shop {
 	s.start(t)
 	kube.Eventually(t, soon, "the API to be published", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, fmt.Sprintf("%v %+v", err, o.Status)
+		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+			fmt.Sprintf("%v %+v", err, o.Status)
 	})
 	for range consumers {
 		s.consumers = append(s.consumers, bind(t, path))
 	}
 	kube.Eventually(t, soon, "the consumers to be known", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Workspaces != nil && o.Status.Workspaces.Bound == int64(consumers), fmt.Sprintf("%v %+v", err, o.Status)
+		return err == nil && o.Status.Workspaces != nil &&
+			o.Status.Workspaces.Bound == int64(consumers), fmt.Sprintf("%v %+v", err, o.Status)
 	})
 	awaitSilence(t)
 	return s
@@ -128,7 +134,9 @@ func (s *shop) start(t *testing.T) {
 func bind(t *testing.T, path string) consumer {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
-	events := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
+	events := apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
+	}
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, path, exportName, events))
 	c, ns := kcp.Client(t, cfg), &corev1.Namespace{}
 	if err := c.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {

@@ -83,7 +83,8 @@ func TestFairness(t *testing.T) {
 	s.create(t, busy, "hat", backlog)
 
 	s.start(t)
-	kube.Eventually(t, soon, "the first of the backlog", func() (bool, string) { return len(s.copies(t, busy)) > 0, "none" })
+	kube.Eventually(t, soon, "the first of the backlog",
+		func() (bool, string) { return len(s.copies(t, busy)) > 0, "none" })
 	n := 0
 	kube.Within(t, fair, "a new object beside a backlog", func() time.Duration {
 		before, begin := len(s.copies(t, busy)), time.Now()

@@ -53,5 +53,6 @@ func awaitSilence(t *testing.T) {
 
 // writes returns the requests that change something.
 func writes(r kube.Requests) kube.Requests {
-	return slices.DeleteFunc(slices.Clone(r), func(e local.AuditEvent) bool { return e.Verb == "get" || e.Verb == "list" })
+	return slices.DeleteFunc(slices.Clone(r),
+		func(e local.AuditEvent) bool { return e.Verb == "get" || e.Verb == "list" })
 }

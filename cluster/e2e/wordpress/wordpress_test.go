@@ -101,10 +101,14 @@ func TestTwoClusters(t *testing.T) {
 	clusters := map[string]*kube.Server{"north": &north, "south": &south}
 	for name, s := range clusters {
 		schedule(t, s.Client(t))
-		pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta("complex", name), Spec: build.FromSecret("complex", name)}
+		pc := &mpcv1alpha1.ProviderConfig{
+			ObjectMeta: build.Meta("complex", name), Spec: build.FromSecret("complex", name),
+		}
 		pc.SetLabels(map[string]string{"app": "wordpress-demo"})
 		kubeconfig := kube.Kubeconfig(t, s.User(t, "provider", admins))
-		create(t, c, &corev1.Secret{ObjectMeta: build.Meta("complex", name), Data: map[string][]byte{"kubeconfig": kubeconfig}}, pc)
+		create(t, c, &corev1.Secret{
+			ObjectMeta: build.Meta("complex", name), Data: map[string][]byte{"kubeconfig": kubeconfig},
+		}, pc)
 	}
 	program.Start(t, control.User(t, "provider", admins), provider.Options{})
 
@@ -129,7 +133,8 @@ func TestTwoClusters(t *testing.T) {
 			return apierrors.IsNotFound(err), fmt.Sprintf("%+v", app.Status)
 		})
 		ns := &corev1.Namespace{}
-		if err := s.Client(t).Get(t.Context(), types.NamespacedName{Name: "wordpress"}, ns); !apierrors.IsNotFound(err) {
+		if err := s.Client(t).Get(t.Context(), types.NamespacedName{Name: "wordpress"},
+			ns); !apierrors.IsNotFound(err) {
 			t.Errorf("namespace wordpress must be gone: %v", err)
 		}
 	}

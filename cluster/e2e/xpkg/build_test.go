@@ -88,7 +88,9 @@ func TestLayers(t *testing.T) {
 	if n := strings.Count(files["package.yaml"], "\nkind: CustomResourceDefinition\n"); n != len(crds) {
 		t.Errorf("kinds in the package: want %d, got %d", len(crds), n)
 	}
-	for _, part := range []string{"- safe-start", "meta.crossplane.io/maintainer:", "meta.crossplane.io/source:", "meta.crossplane.io/license:"} {
+	for _, part := range []string{
+		"- safe-start", "meta.crossplane.io/maintainer:", "meta.crossplane.io/source:", "meta.crossplane.io/license:",
+	} {
 		if !strings.Contains(files["package.yaml"], part) {
 			t.Errorf("the package does not say %q", part)
 		}
@@ -114,7 +116,8 @@ func TestExamplesAreValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := filepath.Glob(filepath.Join(top, "examples", "capabilities", "configurations", "*", "*", "definition.yaml"))
+	definitions, err := filepath.Glob(filepath.Join(top, "examples", "capabilities", "configurations", "*", "*",
+		"definition.yaml"))
 	if err != nil || len(definitions) == 0 {
 		t.Fatalf("cannot find definitions of capabilities: %v", err)
 	}

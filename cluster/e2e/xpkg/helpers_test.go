@@ -62,7 +62,9 @@ func (s *stage) awaitProvider(t *testing.T, want ...xpv2.ConditionType) {
 			}
 		}
 		revisions := &unstructured.UnstructuredList{}
-		revisions.SetGroupVersionKind(schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: "ProviderRevisionList"})
+		revisions.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: "pkg.crossplane.io", Version: "v1", Kind: "ProviderRevisionList",
+		})
 		_ = s.c.List(t.Context(), revisions) // It only explains.
 		said := []string{text(conditions)}
 		for _, r := range revisions.Items {
@@ -104,7 +106,8 @@ func (s *stage) awaitMessage(t *testing.T, o conditioned, part string) {
 	kube.Eventually(t, soon, o.GetName()+" to say what is missing", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		c := o.GetCondition(xpv2.TypeSynced)
-		return c.Status == corev1.ConditionFalse && strings.Contains(c.Message, part), "read: " + message(err) + ", synced: " + c.Message
+		return c.Status == corev1.ConditionFalse &&
+			strings.Contains(c.Message, part), "read: " + message(err) + ", synced: " + c.Message
 	})
 }
 
@@ -123,7 +126,8 @@ func (s *stage) awaitMembers(t *testing.T, oc client.Object, want int) {
 	t.Helper()
 	kube.Eventually(t, soon, strconv.Itoa(want)+" members", func() (bool, string) {
 		l := build.Namespaced().NewList()
-		err := s.c.List(t.Context(), l, client.InNamespace(s.ns), client.MatchingLabels{commonv1.LabelKeyCollection: oc.GetName()})
+		err := s.c.List(t.Context(), l, client.InNamespace(s.ns),
+			client.MatchingLabels{commonv1.LabelKeyCollection: oc.GetName()})
 		n := meta.LenList(l)
 		return err == nil && n == want, "members: " + strconv.Itoa(n)
 	})

@@ -67,10 +67,14 @@ func (s *stage) chain() []build.Object {
 	for i := range links {
 		o := s.object(link(i), "blue")
 		if i > 0 {
-			o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: link(i - 1), WaitFor: commonv1.WaitForReady}}}
+			o.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+				Name: link(i - 1), WaitFor: commonv1.WaitForReady,
+			}}}
 		}
 		if i == atRestart || i == atUpgrade {
-			o.Desired().Readiness = commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: "has(object.data.open)"}
+			o.Desired().Readiness = commonv1.Readiness{
+				Policy: commonv1.ReadinessDeriveFromCelQuery, CelQuery: "has(object.data.open)",
+			}
 		}
 		chain = append(chain, o)
 	}
@@ -84,7 +88,8 @@ func link(i int) string { return fmt.Sprintf("link-%02d", i) }
 func (s *stage) open(t *testing.T, gate int) {
 	t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(s.ns, link(gate))}
-	if err := s.tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"open":"yes"}}`))); err != nil {
+	if err := s.tc.Patch(t.Context(), cm,
+		client.RawPatch(types.MergePatchType, []byte(`{"data":{"open":"yes"}}`))); err != nil {
 		t.Fatal(err)
 	}
 }

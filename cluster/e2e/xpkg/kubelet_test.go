@@ -218,7 +218,9 @@ func (k *kubelet) volume(ctx context.Context, p *corev1.Pod, v *corev1.Volume) (
 		return s.Data, errors.Wrap(err, "cannot get Secret of volume")
 	}
 	token := &authenticationv1.TokenRequest{}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.GetNamespace(), Name: p.Spec.ServiceAccountName}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: p.GetNamespace(), Name: p.Spec.ServiceAccountName,
+	}}
 	if err := k.c.SubResource("token").Create(ctx, account, token); err != nil {
 		return nil, errors.Wrap(err, "cannot make token")
 	}
@@ -247,7 +249,8 @@ func field(p *corev1.Pod, path string) string {
 	if path == "metadata.namespace" {
 		return p.GetNamespace()
 	}
-	label, err := strconv.Unquote(strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(path, "metadata.labels["), "]"), "'", `"`))
+	label, err := strconv.Unquote(strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(path, "metadata.labels["),
+		"]"), "'", `"`))
 	if err != nil {
 		panic("a field no package has used yet: " + path)
 	}

@@ -70,7 +70,8 @@ func startControl(ctx context.Context) (stop func() error, err error) {
 			return n.Stop, nil
 		}),
 		local.StartFunc(func(ctx context.Context) (func() error, error) {
-			x, err := local.StartCrossplane(ctx, local.CrossplaneOptions{Dir: filepath.Join(dir, "crossplane"), Config: cfg})
+			x, err := local.StartCrossplane(ctx,
+				local.CrossplaneOptions{Dir: filepath.Join(dir, "crossplane"), Config: cfg})
 			if err != nil {
 				return nil, err
 			}

@@ -65,7 +65,9 @@ func (s *stage) installs(t *testing.T) {
 	s.apply(t, "install/provider.yaml", inPackage(push(t, "v0.1.0")))
 	s.awaitProvider(t, "Installed", "Healthy")
 	mrds := &unstructured.UnstructuredList{}
-	mrds.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinitionList"})
+	mrds.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinitionList",
+	})
 	if err := s.c.List(t.Context(), mrds); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +166,8 @@ func (s *stage) local(t *testing.T) {
 	s.apply(t, "rbac/local-objects.yaml")
 	s.awaitReady(t, o)
 	d := &appsv1.Deployment{ObjectMeta: build.Meta(s.ns, "sleeper")}
-	if err := s.c.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":false}}`))); err != nil {
+	if err := s.c.Patch(t.Context(), d,
+		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":false}}`))); err != nil {
 		t.Fatal(err)
 	}
 	kube.Eventually(t, soon, "the change of somebody else to be reverted", func() (bool, string) {
@@ -177,7 +180,9 @@ func (s *stage) local(t *testing.T) {
 
 // references shows what references to other kinds need.
 func (s *stage) references(t *testing.T) {
-	service := &corev1.Service{ObjectMeta: build.Meta(s.ns, "front"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	service := &corev1.Service{
+		ObjectMeta: build.Meta(s.ns, "front"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}
 	create(t, s.c, service)
 	o := build.Namespaced().Object(s.ns, "front", "target", build.ConfigMap(s.ns, "front"))
 	o.Desired().References = []commonv1.Reference{{

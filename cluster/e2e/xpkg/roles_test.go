@@ -29,7 +29,9 @@ const exportName = "shop.example.com"
 func (s *stage) activate(t *testing.T, name string, kinds ...string) {
 	t.Helper()
 	policy := &unstructured.Unstructured{}
-	policy.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceActivationPolicy"})
+	policy.SetGroupVersionKind(schema.GroupVersionKind{
+		Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceActivationPolicy",
+	})
 	policy.SetName(name)
 	if err := unstructured.SetNestedStringSlice(policy.Object, kinds, "spec", "activate"); err != nil {
 		t.Fatal(err)
@@ -66,7 +68,8 @@ func (s *stage) applications(t *testing.T) {
 	})
 	s.awaitReady(t, app)
 	s.remove(t, app)
-	if err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "first"}, &corev1.ConfigMap{}); client.IgnoreNotFound(err) != nil || err == nil {
+	if err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "first"},
+		&corev1.ConfigMap{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the ConfigMap of the application is still there: %v", err)
 	}
 }
@@ -82,7 +85,8 @@ func (s *stage) publishes(t *testing.T) {
 	rules := kcp.AgentRules(exportName)
 	for i, r := range rules {
 		if slices.Contains(r.Resources, "apiexports") {
-			rules[i].Verbs = slices.DeleteFunc(slices.Clone(r.Verbs), func(v string) bool { return v == "patch" || v == "update" })
+			rules[i].Verbs = slices.DeleteFunc(slices.Clone(r.Verbs),
+				func(v string) bool { return v == "patch" || v == "update" })
 		}
 	}
 	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "publisher"), Data: map[string][]byte{
@@ -115,7 +119,8 @@ func (s *stage) publishes(t *testing.T) {
 	if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, export); err != nil {
 		t.Fatal(err)
 	}
-	if len(export.Spec.Resources) != 1 || !strings.HasSuffix(export.Spec.Resources[0].Schema, ".hats.hats.example.com") {
+	if len(export.Spec.Resources) != 1 ||
+		!strings.HasSuffix(export.Spec.Resources[0].Schema, ".hats.hats.example.com") {
 		t.Errorf("the APIExport does not offer the API: %v", export.Spec.Resources)
 	}
 	s.syncs(t, path, o)
@@ -128,7 +133,9 @@ func hats() *apiextensionsv1.CustomResourceDefinition {
 		ObjectMeta: build.Meta("", "hats.hats.example.com"),
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "hats.example.com", Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "hats", Singular: "hat", Kind: "Hat", ListKind: "HatList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "hats", Singular: "hat", Kind: "Hat", ListKind: "HatList",
+			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},

@@ -20,7 +20,9 @@ import (
 // and that the example gives all of them, from the first copy to its end.
 func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedResource) {
 	_, consumer := workspaces.Workspace(t)
-	events := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
+	events := apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
+	}
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, path, exportName, events))
 	in := kcp.Client(t, consumer)
 	hat := &unstructured.Unstructured{}

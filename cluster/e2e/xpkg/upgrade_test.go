@@ -168,7 +168,8 @@ func (s *stage) awaitRevision(t *testing.T, old string) {
 		err := s.c.List(t.Context(), pods, client.InNamespace("crossplane-system"))
 		now := s.revision(t)
 		alone := len(pods.Items) == 1 && pods.Items[0].GetLabels()["pkg.crossplane.io/revision"] == now
-		return now != old && alone && s.kubelet.processes() == 1, fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), message(err))
+		return now != old && alone && s.kubelet.processes() == 1,
+			fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), message(err))
 	})
 	s.awaitProvider(t, "Installed", "Healthy")
 }
@@ -192,12 +193,14 @@ func (s *stage) awaitColors(t *testing.T, want int, color func(name string) stri
 		ready := 0
 		for i := range objects.Items {
 			o := &objects.Items[i]
-			if o.GetCondition("Ready").Status == corev1.ConditionTrue && o.GetCondition("Synced").Status == corev1.ConditionTrue &&
+			if o.GetCondition("Ready").Status == corev1.ConditionTrue &&
+				o.GetCondition("Synced").Status == corev1.ConditionTrue &&
 				colors[o.GetName()] == color(o.GetName()) {
 				ready++
 			}
 		}
-		return ready == want && len(objects.Items) == want, fmt.Sprintf("%d of %d as they should be", ready, len(objects.Items))
+		return ready == want && len(objects.Items) == want,
+			fmt.Sprintf("%d of %d as they should be", ready, len(objects.Items))
 	})
 }
 

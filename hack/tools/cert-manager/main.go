@@ -43,7 +43,8 @@ const (
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "Kubeconfig of the cluster whose certificates to issue.")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(klog.NewContext(context.Background(), klog.Background()), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(klog.NewContext(context.Background(), klog.Background()), os.Interrupt,
+		syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *kubeconfig); err != nil {
 		fmt.Fprintln(os.Stderr, "cert-manager:", err)
@@ -59,8 +60,10 @@ func run(ctx context.Context, kubeconfig string) error {
 		KubernetesAPIBurst: burst,
 		IssuerOptions:      controller.IssuerOptions{ClusterResourceNamespace: "kube-system"},
 		CertificateOptions: controller.CertificateOptions{
-			EnableOwnerRef:                           true, // No default: Secrets go with their Certificates.
-			CopiedAnnotationPrefixes:                 []string{"*", "-kubectl.kubernetes.io/", "-fluxcd.io/", "-argocd.argoproj.io/"},
+			EnableOwnerRef: true, // No default: Secrets go with their Certificates.
+			CopiedAnnotationPrefixes: []string{
+				"*", "-kubectl.kubernetes.io/", "-fluxcd.io/", "-argocd.argoproj.io/",
+			},
 			CertificateRequestMinimumBackoffDuration: minimumPause,
 			CertificateRequestMaximumBackoffDuration: maximumPause,
 		},

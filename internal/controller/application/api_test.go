@@ -45,7 +45,8 @@ func TestColumns(t *testing.T) {
 func many(n int) []workloadv1alpha1.ResourceTemplate {
 	out := make([]workloadv1alpha1.ResourceTemplate, 0, n)
 	for i := range n {
-		out = append(out, build.ResourceTemplate(fmt.Sprintf("settings-%03d", i), build.ConfigMap("d", fmt.Sprintf("settings-%03d", i))))
+		out = append(out, build.ResourceTemplate(fmt.Sprintf("settings-%03d", i),
+			build.ConfigMap("d", fmt.Sprintf("settings-%03d", i))))
 	}
 	return out
 }
@@ -72,12 +73,14 @@ func TestApplicationIsRefused(t *testing.T) {
 		want   string
 	}{
 		"NoCluster": {
-			reason: "An application says where it may run.", change: func(app *application) { app.Spec.ClusterSelector = nil },
-			want: "one of clusterSelector and clusterRef must be set",
+			reason: "An application says where it may run.",
+			change: func(app *application) { app.Spec.ClusterSelector = nil },
+			want:   "one of clusterSelector and clusterRef must be set",
 		},
 		"NoTemplates": {
-			reason: "An application consists of one or more resources.", change: func(app *application) { app.Spec.ResourceTemplates = nil },
-			want: "spec.resourceTemplates",
+			reason: "An application consists of one or more resources.",
+			change: func(app *application) { app.Spec.ResourceTemplates = nil },
+			want:   "spec.resourceTemplates",
 		},
 		"SameName": {
 			reason: "Names of templates are unique.",
@@ -88,7 +91,8 @@ func TestApplicationIsRefused(t *testing.T) {
 		},
 		"TooMany": {
 			reason: "The number of templates is limited, so that rules about all of them can be checked.",
-			change: func(app *application) { app.Spec.ResourceTemplates = many(129) }, want: "must have at most 128 items",
+			change: func(app *application) { app.Spec.ResourceTemplates = many(129) },
+			want:   "must have at most 128 items",
 		},
 		"NoAPIVersion": {
 			reason: "A template has an apiVersion.",
@@ -110,12 +114,15 @@ func TestApplicationIsRefused(t *testing.T) {
 		},
 		"BadName": {
 			reason: "An invalid template has the whole application refused.",
-			change: func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Name = "Not_A_Name" }, want: "metadata.name",
+			change: func(app *application) { app.Spec.ResourceTemplates[0].Metadata.Name = "Not_A_Name" },
+			want:   "metadata.name",
 		},
 		"SameSecret": {
 			reason: "A Secret is named once.",
 			change: func(app *application) {
-				app.Spec.ResourceTemplates[0].Spec.Secrets = []workloadv1alpha1.SecretReference{{Name: "sql"}, {Name: "sql"}}
+				app.Spec.ResourceTemplates[0].Spec.Secrets = []workloadv1alpha1.SecretReference{
+					{Name: "sql"}, {Name: "sql"},
+				}
 			},
 			want: "Duplicate value",
 		},
@@ -179,7 +186,8 @@ func TestApplicationIsImmutable(t *testing.T) {
 		"Name":       {change: template(metadata("name", "other")), want: identity},
 		"Namespace":  {change: template(metadata("namespace", "other")), want: identity},
 		"NamespaceRemoved": {
-			change: template(func(m build.Manifest) { delete(m["metadata"].(map[string]any), "namespace") }), want: identity,
+			change: template(func(m build.Manifest) { delete(m["metadata"].(map[string]any), "namespace") }),
+			want:   identity,
 		},
 		"Content": {
 			change: template(func(m build.Manifest) { m["data"] = map[string]any{"color": "red"} }),

@@ -22,7 +22,9 @@ func (w world) bundle(prefix string) []workloadv1alpha1.ResourceTemplate {
 		}
 	}
 	of := func(version, kind, name string, more build.Manifest) build.Manifest {
-		m := build.Manifest{"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": w.tns}}
+		m := build.Manifest{
+			"apiVersion": version, "kind": kind, "metadata": map[string]any{"name": name, "namespace": w.tns},
+		}
 		maps.Copy(m, more)
 		return m
 	}
@@ -41,7 +43,9 @@ func (w world) bundle(prefix string) []workloadv1alpha1.ResourceTemplate {
 		return of("batch/v1", "Job", n, build.Manifest{"spec": map[string]any{"suspend": true, "template": template}})
 	})
 	add(9, "service", func(n string) build.Manifest {
-		return of("v1", "Service", n, build.Manifest{"spec": map[string]any{"ports": []any{map[string]any{"port": 80}}, "selector": map[string]any{"app": n}}})
+		return of("v1", "Service", n, build.Manifest{"spec": map[string]any{
+			"ports": []any{map[string]any{"port": 80}}, "selector": map[string]any{"app": n},
+		}})
 	})
 	add(16, "configmap", func(n string) build.Manifest { return build.ConfigMap(w.tns, n, "color", "blue") })
 	add(7, "serviceaccount", func(n string) build.Manifest { return of("v1", "ServiceAccount", n, nil) })

@@ -52,7 +52,8 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 	create(t, w.c, orphan)
 	w.awaitResource(t, "cool", workloadv1alpha1.StateSubmitted, xpv2.ReasonReconcileSuccess)
 	usages := &mpcv1alpha1.ProviderConfigUsageList{}
-	if err := w.c.List(t.Context(), usages, client.InNamespace(w.ns)); err != nil || len(usages.Items) != 1 || usages.Items[0].ResourceReference.Name != "cool" {
+	if err := w.c.List(t.Context(), usages, client.InNamespace(w.ns)); err != nil || len(usages.Items) != 1 ||
+		usages.Items[0].ResourceReference.Name != "cool" {
 		t.Errorf("a resource on its own records the use of its cluster, got %v, %v", usages.Items, err)
 	}
 	app := w.application("web", w.settings("cool", "of", "web"))
@@ -94,7 +95,8 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 			a, b, winner, loser = b, a, "lame", "cool"
 		}
 		return a.Status.State == workloadv1alpha1.StateSubmitted && b.Status.State == workloadv1alpha1.StateFailed &&
-			b.GetCondition(xpv2.TypeSynced).Reason == workloadv1alpha1.ReasonConflict, conditions(a) + "; " + conditions(b)
+				b.GetCondition(xpv2.TypeSynced).Reason == workloadv1alpha1.ReasonConflict, conditions(a) + "; " +
+				conditions(b)
 	})
 	kube.Throughout(t, calm, "the remote resource stays that of the winner", func() (bool, string) {
 		return w.configMap(t, "one").Data["of"] == winner, winner
@@ -115,15 +117,18 @@ func TestForeignResourceIsRefused(t *testing.T) {
 	w := newWorld(t)
 	theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "one"), Data: map[string]string{"of": "them"}}
 	create(t, w.tc, theirs)
-	app := w.application("web", build.ResourceTemplate("cool", build.ConfigMap(w.tns, "one", "more", "fields")), w.settings("other"))
+	app := w.application("web", build.ResourceTemplate("cool", build.ConfigMap(w.tns, "one", "more", "fields")),
+		w.settings("other"))
 	create(t, w.c, app)
 	r := w.awaitResource(t, "cool", workloadv1alpha1.StateFailed, workloadv1alpha1.ReasonConflict)
-	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "ConfigMap "+w.tns+"/one exists and is not controlled by KubernetesApplicationResource cool") {
+	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m,
+		"ConfigMap "+w.tns+"/one exists and is not controlled by KubernetesApplicationResource cool") {
 		t.Errorf("want a message that names both, got %q", m)
 	}
 	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 	was := theirs.GetResourceVersion()
-	if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil || theirs.GetResourceVersion() != was {
+	if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs); err != nil ||
+		theirs.GetResourceVersion() != was {
 		t.Errorf("it must be left as it was: %v, %v", theirs, err)
 	}
 	remove(t, w.tc, theirs)

@@ -33,12 +33,15 @@ func (w world) let(t *testing.T, name string) {
 // propagation is asked for.
 func TestForegroundDeletion(t *testing.T) {
 	t.Parallel()
-	for _, p := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+	for _, p := range []metav1.DeletionPropagation{
+		metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
+	} {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			create(t, w.c, secret(w.ns, "sql", "password", "p"))
-			app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"), w.settings("b"))
+			app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"),
+				w.settings("b"))
 			create(t, w.c, app)
 			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 			w.hold(t, "a")
@@ -46,14 +49,15 @@ func TestForegroundDeletion(t *testing.T) {
 			awaitState(t, w.c, app, workloadv1alpha1.StateDeleting)
 			w.awaitResource(t, "a", workloadv1alpha1.StateDeleting, xpv2.ReasonReconcileSuccess)
 			awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "b")})
-			kube.Throughout(t, calm, "the application, the resource that is held and its Secret stay", func() (bool, string) {
-				if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
-					return false, err.Error()
-				}
-				w.resource(t, "a")
-				w.awaitCopy(t, "a-sql", map[string]string{"password": "p"})
-				return app.Status.State == workloadv1alpha1.StateDeleting, said(app)
-			})
+			kube.Throughout(t, calm, "the application, the resource that is held and its Secret stay",
+				func() (bool, string) {
+					if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
+						return false, err.Error()
+					}
+					w.resource(t, "a")
+					w.awaitCopy(t, "a-sql", map[string]string{"password": "p"})
+					return app.Status.State == workloadv1alpha1.StateDeleting, said(app)
+				})
 			w.let(t, "a")
 			awaitGone(t, w.c, app)
 			awaitGone(t, w.tc, secret(w.tns, "a-sql"), &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "a")})
@@ -78,14 +82,19 @@ func TestPruneWaits(t *testing.T) {
 	kube.Eventually(t, soon, "the application to wait", func() (bool, string) {
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		c := app.GetCondition(xpv2.TypeSynced)
-		return err == nil && c.Reason == workloadv1alpha1.ReasonWaitingForDeletion && strings.HasSuffix(c.Message, ": b"), said(app)
+		return err == nil && c.Reason == workloadv1alpha1.ReasonWaitingForDeletion &&
+			strings.HasSuffix(c.Message, ": b"), said(app)
 	})
 	if app.Status.DesiredResources != 1 || app.Status.SubmittedResources != 1 {
 		t.Errorf("want 1 of 1 resources: %s", said(app))
 	}
 	other := build.ResourceTemplate("b", build.ConfigMap(w.tns, "another"))
-	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, other) })
-	kube.Throughout(t, calm, "the other is not made yet", func() (bool, string) { return w.configMap(t, "another") == nil, "it is there" })
+	change(t, w.c, app, func(app *application) {
+		app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates,
+			other)
+	})
+	kube.Throughout(t, calm, "the other is not made yet",
+		func() (bool, string) { return w.configMap(t, "another") == nil, "it is there" })
 	w.let(t, "b")
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	if w.configMap(t, "another") == nil || w.configMap(t, "b") != nil {
@@ -103,13 +112,15 @@ func TestResourceIsMadeAgain(t *testing.T) {
 	change(t, w.c, r, func(r *resource) { r.Spec.Template = w.settings("a", "color", "red").Spec.Template })
 	kube.Eventually(t, soon, "the template of the application", func() (bool, string) {
 		r := w.resource(t, "a")
-		return strings.Contains(string(r.Spec.Template.Raw), "blue") && w.configMap(t, "a").Data["color"] == "blue", conditions(r)
+		return strings.Contains(string(r.Spec.Template.Raw), "blue") &&
+			w.configMap(t, "a").Data["color"] == "blue", conditions(r)
 	})
 	remove(t, w.c, r)
 	kube.Eventually(t, soon, "another resource", func() (bool, string) {
 		now := &resource{}
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(r), now)
-		return err == nil && now.GetUID() != r.GetUID() && now.Status.State == workloadv1alpha1.StateSubmitted, conditions(now)
+		return err == nil && now.GetUID() != r.GetUID() &&
+			now.Status.State == workloadv1alpha1.StateSubmitted, conditions(now)
 	})
 	if w.configMap(t, "a") == nil {
 		t.Error("want the remote resource of the other")

@@ -52,7 +52,9 @@ func TestOpaqueStatus(t *testing.T) {
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = &open
 	create(t, w.tc, d)
-	hat := build.Manifest{"apiVersion": group + "/v1", "kind": "Hat", "metadata": map[string]any{"name": "top", "namespace": w.tns}}
+	hat := build.Manifest{
+		"apiVersion": group + "/v1", "kind": "Hat", "metadata": map[string]any{"name": "top", "namespace": w.tns},
+	}
 	app := w.application("web", build.ResourceTemplate("top", hat))
 	create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
@@ -94,7 +96,9 @@ func (w world) setStatus(t *testing.T, group, status string) {
 	u.SetKind("Hat")
 	u.SetNamespace(w.tns)
 	u.SetName("top")
-	if err := w.tc.Patch(t.Context(), u, client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/status","value":`+status+`}]`))); err != nil {
+	if err := w.tc.Patch(t.Context(), u,
+		client.RawPatch(types.JSONPatchType,
+			[]byte(`[{"op":"add","path":"/status","value":`+status+`}]`))); err != nil {
 		t.Fatal(err)
 	}
 	if status != "null" {

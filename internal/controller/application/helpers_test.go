@@ -62,7 +62,9 @@ func (w world) connect(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha
 // labelled makes a ProviderConfig with a label tier.
 func (w world) labelled(t *testing.T, name, tier string, kubeconfig []byte) *mpcv1alpha1.ProviderConfig {
 	t.Helper()
-	pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, name), Spec: build.FromSecret(w.ns, name+"-credentials")}
+	pc := &mpcv1alpha1.ProviderConfig{
+		ObjectMeta: build.Meta(w.ns, name), Spec: build.FromSecret(w.ns, name+"-credentials"),
+	}
 	pc.SetLabels(map[string]string{"tier": tier})
 	create(t, w.c, secret(w.ns, name+"-credentials", "kubeconfig", string(kubeconfig)), pc)
 	return pc
@@ -110,21 +112,26 @@ func awaitState(t *testing.T, c client.Client, app *application, want workloadv1
 
 // awaitResource waits until a KubernetesApplicationResource has a state and a reason of condition Synced, and returns
 // it.
-func (w world) awaitResource(t *testing.T, name string, state workloadv1alpha1.State, reason xpv2.ConditionReason) *resource {
+func (w world) awaitResource(t *testing.T, name string, state workloadv1alpha1.State,
+	reason xpv2.ConditionReason,
+) *resource {
 	t.Helper()
 	r := &resource{}
 	kube.Eventually(t, soon, fmt.Sprintf("state %s of %s for reason %s", state, name, reason), func() (bool, string) {
 		if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: name}, r); err != nil {
 			return false, err.Error()
 		}
-		return r.Status.State == state && r.GetCondition(xpv2.TypeSynced).Reason == reason, r.GetName() + " " + string(r.Status.State) + " " + conditions(r)
+		return r.Status.State == state &&
+				r.GetCondition(xpv2.TypeSynced).Reason == reason, r.GetName() + " " + string(r.Status.State) + " " +
+				conditions(r)
 	})
 	return r
 }
 
 // said returns what the status of an application says.
 func said(app *application) string {
-	return fmt.Sprintf("%s, generation %d of %d, %d of %d submitted, %s", app.Status.State, app.Status.ObservedGeneration, app.GetGeneration(),
+	return fmt.Sprintf("%s, generation %d of %d, %d of %d submitted, %s", app.Status.State,
+		app.Status.ObservedGeneration, app.GetGeneration(),
 		app.Status.SubmittedResources, app.Status.DesiredResources, conditions(app))
 }
 

@@ -114,7 +114,9 @@ func TestDrift(t *testing.T) {
 			change(t, w.tc, w.configMap(t, "one"), tc.spoil)
 			kube.Eventually(t, soon, "the resource as it was", func() (bool, string) {
 				cm := w.configMap(t, "one")
-				return cm.Data["color"] == "blue" && cm.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID] != "" && len(cm.GetLabels()) > 0, cm.String()
+				return cm.Data["color"] == "blue" &&
+					cm.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID] != "" &&
+					len(cm.GetLabels()) > 0, cm.String()
 			})
 		})
 	}
@@ -122,7 +124,8 @@ func TestDrift(t *testing.T) {
 		t.Errorf("fields of others must stay, got %q", got)
 	}
 	remove(t, w.tc, w.configMap(t, "one"))
-	kube.Eventually(t, soon, "the resource to be made again", func() (bool, string) { return w.configMap(t, "one") != nil, "it is missing" })
+	kube.Eventually(t, soon, "the resource to be made again",
+		func() (bool, string) { return w.configMap(t, "one") != nil, "it is missing" })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 }
 
@@ -138,7 +141,8 @@ func TestOneBadTemplate(t *testing.T) {
 	kube.Eventually(t, soon, "2 of 3 resources", func() (bool, string) {
 		awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 		return app.Status.SubmittedResources == 2 && app.Status.DesiredResources == 3 &&
-			strings.Contains(app.GetCondition("Ready").Message, "2 of 3 resources are submitted: bad failed: "), said(app)
+			strings.Contains(app.GetCondition("Ready").Message,
+				"2 of 3 resources are submitted: bad failed: "), said(app)
 	})
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[1] = w.settings("bad") })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
@@ -155,16 +159,21 @@ func TestUnknownKind(t *testing.T) {
 	w := newWorld(t)
 	group := strings.ReplaceAll(w.tns, "-", "") + ".example.org"
 	crd := build.Manifest{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "widgets." + group},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets." + group},
 		"spec": map[string]any{
 			"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Widget", "plural": "widgets"},
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true,
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
 			}},
 		},
 	}
-	widget := build.Manifest{"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": w.tns}}
+	widget := build.Manifest{
+		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": w.tns},
+	}
 	app := w.application("web", build.ResourceTemplate("a-widget", widget), build.ResourceTemplate("its-kind", crd))
 	create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)

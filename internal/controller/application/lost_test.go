@@ -16,22 +16,27 @@ import (
 // finalizer leaves nothing on the cluster: neither its resource nor the copy of a Secret.
 func TestLostResource(t *testing.T) {
 	w := newWorld(t)
-	group := schema.GroupResource{Group: workloadv1alpha1.ResourceGroupVersionKind.Group, Resource: "kubernetesapplicationresources"}
+	group := schema.GroupResource{
+		Group: workloadv1alpha1.ResourceGroupVersionKind.Group, Resource: "kubernetesapplicationresources",
+	}
 	held := local.HoldDeletion(t, group, func(n types.NamespacedName) bool {
 		now := &resource{}
 		return w.c.Get(t.Context(), n, now) == nil && now.Status.Submitted != nil
 	})
 	o := &resource{ObjectMeta: build.Meta(w.ns, "settings")} // Without a cluster it gets no finalizer.
 	o.SetLabels(held.Labels)
-	o.Spec.ResourceTemplateSpec = build.ResourceTemplate("settings", build.ConfigMap(w.tns, "settings", "color", "blue"), "password").Spec
+	o.Spec.ResourceTemplateSpec = build.ResourceTemplate("settings",
+		build.ConfigMap(w.tns, "settings", "color", "blue"), "password").Spec
 	create(t, w.c, secret(w.ns, "password", "value", "hidden"), o)
 	awaitEnd := held.Delete(t, w.c, o)
 	change(t, w.c, o, func(o *resource) {
 		o.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: w.ns}
 	})
 	awaitEnd()
-	if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: "settings"}, o); !apierrors.IsNotFound(err) {
+	if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: "settings"},
+		o); !apierrors.IsNotFound(err) {
 		t.Fatalf("it must be gone without its finalizer having been removed: %v", err)
 	}
-	awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "settings")}, &corev1.Secret{ObjectMeta: build.Meta(w.tns, "settings-password")})
+	awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "settings")},
+		&corev1.Secret{ObjectMeta: build.Meta(w.tns, "settings-password")})
 }

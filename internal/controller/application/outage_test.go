@@ -49,9 +49,12 @@ func TestClusterDown(t *testing.T) {
 	w.keeper(t, "down")
 	w.connect(t, "up", kube.Kubeconfig(t, local.User(t, user, admins)))
 	create(t, w.c, secret(w.ns, "sql", "password", "first"))
-	app := on("down", w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "blue"), "sql"), w.settings("b"), w.settings("d")))
+	app := on("down", w.application("web",
+		build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "blue"),
+			"sql"), w.settings("b"), w.settings("d")))
 	doomed := on("down", w.application("doomed", w.settings("doomed")))
-	neighbour := on("up", w.application("neighbour", build.ResourceTemplate("n", build.ConfigMap(w.ns, "n", "color", "blue"))))
+	neighbour := on("up", w.application("neighbour",
+		build.ResourceTemplate("n", build.ConfigMap(w.ns, "n", "color", "blue"))))
 	create(t, w.c, app, doomed, neighbour)
 	for _, a := range []*application{app, doomed, neighbour} {
 		awaitState(t, w.c, a, workloadv1alpha1.StateSubmitted)
@@ -62,10 +65,12 @@ func TestClusterDown(t *testing.T) {
 	back := time.Now().Add(outage)
 	change(t, w.c, app, func(app *application) {
 		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{
-			build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "red"), "sql"), w.settings("c"), w.settings("d"),
+			build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "red"),
+				"sql"), w.settings("c"), w.settings("d"),
 		}
 	})
-	change(t, w.c, secret(w.ns, "sql"), func(s *corev1.Secret) { s.Data = map[string][]byte{"password": []byte("second")} })
+	change(t, w.c, secret(w.ns, "sql"),
+		func(s *corev1.Secret) { s.Data = map[string][]byte{"password": []byte("second")} })
 	remove(t, w.c, doomed)
 	change(t, w.c, neighbour, func(app *application) {
 		app.Spec.ResourceTemplates[0] = build.ResourceTemplate("n", build.ConfigMap(w.ns, "n", "color", "red"))
@@ -84,8 +89,10 @@ func TestClusterDown(t *testing.T) {
 				return false, err.Error()
 			}
 		}
-		waits := app.Status.State == workloadv1alpha1.StatePartiallySubmitted && doomed.Status.State == workloadv1alpha1.StateDeleting
-		works := neighbour.Status.State == workloadv1alpha1.StateSubmitted && neighbour.GetCondition(xpv2.TypeReady) == calm
+		waits := app.Status.State == workloadv1alpha1.StatePartiallySubmitted &&
+			doomed.Status.State == workloadv1alpha1.StateDeleting
+		works := neighbour.Status.State == workloadv1alpha1.StateSubmitted &&
+			neighbour.GetCondition(xpv2.TypeReady) == calm
 		return waits && works, said(app) + "; " + said(doomed) + "; " + said(neighbour)
 	})
 
@@ -95,7 +102,8 @@ func TestClusterDown(t *testing.T) {
 			return false, err.Error()
 		}
 		a := w.configMap(t, "a")
-		return app.Status.State == workloadv1alpha1.StateSubmitted && a != nil && a.Data["color"] == "red" && w.configMap(t, "b") == nil &&
+		return app.Status.State == workloadv1alpha1.StateSubmitted && a != nil && a.Data["color"] == "red" &&
+			w.configMap(t, "b") == nil &&
 			w.configMap(t, "c") != nil && w.configMap(t, "doomed") == nil, said(app)
 	})
 	awaitGone(t, w.c, doomed)

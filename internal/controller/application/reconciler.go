@@ -51,7 +51,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	app := &application{}
 	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
-		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q", req.Name)
+		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q",
+			req.Name)
 	}
 	if app.Spec.ClusterRef == nil && !meta.WasDeleted(app) && !meta.IsPaused(app) {
 		return reconcile.Result{}, nil // The scheduler has the word.
@@ -108,7 +109,8 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 // compare finds the resources there are under the names of templates, and those that the application controls.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
-	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
+		client.UnsafeDisableDeepCopy); err != nil {
 		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
 	}
 	p.held = make(map[string]*resource, len(list.Items))
@@ -128,7 +130,8 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if serr := diffwrite.Save(ctx, r.local, p.before, p.app); serr != nil {
 		return reconcile.Result{}, serr
 	}
-	if submitted := workloadv1alpha1.StateSubmitted; p.app.Status.State == submitted && p.before.Status.State != submitted {
+	if submitted := workloadv1alpha1.StateSubmitted; p.app.Status.State == submitted &&
+		p.before.Status.State != submitted {
 		r.record.Event(p.app, event.Normal(reasonSubmitted, "Submitted all resources to the cluster"))
 	}
 	switch {

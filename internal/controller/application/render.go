@@ -39,7 +39,10 @@ func render(app *application, t template, existing *resource) (*resource, error)
 		_ = json.Unmarshal([]byte(keys), &was) // Who spoils it keeps what the template drops.
 	}
 	ours := map[string]string{workloadv1alpha1.AnnotationKeyApplicationUID: string(app.GetUID())}
-	now := templated{Labels: slices.Sorted(maps.Keys(t.Metadata.Labels)), Annotations: slices.Sorted(maps.Keys(t.Metadata.Annotations))}
+	now := templated{
+		Labels:      slices.Sorted(maps.Keys(t.Metadata.Labels)),
+		Annotations: slices.Sorted(maps.Keys(t.Metadata.Annotations)),
+	}
 	if len(now.Labels)+len(now.Annotations) > 0 {
 		keys, err := json.Marshal(now)
 		if err != nil {
@@ -52,10 +55,12 @@ func render(app *application, t template, existing *resource) (*resource, error)
 	r.SetName(t.Metadata.Name)
 	r.SetLabels(replace(r.GetLabels(), was.Labels, t.Metadata.Labels))
 	r.SetAnnotations(replace(r.GetAnnotations(), was.Annotations, t.Metadata.Annotations, ours))
-	meta.AddOwnerReference(r, meta.AsController(meta.TypedReferenceTo(app, workloadv1alpha1.ApplicationGroupVersionKind)))
+	meta.AddOwnerReference(r, meta.AsController(meta.TypedReferenceTo(app,
+		workloadv1alpha1.ApplicationGroupVersionKind)))
 	meta.AddFinalizer(r, workloadv1alpha1.FinalizerResource)
 	r.Spec = workloadv1alpha1.KubernetesApplicationResourceSpec{
-		ResourceTemplateSpec: *t.Spec.DeepCopy(), ClusterRef: app.Spec.ClusterRef.DeepCopy(), UnreachableTarget: app.Spec.UnreachableTarget,
+		ResourceTemplateSpec: *t.Spec.DeepCopy(), ClusterRef: app.Spec.ClusterRef.DeepCopy(),
+		UnreachableTarget: app.Spec.UnreachableTarget,
 	}
 	return r, nil
 }
@@ -92,7 +97,8 @@ func sameTemplate(a, b workloadv1alpha1.Template) bool {
 		return true
 	}
 	var x, y any
-	return utiljson.Unmarshal(a.Raw, &x) == nil && utiljson.Unmarshal(b.Raw, &y) == nil && equality.Semantic.DeepEqual(x, y)
+	return utiljson.Unmarshal(a.Raw, &x) == nil && utiljson.Unmarshal(b.Raw, &y) == nil &&
+		equality.Semantic.DeepEqual(x, y)
 }
 
 // isAnother reports whether two resources are about different resources on the cluster, or on different clusters: one

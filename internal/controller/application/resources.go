@@ -25,7 +25,8 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.held)) {
 		held := p.held[name]
-		wanted := slices.ContainsFunc(p.app.Spec.ResourceTemplates, func(t template) bool { return t.Metadata.Name == name })
+		wanted := slices.ContainsFunc(p.app.Spec.ResourceTemplates,
+			func(t template) bool { return t.Metadata.Name == name })
 		if wanted || !controls(p.app, held) {
 			continue
 		}

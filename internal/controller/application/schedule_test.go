@@ -67,7 +67,8 @@ func TestScheduleWaits(t *testing.T) {
 		},
 		"OtherLabel": {
 			reason: "A ProviderConfig is chosen by its labels.",
-			before: func(t *testing.T, w world) { w.labelled(t, "labelled", "other", good(t)) }, says: "matches spec.clusterSelector",
+			before: func(t *testing.T, w world) { w.labelled(t, "labelled", "other", good(t)) },
+			says:   "matches spec.clusterSelector",
 			cure: func(t *testing.T, w world) {
 				pc := &mpcv1alpha1.ProviderConfig{ObjectMeta: build.Meta(w.ns, "labelled")}
 				change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = w.ns })
@@ -84,7 +85,8 @@ func TestScheduleWaits(t *testing.T) {
 		},
 		"DoesNotAnswer": {
 			reason: "A cluster that does not answer is not chosen, and is when it does.",
-			before: func(t *testing.T, w world) { w.connect(t, "dead", dead(t)) }, says: "none of 1 clusters that match spec.clusterSelector answers",
+			before: func(t *testing.T, w world) { w.connect(t, "dead", dead(t)) },
+			says:   "none of 1 clusters that match spec.clusterSelector answers",
 			cure: func(t *testing.T, w world) {
 				s := secret(w.ns, "dead-credentials", "kubeconfig", string(good(t)))
 				if err := w.c.Update(t.Context(), s); err != nil {
@@ -112,7 +114,8 @@ func TestScheduleWaits(t *testing.T) {
 			kube.Eventually(t, soon, "an application that says: "+tc.says, func() (bool, string) {
 				awaitState(t, w.c, app, workloadv1alpha1.StatePending)
 				c := app.GetCondition(xpv2.TypeSynced)
-				return c.Reason == workloadv1alpha1.ReasonUnschedulable && strings.Contains(c.Message, tc.says), tc.reason + "\n" + said(app)
+				return c.Reason == workloadv1alpha1.ReasonUnschedulable &&
+					strings.Contains(c.Message, tc.says), tc.reason + "\n" + said(app)
 			})
 			if app.Status.DesiredResources != 1 {
 				t.Errorf("%s\nwant 1 resource, got %s", tc.reason, said(app))
@@ -154,7 +157,9 @@ func TestScheduleByExpression(t *testing.T) {
 	pc := w.connect(t, "b", good(t))
 	change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["region"] = "eu" })
 	app := w.application("web", w.settings("web"))
-	app.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"eu"}}}
+	app.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{
+		Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"eu"},
+	}}
 	create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	if got := app.Spec.ClusterRef.Name; got != "b" {

@@ -100,7 +100,8 @@ func TestSecretMissing(t *testing.T) {
 	}
 	kube.Eventually(t, soon, "the application to say what waits", func() (bool, string) {
 		awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
-		return strings.Contains(app.GetCondition(xpv2.TypeReady).Message, "front waits: waiting for Secrets that do not exist: sql"), said(app)
+		return strings.Contains(app.GetCondition(xpv2.TypeReady).Message,
+			"front waits: waiting for Secrets that do not exist: sql"), said(app)
 	})
 	create(t, w.c, secret(w.ns, "sql", "password", "late"))
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
@@ -135,7 +136,8 @@ func TestSecretCopyIsMended(t *testing.T) {
 			w.awaitCopy(t, "front-sql", right)
 			kube.Eventually(t, soon, "our marks", func() (bool, string) {
 				s = w.awaitCopy(t, "front-sql", right)
-				return s.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID] != "" && len(s.GetLabels()) > 0, "they are missing"
+				return s.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID] != "" &&
+					len(s.GetLabels()) > 0, "they are missing"
 			})
 		})
 	}
@@ -173,7 +175,8 @@ func TestSecretWithoutNamespace(t *testing.T) {
 	app := w.application("web", build.ResourceTemplate("space", build.Namespace(w.tns+"-more"), "sql"))
 	create(t, w.c, app)
 	r := w.awaitResource(t, "space", workloadv1alpha1.StateFailed, "InvalidManifest")
-	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "Secrets live in namespaces, and Namespace is cluster-scoped") {
+	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m,
+		"Secrets live in namespaces, and Namespace is cluster-scoped") {
 		t.Errorf("want a message that tells why, got %q", m)
 	}
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0].Spec.Secrets = nil })

@@ -47,7 +47,8 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
-		For(&application{}, builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
+		For(&application{}, builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
+			diffwrite.FinalizerReleased()))).
 		Watches(&resource{}, r.users()).
 		Complete(xperrors.WithSilentRequeueOnConflict(r))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
@@ -72,12 +73,15 @@ func (r *Reconciler) users() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(o client.Object, q queue) {
 		if c := metav1.GetControllerOf(o); c != nil && c.Kind == workloadv1alpha1.ApplicationGroupVersionKind.Kind {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: c.Name}}, gather)
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{
+				Namespace: o.GetNamespace(), Name: c.Name,
+			}}, gather)
 		}
 	}
 	wakeAll := func(ctx context.Context, o client.Object, q queue) {
 		apps := &workloadv1alpha1.KubernetesApplicationList{}
-		err := r.local.List(ctx, apps, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexTemplate: o.GetName()}, client.UnsafeDisableDeepCopy)
+		err := r.local.List(ctx, apps, client.InNamespace(o.GetNamespace()),
+			client.MatchingFields{indexTemplate: o.GetName()}, client.UnsafeDisableDeepCopy)
 		if err != nil {
 			return // The cache is not there yet, and will bring all applications.
 		}

@@ -60,7 +60,9 @@ func TestCount(t *testing.T) {
 			reason: "Only if all have failed has the application, whether they were rendered or not.",
 			held:   map[string]*resource{"a": in(workloadv1alpha1.StateFailed, 1, 1)},
 			failed: failures{"b": errors.New("boom")},
-			want:   want{0, workloadv1alpha1.StateFailed, "0 of 2 resources are submitted: a failed: no; b cannot be rendered"},
+			want: want{
+				0, workloadv1alpha1.StateFailed, "0 of 2 resources are submitted: a failed: no; b cannot be rendered",
+			},
 		},
 		"OneFailedOneWaits": {
 			reason: "As long as one may still be submitted the application has not failed.",
@@ -74,7 +76,8 @@ func TestCount(t *testing.T) {
 			templates := make([]template, 2)
 			templates[0].Metadata.Name, templates[1].Metadata.Name = "b", "a"
 			got := count(templates, tc.held, tc.failed)
-			if diff := cmp.Diff(tc.want, want{got.submitted, got.state(), got.message()}, cmp.AllowUnexported(want{})); diff != "" {
+			if diff := cmp.Diff(tc.want, want{got.submitted, got.state(), got.message()},
+				cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

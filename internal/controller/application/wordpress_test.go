@@ -56,7 +56,8 @@ func kubectl(t *testing.T, args ...string) string {
 	if err := os.WriteFile(config, kube.Kubeconfig(t, local.Config()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), bin, append([]string{"--kubeconfig", config}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), bin,
+		append([]string{"--kubeconfig", config}, args...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -76,7 +77,8 @@ func TestWordPress(t *testing.T) {
 		secret("complex", "wordpress-demo-cluster", "kubeconfig", string(kube.Kubeconfig(t, target.User(t, builder)))),
 		secret("complex", "sql", "password", "p"))
 	pc := &mpcv1alpha1.ProviderConfig{
-		ObjectMeta: build.Meta("complex", "wordpress-demo-cluster"), Spec: build.FromSecret("complex", "wordpress-demo-cluster"),
+		ObjectMeta: build.Meta("complex", "wordpress-demo-cluster"),
+		Spec:       build.FromSecret("complex", "wordpress-demo-cluster"),
 	}
 	pc.SetLabels(map[string]string{"app": "wordpress-demo"})
 	create(t, c, pc)
@@ -98,7 +100,8 @@ func TestWordPress(t *testing.T) {
 		})
 	}
 	copied := &corev1.Secret{}
-	if err := tc.Get(t.Context(), types.NamespacedName{Namespace: "wordpress", Name: "wordpress-demo-deployment-sql"}, copied); err != nil {
+	if err := tc.Get(t.Context(), types.NamespacedName{Namespace: "wordpress", Name: "wordpress-demo-deployment-sql"},
+		copied); err != nil {
 		t.Error(err)
 	}
 
@@ -108,7 +111,8 @@ func TestWordPress(t *testing.T) {
 	w := world{c: c, tc: tc, ns: "complex"}
 	kube.Eventually(t, soon, "the status of the Deployment", func() (bool, string) {
 		r := w.resource(t, "wordpress-demo-deployment")
-		return r.Status.Remote != nil && strings.Contains(string(r.Status.Remote.Raw), `"unavailableReplicas":1`), fmt.Sprint(r.Status.Remote)
+		return r.Status.Remote != nil &&
+			strings.Contains(string(r.Status.Remote.Raw), `"unavailableReplicas":1`), fmt.Sprint(r.Status.Remote)
 	})
 	kubectl(t, "-n", "complex", "delete", "kubernetesapplication", "wordpress-demo")
 	awaitGone(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", "wordpress")})

@@ -79,7 +79,9 @@ func (r *Reconciler) locate(ctx context.Context, p *pass) (bool, error) {
 	u.SetName(t.Metadata.Name)
 	m, served, err := targetresource.Locate(ctx, p.cluster, p.owner, u)
 	settle(u, m)
-	p.remote = targetresource.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
+	p.remote = targetresource.Resource{
+		Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m,
+	}
 	return served, err
 }
 
@@ -113,7 +115,8 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
 		return nil
 	}
-	err := diffwrite.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
+	err := diffwrite.PatchMetadata(ctx, r.local, p.resource,
+		func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
 	if client.IgnoreNotFound(errors.Cause(err)) != nil {
 		return controlPlaneError{errors.Wrap(err, "cannot remove finalizer")}
 	}

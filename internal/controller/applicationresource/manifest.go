@@ -89,6 +89,8 @@ func (r *Reconciler) place(ctx context.Context, p *pass) error {
 		return errors.Wrap(err, "cannot find kind of template")
 	}
 	settle(u, m)
-	p.remote = targetresource.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m}
+	p.remote = targetresource.Resource{
+		Cluster: p.cluster, Owner: p.owner, Purpose: purposeTemplate, Manifest: u, Mapping: m,
+	}
 	return nil
 }

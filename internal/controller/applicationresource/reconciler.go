@@ -111,13 +111,15 @@ func (r *Reconciler) forget(n types.NamespacedName) {
 // claim adds the finalizer and records the use of the ProviderConfig.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
-		err := diffwrite.PatchMetadata(ctx, r.local, p.resource, func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
+		err := diffwrite.PatchMetadata(ctx, r.local, p.resource,
+			func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
 		if err != nil {
 			return controlPlaneError{errors.Wrap(err, "cannot add finalizer")}
 		}
 		p.before = p.resource.DeepCopy()
 	}
-	if c := metav1.GetControllerOf(p.resource); c != nil && c.Kind == workloadv1alpha1.ApplicationGroupVersionKind.Kind {
+	if c := metav1.GetControllerOf(p.resource); c != nil &&
+		c.Kind == workloadv1alpha1.ApplicationGroupVersionKind.Kind {
 		return nil
 	}
 	if err := r.kind.Track(ctx, p.resource); err != nil {

@@ -34,7 +34,8 @@ var (
 // with, whatever becomes of the others.
 func (r *Reconciler) propagate(ctx context.Context, p *pass) error {
 	if !p.remote.Mapping.Namespaced && len(p.resource.Spec.Secrets) > 0 {
-		return errors.Wrapf(errInvalidTemplate, "spec.secrets: Secrets live in namespaces, and %s is cluster-scoped", p.remote.Manifest.GetKind())
+		return errors.Wrapf(errInvalidTemplate, "spec.secrets: Secrets live in namespaces, and %s is cluster-scoped",
+			p.remote.Manifest.GetKind())
 	}
 	if err := r.intend(ctx, p); err != nil {
 		return err
@@ -120,9 +121,13 @@ func (p *pass) copyOf(ctx context.Context, secret string) (targetresource.Resour
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(secretKind)
-	u.SetNamespace(cmp.Or(p.resource.Spec.Template.Metadata.Namespace, metav1.NamespaceDefault)) // Only namespaced kinds have Secrets.
+	// Only namespaced kinds have Secrets.
+	u.SetNamespace(cmp.Or(p.resource.Spec.Template.Metadata.Namespace, metav1.NamespaceDefault))
 	u.SetName(p.resource.GetName() + "-" + secret)
-	return targetresource.Resource{Cluster: p.cluster, Owner: p.owner, Purpose: purposeCopyPrefix + informer.Purpose(secret), Manifest: u, Mapping: m}, nil
+	return targetresource.Resource{
+		Cluster: p.cluster, Owner: p.owner, Purpose: purposeCopyPrefix + informer.Purpose(secret), Manifest: u,
+		Mapping: m,
+	}, nil
 }
 
 // copy keeps the copy of a Secret.
@@ -160,7 +165,9 @@ func (r *Reconciler) copy(ctx context.Context, p *pass, n string, source *unstru
 	return r.writeCopy(ctx, p, res, live)
 }
 
-func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res targetresource.Resource, seen *unstructured.Unstructured) error {
+func (r *Reconciler) writeCopy(ctx context.Context, p *pass, res targetresource.Resource,
+	seen *unstructured.Unstructured,
+) error {
 	if wait := r.drift.Wait(p.owner); wait > 0 {
 		p.retry = wait
 		return nil // Somebody keeps changing it.

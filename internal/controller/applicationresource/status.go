@@ -122,7 +122,8 @@ func describe(p *pass, err error) error {
 		synced = xpv2.ReconcileError(errors.New("Not scheduled to a cluster yet"))
 		synced.Reason = workloadv1alpha1.ReasonUnscheduled
 	}
-	o.SetConditions(synced.WithObservedGeneration(o.GetGeneration()), ready(o.Status.State).WithObservedGeneration(o.GetGeneration()))
+	o.SetConditions(synced.WithObservedGeneration(o.GetGeneration()),
+		ready(o.Status.State).WithObservedGeneration(o.GetGeneration()))
 	if !p.looked {
 		return nil
 	}
@@ -136,7 +137,8 @@ func ready(s workloadv1alpha1.State) xpv2.Condition {
 		return xpv2.Available()
 	case workloadv1alpha1.StateDeleting:
 		return xpv2.Deleting()
-	case workloadv1alpha1.StatePending, workloadv1alpha1.StateScheduled, workloadv1alpha1.StatePartiallySubmitted, workloadv1alpha1.StateFailed:
+	case workloadv1alpha1.StatePending, workloadv1alpha1.StateScheduled, workloadv1alpha1.StatePartiallySubmitted,
+		workloadv1alpha1.StateFailed:
 	}
 	return xpv2.Unavailable().WithMessage("The resource is not submitted")
 }

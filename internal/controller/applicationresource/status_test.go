@@ -107,7 +107,8 @@ func TestShowRemote(t *testing.T) {
 	r := &workloadv1alpha1.KubernetesApplicationResource{}
 	look := func(size int) {
 		t.Helper()
-		live := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"a": strings.Repeat("x", size)}}}
+		live := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"a": strings.Repeat("x",
+			size)}}}
 		if err := showRemote(&pass{resource: r, live: live}); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,8 @@ func TestShowRemote(t *testing.T) {
 	check := func(reason string, shown bool) {
 		t.Helper()
 		if (r.Status.Remote != nil) != shown || (r.Status.OmittedBytes == 0) != shown {
-			t.Errorf("%s\nwant shown %t, got %v, omittedBytes %d", reason, shown, r.Status.Remote != nil, r.Status.OmittedBytes)
+			t.Errorf("%s\nwant shown %t, got %v, omittedBytes %d", reason, shown, r.Status.Remote != nil,
+				r.Status.OmittedBytes)
 		}
 	}
 	look(tooLarge)

@@ -57,9 +57,13 @@ func (r *Reconciler) look(ctx context.Context, p *pass, res targetresource.Resou
 func (r *Reconciler) refuse(p *pass, res targetresource.Resource) error {
 	if res.Mapping.Watchable {
 		p.cluster.Watches().Track(p.owner, purposeRival,
-			informer.Interest{Resource: res.Mapping.Resource, NamespacedName: targetresource.Name(res.Manifest), Stream: informer.StreamByName})
+			informer.Interest{
+				Resource: res.Mapping.Resource, NamespacedName: targetresource.Name(res.Manifest),
+				Stream: informer.StreamByName,
+			})
 	}
-	return errors.Wrapf(errConflict, "%s exists and is not controlled by KubernetesApplicationResource %s", name(res.Manifest), p.resource.GetName())
+	return errors.Wrapf(errConflict, "%s exists and is not controlled by KubernetesApplicationResource %s",
+		name(res.Manifest), p.resource.GetName())
 }
 
 // keep writes the resource if it is not as the template wants it.
@@ -86,7 +90,9 @@ func (r *Reconciler) keep(ctx context.Context, p *pass) error {
 		return errors.Wrap(err, "cannot record resource")
 	}
 	p.live, p.current = live, true
-	p.resource.Status.Submitted = &workloadv1alpha1.SubmittedRecord{UID: live.GetUID(), ManifestHash: wanted, FieldsHash: held}
+	p.resource.Status.Submitted = &workloadv1alpha1.SubmittedRecord{
+		UID: live.GetUID(), ManifestHash: wanted, FieldsHash: held,
+	}
 	r.record.Event(p.resource, event.Normal(reasonSubmitted, "Submitted "+name(live)+" to the cluster"))
 	return nil
 }
@@ -102,7 +108,9 @@ func isCurrent(p *pass, wanted string) (bool, error) {
 }
 
 // write applies a resource: the very one that was seen, or a new one. It never touches what is not ours.
-func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Resource, seen *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Resource,
+	seen *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	manager := fieldManager(p.resource)
 	live, err := res.Write(func() (*unstructured.Unstructured, error) {
 		if seen == nil {

@@ -23,7 +23,8 @@ func (w world) deleteMember(ctx context.Context, of client.Object, name string, 
 	if c, ok := of.(*collectionv1alpha1.ObservedObjectCollection); ok {
 		return collection.DeleteMember(ctx, w.c, scope.ClusterCollection(w.c), c, name, uid)
 	}
-	return collection.DeleteMember(ctx, w.c, scope.NamespacedCollection(w.c), of.(*mcollectionv1alpha1.ObservedObjectCollection), name, uid)
+	return collection.DeleteMember(ctx, w.c, scope.NamespacedCollection(w.c),
+		of.(*mcollectionv1alpha1.ObservedObjectCollection), name, uid)
 }
 
 // TestMemberThatHasGone shows that a member which somebody else has deleted just before is no failure, and that its
@@ -44,7 +45,8 @@ func TestMemberThatHasGone(t *testing.T) {
 		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); !apierrors.IsConflict(err) {
 			t.Errorf("deletion of a member that has a successor: want a conflict, got %v", err)
 		}
-		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(second), second); err != nil || second.GetDeletionTimestamp() != nil {
+		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(second), second); err != nil ||
+			second.GetDeletionTimestamp() != nil {
 			t.Errorf("the successor must stay, got %v, deleted %v", err, second.GetDeletionTimestamp())
 		}
 	})
@@ -66,7 +68,8 @@ func TestStatusBesideOthers(t *testing.T) {
 			if i%2 == 0 {
 				kind = "NoSuchKind" // Which turns condition Synced.
 			}
-			patch(t, w.c, oc, `{"metadata":{"labels":{"n":"`+strconv.Itoa(i)+`"}},"spec":{"observeObjects":{"kind":"`+kind+`"}}}`)
+			patch(t, w.c, oc, `{"metadata":{"labels":{"n":"`+strconv.Itoa(i)+`"}},"spec":{"observeObjects":{"kind":"`+
+				kind+`"}}}`)
 			patch(t, w.c, oc, `{"metadata":{"labels":{"more":"`+strconv.Itoa(i)+`"}}}`)
 		}
 		w.awaitSettled(t, oc)
@@ -85,7 +88,8 @@ func TestStatusBesideOthers(t *testing.T) {
 		}
 		kube.Throughout(t, aWhile, "the collection stays synced", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(oc), oc)
-			return err == nil && oc.GetCondition("Synced").Status == corev1.ConditionTrue, oc.GetCondition("Synced").Message
+			return err == nil && oc.GetCondition("Synced").Status == corev1.ConditionTrue,
+				oc.GetCondition("Synced").Message
 		})
 	})
 }

@@ -10,7 +10,9 @@ import (
 )
 
 // DeleteMember does what a pass does to a member that it holds for one to be deleted, although that may be out of date.
-func DeleteMember[T Collection](ctx context.Context, c client.Client, k scope.CollectionKind[T], of T, name string, uid types.UID) error {
+func DeleteMember[T Collection](ctx context.Context, c client.Client, k scope.CollectionKind[T], of T, name string,
+	uid types.UID,
+) error {
 	r := &Reconciler[T]{kind: k, local: c}
 	return r.deleteMember(ctx, &pass[T]{collection: of}, member{name: name, uid: uid})
 }

@@ -92,7 +92,8 @@ func TestDeniedStream(t *testing.T) {
 		}
 		create(t, w.tc, role, binding)
 		proxy, cfg := kube.NewProxy(t, target.User(t, who))
-		create(t, w.c, secret(w.ns, "guest", kube.Kubeconfig(t, cfg)), w.scope.Config(w.ns, who, build.FromSecret(w.ns, "guest")))
+		create(t, w.c, secret(w.ns, "guest", kube.Kubeconfig(t, cfg)),
+			w.scope.Config(w.ns, who, build.FromSecret(w.ns, "guest")))
 		oc := w.collect()
 		w.scope.SetConfig(oc, who)
 		create(t, w.c, oc)
@@ -123,7 +124,8 @@ func awaitDenied(t *testing.T, who, namespace string) {
 		t.Fatal(err)
 	}
 	kube.Eventually(t, soon, "the target to deny a list", func() (bool, string) {
-		return apierrors.IsForbidden(c.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(namespace))), "it does not"
+		return apierrors.IsForbidden(c.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(namespace))),
+			"it does not"
 	})
 }
 
@@ -164,11 +166,15 @@ func widgets(prefix string) *apiextensionsv1.CustomResourceDefinition {
 		ObjectMeta: build.Meta("", "widgets."+group),
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList",
+			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{
-					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve},
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+						Type: "object", XPreserveUnknownFields: &preserve,
+					},
 				},
 			}},
 		},
@@ -200,7 +206,9 @@ func TestInvalidSelection(t *testing.T) {
 			"Operator": {
 				reason: "An operator is one of four.",
 				change: func(c build.Collection) {
-					c.Desired().ObserveObjects.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Maybe"}}
+					c.Desired().ObserveObjects.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{
+						Key: "a", Operator: "Maybe",
+					}}
 				},
 				want: `"Maybe" is not a valid label selector operator`,
 			},
@@ -257,7 +265,9 @@ func TestSchema(t *testing.T) {
 			}
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		group := map[string]string{"Cluster": "kubernetes.crossplane.io", "Namespaced": "kubernetes.m.crossplane.io"}[w.scope.Name]
+		group := map[string]string{
+			"Cluster": "kubernetes.crossplane.io", "Namespaced": "kubernetes.m.crossplane.io",
+		}[w.scope.Name]
 		if err := w.c.Get(t.Context(), client.ObjectKey{Name: "observedobjectcollections." + group}, crd); err != nil {
 			t.Fatal(err)
 		}
@@ -271,14 +281,18 @@ func TestSchema(t *testing.T) {
 		want := map[string]string{
 			"KIND": ".spec.observeObjects.kind", "APIVERSION": ".spec.observeObjects.apiVersion",
 			"PROVIDERCONFIG": ".spec.providerConfigRef.name", "AGE": ".metadata.creationTimestamp",
-			"SYNCED": ".status.conditions[?(@.type=='Synced')].status", "READY": ".status.conditions[?(@.type=='Ready')].status",
-			"REASON": ".status.conditions[?(@.status=='False')].reason", "MESSAGE": ".status.conditions[?(@.status=='False')].message",
+			"SYNCED":  ".status.conditions[?(@.type=='Synced')].status",
+			"READY":   ".status.conditions[?(@.type=='Ready')].status",
+			"REASON":  ".status.conditions[?(@.status=='False')].reason",
+			"MESSAGE": ".status.conditions[?(@.status=='False')].message",
 		}
 		if diff := cmp.Diff(want, columns); diff != "" {
 			t.Errorf("columns: -want, +got:\n%s", diff)
 		}
 		bare := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-			"observeObjects": map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "selector": map[string]any{}, "namespace": w.tns},
+			"observeObjects": map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "selector": map[string]any{}, "namespace": w.tns,
+			},
 		}}}
 		bare.SetAPIVersion(group + "/v1alpha1")
 		bare.SetKind("ObservedObjectCollection")

@@ -93,7 +93,8 @@ func memberName(collection, namespace, name string) string {
 func (w world) members(t *testing.T, collection string) map[string]build.Object {
 	t.Helper()
 	list := w.scope.NewList()
-	err := w.c.List(t.Context(), list, client.InNamespace(w.namespace()), client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection})
+	err := w.c.List(t.Context(), list, client.InNamespace(w.namespace()),
+		client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +184,8 @@ func awaitCondition(t *testing.T, c client.Client, o interface {
 		}
 		got := o.GetCondition(want.Type)
 		message = got.Message
-		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) && got.ObservedGeneration == o.GetGeneration() &&
+		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) &&
+				got.ObservedGeneration == o.GetGeneration() &&
 				!slices.ContainsFunc(parts, lacks),
 			fmt.Sprintf("%s %s: %s", got.Status, got.Reason, got.Message)
 	})

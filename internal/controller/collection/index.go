@@ -41,7 +41,8 @@ func collectionsOf(o client.Object, kind schema.GroupKind) []string {
 }
 
 func addIndex(ctx context.Context, indexer client.FieldIndexer, member client.Object, kind schema.GroupKind) error {
-	return indexer.IndexField(ctx, member, indexCollection, func(o client.Object) []string { return collectionsOf(o, kind) })
+	return indexer.IndexField(ctx, member, indexCollection,
+		func(o client.Object) []string { return collectionsOf(o, kind) })
 }
 
 // members wakes the collections of an Object when what counts of it changes, and the collection that waits for its name
@@ -50,7 +51,8 @@ func members(kind schema.GroupKind) handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(q queue, o client.Object, names ...string) {
 		for _, name := range names {
-			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}, gather)
+			q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}},
+				gather)
 		}
 	}
 	desired := diffwrite.DesiredStateChanged()
@@ -59,7 +61,8 @@ func members(kind schema.GroupKind) handler.EventHandler {
 			wake(q, e.Object, collectionsOf(e.Object, kind)...)
 		},
 		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) {
-			if !desired.Update(e) && equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(), e.ObjectNew.GetOwnerReferences()) {
+			if !desired.Update(e) && equality.Semantic.DeepEqual(e.ObjectOld.GetOwnerReferences(),
+				e.ObjectNew.GetOwnerReferences()) {
 				return
 			}
 			wake(q, e.ObjectOld, collectionsOf(e.ObjectOld, kind)...)

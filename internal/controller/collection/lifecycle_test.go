@@ -89,13 +89,16 @@ func TestMemberIsAsInProviderKubernetes(t *testing.T) {
 		if w.namespace() != "" {
 			version = "kubernetes.m.crossplane.io/v1alpha1"
 		}
-		owners := []metav1.OwnerReference{{APIVersion: version, Kind: "ObservedObjectCollection", Name: oc.GetName(), UID: oc.GetUID()}}
+		owners := []metav1.OwnerReference{{
+			APIVersion: version, Kind: "ObservedObjectCollection", Name: oc.GetName(), UID: oc.GetUID(),
+		}}
 		if diff := cmp.Diff(owners, m.GetOwnerReferences()); diff != "" {
 			t.Errorf("owner references: -want, +got:\n%s", diff)
 		}
 		applied := false
 		for _, e := range m.GetManagedFields() {
-			applied = applied || e.Operation == metav1.ManagedFieldsOperationApply && e.Manager == commonv1.FieldManagerCollection
+			applied = applied || e.Operation == metav1.ManagedFieldsOperationApply &&
+				e.Manager == commonv1.FieldManagerCollection
 		}
 		if !applied || commonv1.FieldManagerCollection != "kubernetes.crossplane.io/observed-object-collection-controller" {
 			t.Errorf("managed fields: want some of the collection controller, got %v", m.GetManagedFields())
@@ -108,7 +111,8 @@ func TestMemberIsAsInProviderKubernetes(t *testing.T) {
 func TestSelectionChanges(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		other := target.Namespace(t)
-		create(t, w.tc, configMap(w.tns, "a", "a"), configMap(w.tns, "b", "b"), configMap(other, "a", "a"), secret(w.tns, "s", nil))
+		create(t, w.tc, configMap(w.tns, "a", "a"), configMap(w.tns, "b", "b"), configMap(other, "a", "a"),
+			secret(w.tns, "s", nil))
 		oc := w.collect()
 		create(t, w.c, oc)
 		w.awaitMembers(t, "a")
@@ -143,7 +147,9 @@ func TestSelectsAcrossNamespaces(t *testing.T) {
 		oc.Desired().ObserveObjects.Namespace = ""
 		oc.Desired().ObserveObjects.Selector.MatchLabels = map[string]string{"team": w.tns}
 		create(t, w.c, oc)
-		w.awaitNamed(t, map[string]string{memberName(w.tns, w.tns, "x"): w.tns + "/x", memberName(w.tns, other, "x"): other + "/x"})
+		w.awaitNamed(t, map[string]string{
+			memberName(w.tns, w.tns, "x"): w.tns + "/x", memberName(w.tns, other, "x"): other + "/x",
+		})
 
 		change(t, w.c, oc, func(c build.Collection) {
 			c.Desired().ObserveObjects = commonv1.ObserveObjects{
@@ -151,7 +157,8 @@ func TestSelectsAcrossNamespaces(t *testing.T) {
 				Selector: metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.tns}},
 			}
 		})
-		for _, m := range w.awaitNamed(t, map[string]string{w.tns + "-" + hash("/v1, Kind=Namespace//" + w.tns)[:7]: "/" + w.tns}) {
+		for _, m := range w.awaitNamed(t,
+			map[string]string{w.tns + "-" + hash("/v1, Kind=Namespace//" + w.tns)[:7]: "/" + w.tns}) {
 			awaitCondition(t, w.c, m, ready)
 		}
 	})
@@ -163,7 +170,8 @@ func TestDeletedCollection(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		cm := configMap(w.tns, "first", "a")
 		create(t, w.tc, cm)
-		full, empty := w.collect(), w.scope.Collection(w.ns, w.tns+"-empty", w.ns, commonv1.ObserveObjects{APIVersion: "v1", Kind: "Pod", Namespace: w.tns})
+		full, empty := w.collect(), w.scope.Collection(w.ns, w.tns+"-empty", w.ns,
+			commonv1.ObserveObjects{APIVersion: "v1", Kind: "Pod", Namespace: w.tns})
 		create(t, w.c, full, empty)
 		w.awaitMembers(t, "first")
 		w.awaitSettled(t, empty)
@@ -200,7 +208,8 @@ func TestPause(t *testing.T) {
 		create(t, w.tc, configMap(w.tns, "late", "a"))
 		remove(t, w.tc, configMap(w.tns, "first", ""))
 		kube.Throughout(t, calm, "members stay as they are", func() (bool, string) {
-			diff := cmp.Diff(map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"}, observes(t, w.members(t, w.tns)))
+			diff := cmp.Diff(map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"},
+				observes(t, w.members(t, w.tns)))
 			return diff == "", diff
 		})
 		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)

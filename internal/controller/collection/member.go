@@ -42,7 +42,8 @@ func memberOf(o object, owner types.UID, ref func(client.Object) any) member {
 		name: o.GetName(), uid: o.GetUID(), version: o.GetResourceVersion(),
 		observes: equality.Semantic.DeepEqual(o.GetManagementPolicies(), observe),
 		labels:   o.GetLabels(), annotations: o.GetAnnotations(), ref: ref(o),
-		owned:       slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner }),
+		owned: slices.ContainsFunc(o.GetOwnerReferences(),
+			func(r metav1.OwnerReference) bool { return r.UID == owner }),
 		terminating: o.GetDeletionTimestamp() != nil,
 	}
 	content := map[string]any{}

@@ -14,8 +14,10 @@ func TestPlanFor(t *testing.T) {
 	tmpl := template{labels: map[string]string{"team": "a"}, annotations: map[string]string{"note": "x"}, ref: ref}
 	settled := func(change func(*member)) member {
 		m := member{
-			name: "c-1", uid: "u", resource: id("x"), bare: true, observes: true, owned: true, ref: &xpv2.Reference{Name: "default"},
-			labels: map[string]string{"team": "a", "more": "b"}, annotations: map[string]string{"note": "x", "more": "y"},
+			name: "c-1", uid: "u", resource: id("x"), bare: true, observes: true, owned: true,
+			ref:         &xpv2.Reference{Name: "default"},
+			labels:      map[string]string{"team": "a", "more": "b"},
+			annotations: map[string]string{"note": "x", "more": "y"},
 		}
 		change(&m)
 		return m
@@ -84,7 +86,8 @@ func TestPlanFor(t *testing.T) {
 			want: plan{prune: []member{settled(func(*member) {})}},
 		},
 		"GoneAndForeign": {
-			reason: "An Object that is only labelled is not deleted.", change: func(m *member) { m.owned = false }, missing: true,
+			reason: "An Object that is only labelled is not deleted.", change: func(m *member) { m.owned = false },
+			missing: true,
 		},
 		"GoneAndTerminating": {
 			reason: "A member is deleted once.", change: func(m *member) { m.terminating = true }, missing: true,
@@ -116,7 +119,8 @@ func TestHashTemplate(t *testing.T) {
 		}
 		return h
 	}
-	if hash(nil) == hash(labels(map[string]string{"a": "b"})) || hash(labels(map[string]string{"a": "c"})) == hash(labels(map[string]string{"a": "b"})) {
+	if hash(nil) == hash(labels(map[string]string{"a": "b"})) ||
+		hash(labels(map[string]string{"a": "c"})) == hash(labels(map[string]string{"a": "b"})) {
 		t.Error("templates that differ have hashes that differ")
 	}
 	if hash(labels(map[string]string{"a": "b", "c": "d"})) != hash(labels(map[string]string{"c": "d", "a": "b"})) {

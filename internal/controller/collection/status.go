@@ -41,7 +41,8 @@ func reason(err error) xpv2.ConditionReason {
 	case errors.Is(err, errInvalidSelection):
 		return commonv1.ReasonInvalidSelection
 	}
-	if r := targetresource.ReasonOf(err); r != "" && r != commonv1.ReasonInvalidManifest { // A collection has no manifest.
+	// A collection has no manifest.
+	if r := targetresource.ReasonOf(err); r != "" && r != commonv1.ReasonInvalidManifest {
 		return r
 	}
 	return xpv2.ReasonReconcileError

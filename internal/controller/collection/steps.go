@@ -72,7 +72,9 @@ func parse(of commonv1.ObserveObjects) (schema.GroupVersionKind, string, error) 
 
 // namesOn returns the names of the resources of a kind on a cluster that an interest selects. Its resource is filled
 // in.
-func namesOn(ctx context.Context, c *target.Cluster, o informer.Owner, gvk schema.GroupVersionKind, i informer.Interest) ([]types.NamespacedName, error) {
+func namesOn(ctx context.Context, c *target.Cluster, o informer.Owner, gvk schema.GroupVersionKind,
+	i informer.Interest,
+) ([]types.NamespacedName, error) {
 	m, err := c.Mapping(ctx, o, gvk)
 	if err != nil {
 		c.Watches().Track(o, purposeSelection)
@@ -118,7 +120,8 @@ func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
 // members returns the members there are, by name.
 func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]member, error) {
 	list := r.kind.NewMembers()
-	err := r.local.List(ctx, list, client.InNamespace(p.owner.Namespace), client.MatchingFields{indexCollection: p.owner.Name},
+	err := r.local.List(ctx, list, client.InNamespace(p.owner.Namespace),
+		client.MatchingFields{indexCollection: p.owner.Name},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, controlPlaneError{errors.Wrap(err, "cannot list members")}
@@ -147,7 +150,8 @@ func (r *Reconciler[T]) setAside(ctx context.Context, p *pass[T]) error {
 			kept = append(kept, a)
 			continue
 		}
-		err := r.local.Get(ctx, types.NamespacedName{Namespace: p.owner.Namespace, Name: a.name}, r.kind.NewMember(), client.UnsafeDisableDeepCopy)
+		err := r.local.Get(ctx, types.NamespacedName{Namespace: p.owner.Namespace, Name: a.name}, r.kind.NewMember(),
+			client.UnsafeDisableDeepCopy)
 		switch {
 		case apierrors.IsNotFound(err):
 			kept = append(kept, a)
@@ -205,7 +209,8 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 	}
 	if len(p.taken) > 0 {
 		slices.Sort(p.taken)
-		return errors.Wrap(errNameTaken, "Objects that are no members of the collection exist: "+strings.Join(p.taken, ", "))
+		return errors.Wrap(errNameTaken,
+			"Objects that are no members of the collection exist: "+strings.Join(p.taken, ", "))
 	}
 	return nil
 }

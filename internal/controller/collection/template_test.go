@@ -60,13 +60,16 @@ func TestTemplate(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
 		oc := w.collect()
-		give(map[string]string{"tier": "one", "kubernetes.crossplane.io/owned-by-collection": "somebody-else"}, map[string]string{"note": "x"})(oc)
+		give(map[string]string{"tier": "one", "kubernetes.crossplane.io/owned-by-collection": "somebody-else"},
+			map[string]string{"note": "x"})(oc)
 		create(t, w.c, oc)
 		first := w.awaitMembers(t, "first", "second")[memberName(w.tns, w.tns, "first")]
 		w.awaitMetadata(t, map[string]string{"tier": "one"}, map[string]string{"note": "x"})
 
-		change(t, w.c, oc, give(map[string]string{"tier": "two", "more": "yes"}, map[string]string{"note": "y", "other": "z"}))
-		w.awaitMetadata(t, map[string]string{"tier": "two", "more": "yes"}, map[string]string{"note": "y", "other": "z"})
+		change(t, w.c, oc, give(map[string]string{"tier": "two", "more": "yes"},
+			map[string]string{"note": "y", "other": "z"}))
+		w.awaitMetadata(t, map[string]string{"tier": "two", "more": "yes"},
+			map[string]string{"note": "y", "other": "z"})
 		change(t, w.c, oc, give(map[string]string{"tier": "two"}, map[string]string{"other": "z"}))
 		w.awaitMetadata(t, map[string]string{"tier": "two"}, map[string]string{"other": "z"})
 
@@ -188,7 +191,8 @@ func TestNamesake(t *testing.T) {
 		w.awaitMembers(t, "second")
 		kube.Throughout(t, calm, "the Object of the user stays as it is", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
-			return err == nil && theirs.GetGeneration() == generation && len(theirs.GetOwnerReferences()) == 0, "it was changed"
+			return err == nil && theirs.GetGeneration() == generation &&
+				len(theirs.GetOwnerReferences()) == 0, "it was changed"
 		})
 		remove(t, w.c, theirs)
 		w.awaitMembers(t, "first", "second")
@@ -228,7 +232,8 @@ func TestTakeover(t *testing.T) {
 		if m.GetUID() != uid {
 			t.Error("the member must stay the same Object")
 		}
-		if diff := cmp.Diff(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns}, m.GetLabels()); diff != "" {
+		if diff := cmp.Diff(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns},
+			m.GetLabels()); diff != "" {
 			t.Errorf("labels: -want, +got:\n%s", diff)
 		}
 	})
@@ -256,7 +261,9 @@ func (w world) madeElsewhere(t *testing.T, oc build.Collection, name, configMap 
 	}
 	u.SetGroupVersionKind(gvk)
 	u.SetLabels(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns, "earlier": "template"})
-	u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: oc.GetName(), UID: oc.GetUID()}})
+	u.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: owner.GroupVersion().String(), Kind: owner.Kind, Name: oc.GetName(), UID: oc.GetUID(),
+	}})
 	unstructured.RemoveNestedField(u.Object, "status")
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(u.Object, "spec", "readiness")

@@ -47,7 +47,8 @@ func TestInTurn(t *testing.T) {
 				t.Errorf("%s\ninTurn: -want, +got:\n%s", tc.reason, diff)
 			}
 			if len(done) > tc.most || got == nil && len(done) < tc.count {
-				t.Errorf("%s\nwant %d done, or fewer after an error, got %d of %d", tc.reason, tc.most, len(done), tc.count)
+				t.Errorf("%s\nwant %d done, or fewer after an error, got %d of %d", tc.reason, tc.most, len(done),
+					tc.count)
 			}
 			for i, n := range done {
 				if n != 1 {
@@ -76,11 +77,13 @@ func TestWritten(t *testing.T) {
 		},
 		"Older": {
 			reason: "A member that was just changed counts as changed.",
-			note:   made, cached: []member{{name: "m", uid: "1", version: "4"}}, want: map[string]member{"m": made}, lagging: true,
+			note:   made, cached: []member{{name: "m", uid: "1", version: "4"}}, want: map[string]member{"m": made},
+			lagging: true,
 		},
 		"Seen": {
 			reason: "What the cache shows of our own write or of later ones counts.",
-			note:   made, cached: []member{{name: "m", uid: "1", version: "6"}}, want: map[string]member{"m": {name: "m", uid: "1", version: "6"}},
+			note:   made, cached: []member{{name: "m", uid: "1", version: "6"}},
+			want: map[string]member{"m": {name: "m", uid: "1", version: "6"}},
 		},
 		"Undone": {
 			reason: "A member that the cache never shows is gone.",
@@ -97,8 +100,9 @@ func TestWritten(t *testing.T) {
 		},
 		"DeletedAndReplaced": {
 			reason: "The successor of a member that was deleted counts.",
-			note:   member{name: "m", uid: "1", version: "5", terminating: true}, cached: []member{{name: "m", uid: "2", version: "9"}},
-			want: map[string]member{"m": {name: "m", uid: "2", version: "9"}},
+			note:   member{name: "m", uid: "1", version: "5", terminating: true},
+			cached: []member{{name: "m", uid: "2", version: "9"}},
+			want:   map[string]member{"m": {name: "m", uid: "2", version: "9"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

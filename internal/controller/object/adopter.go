@@ -29,7 +29,8 @@ func (e *external) adopter(ctx context.Context, o Object) (to Object, found bool
 	}
 	uid := seen.GetUID()
 	for _, other := range others {
-		if meta.WasDeleted(other) || dryRun(other) || policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) != policy.Delete {
+		if meta.WasDeleted(other) || dryRun(other) ||
+			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) != policy.Delete {
 			continue
 		}
 		if !bytes.Contains(other.Observed().Manifest.Raw, []byte(uid)) { // It costs less than to decode it.

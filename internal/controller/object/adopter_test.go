@@ -15,7 +15,8 @@ import (
 
 // sharer returns an Object for the ConfigMap shared, which may be that of others too, with a key of its own in it.
 func (w world) sharer(name string, policies xpv2.ManagementPolicies) build.Object {
-	o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, "shared", "color", "blue", name, "yes"))
+	o := w.scope.Object(w.namespace, w.target+"-"+name, w.config,
+		build.ConfigMap(w.target, "shared", "color", "blue", name, "yes"))
 	o.Desired().SharedResource = commonv1.SharedResourceKeep
 	if policies != nil {
 		o.SetManagementPolicies(policies)
@@ -109,7 +110,8 @@ func TestSharedReplaced(t *testing.T) {
 		}
 		setManifest(t, c, first, build.ConfigMap(w.target, "own"))
 		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "own"}, nil)
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"}, map[string]string{"color": "blue", "other": "yes"})
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "shared"},
+			map[string]string{"color": "blue", "other": "yes"})
 		after := &corev1.ConfigMap{}
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(before), after); err != nil {
 			t.Fatal(err)

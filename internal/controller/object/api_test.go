@@ -57,7 +57,8 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		read:  "v1alpha1",
 	}} {
 		t.Run(tc.write, func(t *testing.T) {
-			o := parse(t, `{"apiVersion":"kubernetes.crossplane.io/`+tc.write+`","kind":"Object","metadata":{"name":"`+local.Namespace(t)+`"},"spec":`+spec+`}`)
+			o := parse(t, `{"apiVersion":"kubernetes.crossplane.io/`+tc.write+`","kind":"Object","metadata":{"name":"`+
+				local.Namespace(t)+`"},"spec":`+spec+`}`)
 			create(t, c, o)
 			got := &unstructured.Unstructured{}
 			got.SetAPIVersion("kubernetes.crossplane.io/" + tc.read)
@@ -108,7 +109,9 @@ func TestCRDs(t *testing.T) {
 	for _, col := range v2.AdditionalPrinterColumns {
 		columns = append(columns, col.Name)
 	}
-	want := []string{"KIND", "APIVERSION", "METANAME", "METANAMESPACE", "PROVIDERCONFIG", "SYNCED", "READY", "AGE", "REASON", "MESSAGE"}
+	want := []string{
+		"KIND", "APIVERSION", "METANAME", "METANAMESPACE", "PROVIDERCONFIG", "SYNCED", "READY", "AGE", "REASON", "MESSAGE",
+	}
 	if diff := cmp.Diff(want, columns); diff != "" {
 		t.Errorf("columns: -want, +got:\n%s", diff)
 	}
@@ -130,11 +133,13 @@ func TestValidation(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, object, want string }{
 		"BothPolicies": {
 			reason: "Two ways to say a policy cannot both be used.",
-			object: cluster(manifest + `,"managementPolicy":"Observe","managementPolicies":["Observe"]`), want: "cannot both differ from their defaults",
+			object: cluster(manifest + `,"managementPolicy":"Observe","managementPolicies":["Observe"]`),
+			want:   "cannot both differ from their defaults",
 		},
 		"CelWithoutQuery": {
 			reason: "A CEL policy needs a query.",
-			object: cluster(manifest + `,"readiness":{"policy":"DeriveFromCelQuery"}`), want: "celQuery must be set if policy is DeriveFromCelQuery",
+			object: cluster(manifest + `,"readiness":{"policy":"DeriveFromCelQuery"}`),
+			want:   "celQuery must be set if policy is DeriveFromCelQuery",
 		},
 		"UnknownReadiness": {
 			reason: "A readiness policy is one of four.",

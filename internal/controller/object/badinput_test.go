@@ -46,17 +46,19 @@ type sickness struct {
 func TestBadInputHeals(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for name, s := range map[string]sickness{
-		"UnknownKind":            unknownKind(),
-		"NamespacedWithoutOne":   withoutNamespace(),
-		"MissingNamespace":       missingNamespace(),
-		"Forbidden":              forbidden(),
-		"InvalidBySchema":        invalidBySchema(),
-		"MissingProviderConfig":  missingProviderConfig(),
-		"MissingSecret":          missingSecret(),
-		"GarbageKubeconfig":      kubeconfigThat("is garbage", []byte("{{{ not: yaml"), "cannot parse kubeconfig"),
-		"EmptyKubeconfig":        kubeconfigThat("is empty", nil, "kubeconfig is empty"),
-		"KubeconfigNamesNothing": kubeconfigThat("names no context", []byte("apiVersion: v1\nkind: Config\ncurrent-context: x\n"), `no context "x"`),
-		"KubeconfigRunsProgram":  kubeconfigThat("runs a program", execKubeconfig(), "users[].user.exec is not allowed"),
+		"UnknownKind":           unknownKind(),
+		"NamespacedWithoutOne":  withoutNamespace(),
+		"MissingNamespace":      missingNamespace(),
+		"Forbidden":             forbidden(),
+		"InvalidBySchema":       invalidBySchema(),
+		"MissingProviderConfig": missingProviderConfig(),
+		"MissingSecret":         missingSecret(),
+		"GarbageKubeconfig":     kubeconfigThat("is garbage", []byte("{{{ not: yaml"), "cannot parse kubeconfig"),
+		"EmptyKubeconfig":       kubeconfigThat("is empty", nil, "kubeconfig is empty"),
+		"KubeconfigNamesNothing": kubeconfigThat("names no context",
+			[]byte("apiVersion: v1\nkind: Config\ncurrent-context: x\n"), `no context "x"`),
+		"KubeconfigRunsProgram": kubeconfigThat("runs a program", execKubeconfig(),
+			"users[].user.exec is not allowed"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, scope build.Scope) {
@@ -131,7 +133,9 @@ func gadgets(group string) *apiextensionsv1.CustomResourceDefinition {
 		ObjectMeta: metav1.ObjectMeta{Name: "gadgets." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList",
+			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
@@ -150,8 +154,13 @@ func withoutNamespace() sickness {
 			delete(m["metadata"].(map[string]any), "namespace")
 			return w.object(m)
 		},
-		want: commonv1.ReasonInvalidManifest, message: "metadata.namespace is not set, and kind ConfigMap is namespaced",
-		heal: func(t *testing.T, w world, o build.Object) { setManifest(t, w.c, o, build.ConfigMap(w.target, "lost")) },
+		want:    commonv1.ReasonInvalidManifest,
+		message: "metadata.namespace is not set, and kind ConfigMap is namespaced",
+		heal: func(t *testing.T, w world,
+			o build.Object,
+		) {
+			setManifest(t, w.c, o, build.ConfigMap(w.target, "lost"))
+		},
 	}
 }
 
@@ -182,7 +191,9 @@ func forbidden() sickness {
 			create(t, w.tc,
 				&rbacv1.ClusterRole{
 					ObjectMeta: metav1.ObjectMeta{Name: w.target},
-					Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"*"}}},
+					Rules: []rbacv1.PolicyRule{{
+						APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"*"},
+					}},
 				},
 				&rbacv1.ClusterRoleBinding{
 					ObjectMeta: metav1.ObjectMeta{Name: w.target},
@@ -218,7 +229,8 @@ func missingProviderConfig() sickness {
 		},
 		want: commonv1.ReasonInvalidConnection, message: "-later",
 		heal: func(t *testing.T, w world, _ build.Object) {
-			create(t, w.c, w.scope.Config(w.namespace, w.namespace+"-later", build.FromSecret(w.namespace, "credentials")))
+			create(t, w.c, w.scope.Config(w.namespace, w.namespace+"-later",
+				build.FromSecret(w.namespace, "credentials")))
 		},
 	}
 }
@@ -337,7 +349,8 @@ func TestCredentialsRotate(t *testing.T) {
 		if diff := cmp.Diff(0, len(audit.Since(mark).By(tns+"-old"))); diff != "" {
 			t.Errorf("requests by the old user after rotation: -want, +got:\n%s", diff)
 		}
-		if diff := cmp.Diff(map[string]int{"patch configmaps": 1}, audit.Since(mark).By(tns+"-new").Count(), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(map[string]int{"patch configmaps": 1}, audit.Since(mark).By(tns+"-new").Count(),
+			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("requests by the new user: -want, +got:\n%s", diff)
 		}
 	})

@@ -59,7 +59,8 @@ func TestReadinessFollowsQuery(t *testing.T) {
 // setPhase sets a key of the ConfigMap of a test that no Object owns.
 func setPhase(t *testing.T, tc client.Client, namespace, value string) {
 	t.Helper()
-	if err := tc.Patch(t.Context(), emptySettings(namespace), client.RawPatch(types.MergePatchType, []byte(`{"data":{"phase":`+value+`}}`))); err != nil {
+	if err := tc.Patch(t.Context(), emptySettings(namespace),
+		client.RawPatch(types.MergePatchType, []byte(`{"data":{"phase":`+value+`}}`))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,7 +107,8 @@ func TestQueryWithoutAnswer(t *testing.T) {
 				if got := awaitCondition(t, c, o, unavailable, tc.want); got != tc.want {
 					t.Errorf("%s\nmessage: want %q, got %q", tc.reason, tc.want, got)
 				}
-				awaitData(t, target.Client(t), types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+				awaitData(t, target.Client(t), types.NamespacedName{Namespace: tns, Name: "settings"},
+					map[string]string{"color": "blue"})
 				remove(t, c, o)
 				awaitGone(t, c, o)
 			})

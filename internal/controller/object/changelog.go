@@ -24,7 +24,9 @@ func (l discreetLogger) Log(
 	if !ok {
 		return errors.Errorf("resource is a %T and not an Object", mg)
 	}
-	for _, raw := range []*runtime.RawExtension{&snapshot.Desired().ForProvider.Manifest, &snapshot.Observed().Manifest} {
+	for _, raw := range []*runtime.RawExtension{
+		&snapshot.Desired().ForProvider.Manifest, &snapshot.Observed().Manifest,
+	} {
 		if err := maskSecret(raw); err != nil {
 			return err
 		}

@@ -16,7 +16,9 @@ import (
 // snapshots is a change log that keeps what it is given.
 type snapshots struct{ last resource.Managed }
 
-func (s *snapshots) Log(_ context.Context, mg resource.Managed, _ changelogs.OperationType, _ error, _ managed.AdditionalDetails) error {
+func (s *snapshots) Log(_ context.Context, mg resource.Managed, _ changelogs.OperationType, _ error,
+	_ managed.AdditionalDetails,
+) error {
 	s.last = mg
 	return nil
 }
@@ -58,11 +60,13 @@ func TestDiscreetLogger(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := next.last.(*objectv1alpha2.Object)
-			if diff := cmp.Diff(content(t, tc.wantSpec), content(t, string(got.Desired().ForProvider.Manifest.Raw))); diff != "" {
+			if diff := cmp.Diff(content(t, tc.wantSpec),
+				content(t, string(got.Desired().ForProvider.Manifest.Raw))); diff != "" {
 				t.Errorf("%s\nspec: -want, +got:\n%s", tc.reason, diff)
 			}
 			if tc.wantStatus != "" {
-				if diff := cmp.Diff(content(t, tc.wantStatus), content(t, string(got.Observed().Manifest.Raw))); diff != "" {
+				if diff := cmp.Diff(content(t, tc.wantStatus),
+					content(t, string(got.Observed().Manifest.Raw))); diff != "" {
 					t.Errorf("%s\nstatus: -want, +got:\n%s", tc.reason, diff)
 				}
 			}

@@ -155,7 +155,8 @@ func mayApply(o Object) bool {
 // claim finds the field manager of an Object on its resource.
 func (e *external) claim(ctx context.Context, o Object) error {
 	s := claimKey{
-		NamespacedName: name(e.manifest), server: e.cluster.Server(), kind: e.manifest.GroupVersionKind().GroupKind(), object: o.GetName(),
+		NamespacedName: name(e.manifest), server: e.cluster.Server(), kind: e.manifest.GroupVersionKind().GroupKind(),
+		object: o.GetName(),
 	}
 	alone, err := e.alone(ctx, o, s)
 	if err != nil {

@@ -93,12 +93,16 @@ func TestNamesakesAtOnce(t *testing.T) {
 				tns := target.Namespace(t)
 				first, second := namesakes(t, c, scopes, tns)
 				mark := target.Audit(t).Mark()
-				if err := each(first, second, func(o build.Object) error { return c.Create(t.Context(), o) }); err != nil {
+				if err := each(first, second, func(o build.Object) error {
+					return c.Create(t.Context(),
+						o)
+				}); err != nil {
 					t.Fatal(err)
 				}
 				awaitReady(t, c, first)
 				awaitReady(t, c, second)
-				awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"first": "yes", "second": "yes"})
+				awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+					map[string]string{"first": "yes", "second": "yes"})
 				got := 0
 				for _, e := range target.Audit(t).Since(mark).By(user) {
 					if e.Verb == "patch" && e.Namespace == tns {
@@ -179,7 +183,8 @@ func TestNamesakeThatNeverApplied(t *testing.T) {
 			first, second := namesakes(t, c, scopes, tns)
 			create(t, c, first)
 			awaitReady(t, c, first)
-			cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"first": "yes"})
+			cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+				map[string]string{"first": "yes"})
 			second.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
 			second.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
 			create(t, c, second)

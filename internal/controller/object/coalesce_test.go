@@ -89,7 +89,8 @@ func TestRolloutIsWrittenSeldom(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
-		o := queried(w.object(build.Deployment(w.target, "web")), "has(object.status.availableReplicas) && object.status.availableReplicas == 3")
+		o := queried(w.object(build.Deployment(w.target, "web")),
+			"has(object.status.availableReplicas) && object.status.availableReplicas == 3")
 		mark := local.Audit(t).Mark()
 		create(t, c, o)
 		awaitCondition(t, c, o, synced)
@@ -150,7 +151,8 @@ func TestStormIsWrittenSeldom(t *testing.T) {
 	}
 	staysUnwritten(t, c, o)
 	if n := statusWrites(t, mark, o); n > 5 {
-		t.Errorf("want at most 5 writes of status for %d changes: after 2, 4, 8 and 16 s, and when all is over; got %d", gusts, n)
+		t.Errorf("want at most 5 writes of status for %d changes: after 2, 4, 8 and 16 s, and when all is over; got %d",
+			gusts, n)
 	}
 }
 
@@ -163,7 +165,9 @@ func TestStormHidesNothing(t *testing.T) {
 		o := queried(w.keeper("source"), `has(object.data.ready) && object.data.ready == "yes"`)
 		secretKey := types.NamespacedName{Namespace: w.namespace, Name: "details"}
 		build.WriteConnectionSecret(o, secretKey)
-		from := build.ConnectionDetail(corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.target, Name: "source", FieldPath: "data.ready"}, "ready")
+		from := build.ConnectionDetail(corev1.ObjectReference{
+			APIVersion: "v1", Kind: "ConfigMap", Namespace: w.target, Name: "source", FieldPath: "data.ready",
+		}, "ready")
 		o.Desired().ConnectionDetails = []commonv1.ConnectionDetail{from}
 		reader := w.keeper("reader", w.fromObject("source", "status.atProvider.manifest.data.shape", "data.shape"))
 		create(t, c, o, reader)

@@ -35,7 +35,8 @@ func rollOut(ctx context.Context, c client.Client, d *unstructured.Unstructured)
 		`"observedGeneration":1`, `"replicas":3,"unavailableReplicas":3`, `"updatedReplicas":3`, `"readyReplicas":1`, `"readyReplicas":2`,
 		`"readyReplicas":3,"unavailableReplicas":0`, `"availableReplicas":3`, `"terminatingReplicas":0`,
 	} {
-		if err := c.Status().Patch(ctx, d, client.RawPatch(types.MergePatchType, []byte(`{"status":{`+step+`}}`))); err != nil {
+		if err := c.Status().Patch(ctx, d,
+			client.RawPatch(types.MergePatchType, []byte(`{"status":{`+step+`}}`))); err != nil {
 			return err
 		}
 		select {
@@ -60,7 +61,8 @@ func TestCompositeKeepsCircuitClosed(t *testing.T) {
 	for i := range count {
 		name := fmt.Sprintf("web-%d", i)
 		o := w.scope.Object(w.namespace, name, w.config, build.Deployment(w.target, name))
-		o = composed(queried(o, "has(object.status.availableReplicas) && object.status.availableReplicas == 3"), composite)
+		o = composed(queried(o, "has(object.status.availableReplicas) && object.status.availableReplicas == 3"),
+			composite)
 		create(t, c, o)
 		all = append(all, o)
 	}
@@ -88,7 +90,8 @@ func TestCompositeKeepsCircuitClosed(t *testing.T) {
 	shown := time.Since(begin)
 	tokens, last, writes := 100.0-count, begin, 0
 	for _, e := range audit.Since(mark) {
-		if e.Namespace != w.namespace || !strings.HasPrefix(e.Subject(), "objects.") || e.Verb == "get" || e.Verb == "list" {
+		if e.Namespace != w.namespace || !strings.HasPrefix(e.Subject(), "objects.") || e.Verb == "get" ||
+			e.Verb == "list" {
 			continue
 		}
 		writes++

@@ -28,7 +28,9 @@ const purposeConnection informer.Purpose = "connection"
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // seeConnectionSecret looks at a connection secret on the control plane, and has its owner woken when it changes.
-func seeConnectionSecret(ctx context.Context, local *target.Cluster, o informer.Owner, n types.NamespacedName) (*unstructured.Unstructured, error) {
+func seeConnectionSecret(ctx context.Context, local *target.Cluster, o informer.Owner,
+	n types.NamespacedName,
+) (*unstructured.Unstructured, error) {
 	i := informer.Interest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
 	local.Watches().Track(o, purposeConnection, i)
 	u, err := local.Get(ctx, o, i)
@@ -60,7 +62,9 @@ type publishingClient struct {
 }
 
 // Get finds all but Secrets.
-func (c publishingClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+func (c publishingClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
+	o ...client.GetOption,
+) error {
 	if _, ok := obj.(*corev1.Secret); ok {
 		return apierrors.NewNotFound(secrets.GroupResource(), key.Name)
 	}
@@ -114,7 +118,8 @@ func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *deta
 }
 
 func (c publishingClient) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	r := apply.Discreet(c.local.Resource(secrets, u.GetNamespace()), apply.Private{Secret: true, Values: []any{u.Object["data"]}})
+	r := apply.Discreet(c.local.Resource(secrets, u.GetNamespace()),
+		apply.Private{Secret: true, Values: []any{u.Object["data"]}})
 	if u.GetResourceVersion() == "" {
 		answer, err := r.Create(ctx, u, metav1.CreateOptions{})
 		return known(answer, err)
@@ -169,7 +174,8 @@ func (d *details) merge(current *unstructured.Unstructured) map[string][]byte {
 func overlay(current *unstructured.Unstructured, s *corev1.Secret) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s)
 	if err != nil {
-		return nil, errors.Errorf("cannot encode Secret %s/%s", s.GetNamespace(), s.GetName()) // The cause might quote a value.
+		// The cause might quote a value.
+		return nil, errors.Errorf("cannot encode Secret %s/%s", s.GetNamespace(), s.GetName())
 	}
 	wanted := &unstructured.Unstructured{Object: content}
 	wanted.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -178,7 +184,8 @@ func overlay(current *unstructured.Unstructured, s *corev1.Secret) (*unstructure
 	}
 	before, _, _ := unstructured.NestedStringMap(current.Object, "data")
 	after, _, _ := unstructured.NestedStringMap(wanted.Object, "data")
-	if maps.Equal(before, after) && metav1.IsControlledBy(current, &metav1.ObjectMeta{UID: metav1.GetControllerOf(s).UID}) {
+	if maps.Equal(before, after) &&
+		metav1.IsControlledBy(current, &metav1.ObjectMeta{UID: metav1.GetControllerOf(s).UID}) {
 		return nil, nil //nolint:nilnil // There is nothing to write.
 	}
 	u := current.DeepCopy()

@@ -23,7 +23,9 @@ func unstructuredOf(m build.Manifest) *unstructured.Unstructured {
 func TestConnectionSecretOfOthers(t *testing.T) {
 	t.Parallel()
 	controller := true
-	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "0b1c", Controller: &controller}
+	owner := metav1.OwnerReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "0b1c", Controller: &controller,
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		secret corev1.Secret
@@ -31,8 +33,11 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 	}{
 		"Controlled": {
 			reason: "A Secret that somebody controls is theirs.",
-			secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}}, Type: "connection.crossplane.io/v1alpha1"},
-			want:   `is controlled by Deployment "web"`,
+			secret: corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner}},
+				Type:       "connection.crossplane.io/v1alpha1",
+			},
+			want: `is controlled by Deployment "web"`,
 		},
 		"Opaque": {
 			reason: "A Secret of another type is somebody's.",
@@ -46,7 +51,8 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 				theirs := tc.secret.DeepCopy()
 				theirs.Namespace, theirs.Name, theirs.Data = p.secret.Namespace, p.secret.Name, map[string][]byte{"theirs": []byte("x")}
 				create(t, p.c, theirs, p.object)
-				want := "cannot create or update connection secret: cannot create object: Secret " + p.secret.String() + " " + tc.want
+				want := "cannot create or update connection secret: cannot create object: Secret " + p.secret.String() +
+					" " + tc.want
 				if got := awaitCondition(t, p.c, p.object, failed(xpv2.ReasonReconcileError), want); got != want {
 					t.Errorf("%s\nmessage of condition Synced: want %q, got %q", tc.reason, want, got)
 				}
@@ -82,12 +88,15 @@ func TestConnectionSecretIsAdopted(t *testing.T) {
 // be read are named.
 func TestDetailsWithoutWatch(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		p := publishAs(t, s, "nobody", fromSecret("database", "data.password", "password"), fromSecret("forbidden", "data.password", "other"))
+		p := publishAs(t, s, "nobody", fromSecret("database", "data.password", "password"),
+			fromSecret("forbidden", "data.password", "other"))
 		role, binding := namespaceRights(p.target, p.who)
 		role.Rules = append(role.Rules, rbacv1.PolicyRule{
-			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"database"}, Verbs: []string{"get"},
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"database"},
+			Verbs: []string{"get"},
 		})
-		create(t, p.tc, role, binding, p.source("database", "password", "hunter2"), p.source("forbidden", "password", "x"))
+		create(t, p.tc, role, binding, p.source("database", "password", "hunter2"),
+			p.source("forbidden", "password", "x"))
 		create(t, p.c, p.object)
 		awaitCondition(t, p.c, p.object, synced)
 		want := "Connection details are missing: other (the target forbids to get Secret " + p.target + "/forbidden)"

@@ -71,11 +71,13 @@ func TestForeignMetadataDuringCreation(t *testing.T) {
 				began := time.Now()
 				awaitReady(t, c, o)
 				slowest = max(slowest, time.Since(began))
-				if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: fmt.Sprintf("settings-%d", i)}, &corev1.ConfigMap{}); err != nil {
+				if err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: fmt.Sprintf("settings-%d", i)},
+					&corev1.ConfigMap{}); err != nil {
 					t.Errorf("resource of Object %s: %v", o.GetName(), err)
 				}
 				if len(o.GetFinalizers()) != 2 || len(o.GetOwnerReferences()) != 1 {
-					t.Errorf("Object %s: want our finalizer, theirs and their owner, got %v and %v", o.GetName(), o.GetFinalizers(), o.GetOwnerReferences())
+					t.Errorf("Object %s: want our finalizer, theirs and their owner, got %v and %v", o.GetName(),
+						o.GetFinalizers(), o.GetOwnerReferences())
 				}
 				release(t, c, o)
 				remove(t, c, o)
@@ -116,7 +118,8 @@ func claim(t *testing.T, c client.Client, o build.Object, n int) {
 // release gives up what claim has added.
 func release(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	if err := c.Patch(t.Context(), foreign(t, c, o, map[string]any{}), client.Apply, client.FieldOwner("claimant")); err != nil {
+	if err := c.Patch(t.Context(), foreign(t, c, o, map[string]any{}), client.Apply,
+		client.FieldOwner("claimant")); err != nil {
 		t.Error(err)
 	}
 }
@@ -156,7 +159,8 @@ func TestLongName(t *testing.T) {
 // spin.
 func TestDeletionsAreSlowedDown(t *testing.T) {
 	t.Parallel()
-	const window, most = 15 * time.Second, 130 // A hundred at once, one a second after that, and some for a slow machine.
+	// A hundred at once, one a second after that, and some for a slow machine.
+	const window, most = 15 * time.Second, 130
 	c, tc := provide(t), target.Client(t)
 	s := build.Cluster()
 	tns := target.Namespace(t)

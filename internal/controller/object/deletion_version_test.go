@@ -26,7 +26,8 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 		crd.Spec.Versions = append(crd.Spec.Versions, second)
 		create(t, tc, crd)
 		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": group + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": tns},
+			"apiVersion": group + "/v1", "kind": "Gadget",
+			"metadata": map[string]any{"name": "gadget", "namespace": tns},
 		})
 		create(t, c, o)
 		awaitReady(t, c, o)
@@ -43,7 +44,8 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 		remove(t, c, o)
 		awaitGone(t, c, o)
 		gadget.SetAPIVersion(group + "/v2")
-		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); client.IgnoreNotFound(err) != nil || err == nil {
+		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); client.IgnoreNotFound(err) != nil ||
+			err == nil {
 			t.Errorf("the resource must be gone before its Object is: %v", err)
 		}
 	})

@@ -15,7 +15,8 @@ func TestRemains(t *testing.T) {
 	}{
 		"Stays": {reason: "Nothing of one that stays.", live: `{"kind":"ConfigMap","metadata":{"finalizers":["a"]}}`},
 		"Nothing": {
-			reason: "Nothing if nothing is known.", live: `{"kind":"ConfigMap","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
+			reason: "Nothing if nothing is known.",
+			live:   `{"kind":"ConfigMap","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z"}}`,
 		},
 		"Grace": {
 			reason: "A Pod may take its time.", want: "it has 30 s to end",

@@ -142,7 +142,8 @@ func TestConnectionDetails(t *testing.T) {
 func TestConnectionSecretFollows(t *testing.T) {
 	const reconciles, limit = 5, time.Second
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		p := publish(t, s, fromSecret("database", "data.password", "password"), fromSecret("database", "data.user", "user"))
+		p := publish(t, s, fromSecret("database", "data.password", "password"),
+			fromSecret("database", "data.user", "user"))
 		source := p.source("database", "password", "0", "user", "admin")
 		create(t, p.tc, source)
 		create(t, p.c, p.object)
@@ -160,7 +161,8 @@ func TestConnectionSecretFollows(t *testing.T) {
 			t.Errorf("requests to the target of %d reconciles: -want, +got:\n%s", reconciles, diff)
 		}
 		setManifest(t, p.c, p.object, build.ConfigMap(p.target, "settings", "color", "red"))
-		awaitData(t, p.tc, types.NamespacedName{Namespace: p.target, Name: "settings"}, map[string]string{"color": "red"})
+		awaitData(t, p.tc, types.NamespacedName{Namespace: p.target, Name: "settings"},
+			map[string]string{"color": "red"})
 		passes(t, p.c, p.object)
 		for what, n := range here.Since(hereMark).By(user).Count() {
 			if strings.Contains(what, "secrets") {

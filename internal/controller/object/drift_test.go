@@ -46,7 +46,9 @@ func TestDriftIsReverted(t *testing.T) {
 		"TakenOver": {
 			reason: "A field another manager has applied by force comes back.",
 			do: func(t *testing.T, cm *corev1.ConfigMap) error {
-				cm = &corev1.ConfigMap{TypeMeta: cm.TypeMeta, ObjectMeta: nameOnly(cm), Data: map[string]string{"color": "red"}}
+				cm = &corev1.ConfigMap{
+					TypeMeta: cm.TypeMeta, ObjectMeta: nameOnly(cm), Data: map[string]string{"color": "red"},
+				}
 				cm.APIVersion, cm.Kind = "v1", "ConfigMap"
 				return tc.Patch(t.Context(), cm, client.Apply, client.ForceOwnership, client.FieldOwner("intruder"))
 			},
@@ -86,7 +88,8 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 		create(t, c, o)
 		awaitReady(t, c, o)
-		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+			map[string]string{"color": "blue"})
 
 		audit := target.Audit(t)
 		mark := audit.Mark()

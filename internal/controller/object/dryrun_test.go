@@ -187,13 +187,15 @@ func TestDryRunDeletesNothing(t *testing.T) {
 		last, _ := o.DeepCopyObject().(build.Object)
 		remove(t, c, o)
 		awaitGone(t, c, o)
-		if diff := cmp.Diff(map[string]int{}, mutations(target.Audit(t).Since(mark).By(who)), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(map[string]int{}, mutations(target.Audit(t).Since(mark).By(who)),
+			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("requests on the target: -want, +got:\n%s", diff)
 		}
 		awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data)
 		awaitEvent(t, c, last, "LeftExternalResource")
 
-		lost := onDryRun(s.Object(ns, tns+"-lost", connectAs(t, world{c: c, scope: s, namespace: ns}, nowhere(kube.Refused(t))),
+		lost := onDryRun(s.Object(ns, tns+"-lost",
+			connectAs(t, world{c: c, scope: s, namespace: ns}, nowhere(kube.Refused(t))),
 			build.ConfigMap(tns, "settings")))
 		create(t, c, lost)
 		awaitCondition(t, c, lost, failed(commonv1.ReasonTargetUnreachable))

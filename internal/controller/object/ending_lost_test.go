@@ -88,29 +88,30 @@ func TestUnreachableTarget(t *testing.T) {
 			for policy, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
 				t.Run(policy, func(t *testing.T) {
 					forScopesBeside(t, func(t *testing.T, s build.Scope) {
-						kube.Within(t, promptly, "from the permission to leave the resource to the end", func() time.Duration {
-							w := worldOf(t, c, s)
-							o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
-							if p != nil {
-								create(t, w.tc, emptySettings(w.target))
-								o.SetManagementPolicies(p)
-							}
-							create(t, c, o)
-							awaitReady(t, c, o)
-							l.lose(t, w, o)
-							remove(t, c, o)
-							awaitCondition(t, c, o, failed(l.want), "spec.unreachableTarget: Orphan")
-							staysUnwritten(t, c, o)
+						kube.Within(t, promptly, "from the permission to leave the resource to the end",
+							func() time.Duration {
+								w := worldOf(t, c, s)
+								o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
+								if p != nil {
+									create(t, w.tc, emptySettings(w.target))
+									o.SetManagementPolicies(p)
+								}
+								create(t, c, o)
+								awaitReady(t, c, o)
+								l.lose(t, w, o)
+								remove(t, c, o)
+								awaitCondition(t, c, o, failed(l.want), "spec.unreachableTarget: Orphan")
+								staysUnwritten(t, c, o)
 
-							began := time.Now()
-							edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
-							awaitGone(t, c, o)
-							took := time.Since(began)
-							awaitEvent(t, c, o, leftResource)
-							key := types.NamespacedName{Namespace: w.target, Name: "settings"}
-							awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
-							return took
-						})
+								began := time.Now()
+								edit(t, c, o, func() { o.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
+								awaitGone(t, c, o)
+								took := time.Since(began)
+								awaitEvent(t, c, o, leftResource)
+								key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+								awaitData(t, w.tc, key, map[string]string{"ours": "yes"})
+								return took
+							})
 					})
 				})
 			}

@@ -93,7 +93,10 @@ func TestGarbageDeletedAtOnce(t *testing.T) {
 		for _, m := range []build.Manifest{
 			{"apiVersion": "nobody.example.org/v1", "kind": "Nothing", "metadata": map[string]any{"name": "x"}},
 			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}},
-			{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": w.target}, "data": int64(1)},
+			{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": w.target},
+				"data": int64(1),
+			},
 		} {
 			o := w.object(m)
 			create(t, c, o)
@@ -108,7 +111,9 @@ func TestAdopted(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := worldOf(t, c, s)
-		theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"theirs": "yes"}}
+		theirs := &corev1.ConfigMap{
+			ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"theirs": "yes"},
+		}
 		create(t, w.tc, theirs)
 		o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 		create(t, c, o)
@@ -141,7 +146,9 @@ func TestRemadeByOthers(t *testing.T) {
 
 				pause(t, c, o)
 				remove(t, w.tc, emptySettings(w.target))
-				theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"}}
+				theirs := &corev1.ConfigMap{
+					ObjectMeta: build.Meta(w.target, "settings"), Data: map[string]string{"color": "blue"},
+				}
 				create(t, w.tc, theirs)
 				remove(t, c, o)
 				unpause(t, c, o)
@@ -182,7 +189,8 @@ func TestKindIsGone(t *testing.T) {
 				crd := gadgets(group)
 				create(t, w.tc, crd)
 				o := w.object(build.Manifest{
-					"apiVersion": group + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": w.target},
+					"apiVersion": group + "/v1", "kind": "Gadget",
+					"metadata": map[string]any{"name": "gadget", "namespace": w.target},
 				})
 				create(t, c, o)
 				awaitReady(t, c, o)

@@ -122,7 +122,8 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 func (e *external) missing(o Object) managed.ExternalObservation {
 	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
-		e.pass.report(o, commonv1.ReasonResourceMissing, "management policies do not allow to create the resource: "+diffwrite.MessageMissing)
+		e.pass.report(o, commonv1.ReasonResourceMissing,
+			"management policies do not allow to create the resource: "+diffwrite.MessageMissing)
 		return managed.ExternalObservation{ResourceUpToDate: true}
 	}
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
@@ -194,7 +195,8 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 // Update applies the manifest. It does not create what policies only allow to change.
 func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
 	if e.live == nil {
-		return managed.ExternalUpdate{}, e.pass.fail(errors.New("resource does not exist, and management policies do not allow to create it"))
+		return managed.ExternalUpdate{},
+			e.pass.fail(errors.New("resource does not exist, and management policies do not allow to create it"))
 	}
 	return managed.ExternalUpdate{}, e.apply(ctx, mg)
 }

@@ -50,7 +50,8 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) err
 	if err := f.references.release(ctx, obj); err != nil {
 		return err
 	}
-	err := diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	err := diffwrite.PatchMetadata(ctx, f.local, obj,
+		func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {
 		return errors.Wrap(err, "cannot remove finalizer")
 	}

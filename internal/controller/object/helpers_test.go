@@ -30,7 +30,9 @@ var (
 	// observeUpdate is the policy of an Object that keeps some fields of a resource of others.
 	observeUpdate = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionUpdate}
 	// neverDelete is the policy of an Object that does everything but delete.
-	neverDelete = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate}
+	neverDelete = xpv2.ManagementPolicies{
+		xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate,
+	}
 )
 
 // emptySettings returns a ConfigMap of the name most tests use.
@@ -75,6 +77,8 @@ func staysUnwritten(t *testing.T, c client.Client, objs ...build.Object) {
 // conditions returns the conditions of an Object as text.
 func conditions(o build.Object) string {
 	s, r := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
-	return "Synced " + string(s.Status) + " " + string(s.Reason) + " " + s.Message + " since " + s.LastTransitionTime.String() +
-		", Ready " + string(r.Status) + " " + string(r.Reason) + " " + r.Message + " since " + r.LastTransitionTime.String()
+	return "Synced " + string(s.Status) + " " + string(s.Reason) + " " + s.Message + " since " +
+		s.LastTransitionTime.String() +
+		", Ready " + string(r.Status) + " " + string(r.Reason) + " " + r.Message + " since " +
+		r.LastTransitionTime.String()
 }

@@ -20,7 +20,9 @@ func TestFilesystemKubeconfig(t *testing.T) {
 	s, tns, ns, dir := build.Cluster(), target.Namespace(t), local.Namespace(t), t.TempDir()
 	cfg := targetUser(t)
 	content := string(kube.Kubeconfig(t, cfg))
-	for name, data := range map[string][]byte{"ca.crt": cfg.CAData, "client.crt": cfg.CertData, "client.key": cfg.KeyData} {
+	for name, data := range map[string][]byte{
+		"ca.crt": cfg.CAData, "client.crt": cfg.CertData, "client.key": cfg.KeyData,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +43,8 @@ func TestFilesystemKubeconfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{
-		Source: xpv2.CredentialsSourceFilesystem, CommonCredentialSelectors: xpv2.CommonCredentialSelectors{Fs: &xpv2.FsSelector{Path: path}},
+		Source:                    xpv2.CredentialsSourceFilesystem,
+		CommonCredentialSelectors: xpv2.CommonCredentialSelectors{Fs: &xpv2.FsSelector{Path: path}},
 	}}
 	create(t, c, s.Config(ns, ns, spec))
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))

@@ -26,12 +26,14 @@ func TestLargeManifest(t *testing.T) {
 		who := tns + "-large"
 		ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
 		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": tns, "name": "settings"}, "data": data,
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": tns, "name": "settings"},
+			"data": data,
 		})
 		create(t, c, o)
 		awaitReady(t, c, o)
 		if o.Observed().OmittedBytes < 100_000 || len(o.Observed().Manifest.Raw) > 1000 {
-			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes, len(o.Observed().Manifest.Raw))
+			t.Errorf("want the content left out, got omittedBytes %d and %d bytes", o.Observed().OmittedBytes,
+				len(o.Observed().Manifest.Raw))
 		}
 		if seen := observed(t, o); seen.GetUID() == "" || seen.GetName() != "settings" || seen.GetNamespace() != tns {
 			t.Errorf("want the resource identified, got %v", seen.ObjectMeta)
@@ -48,7 +50,8 @@ func TestLargeManifest(t *testing.T) {
 		}
 
 		cm := emptySettings(tns)
-		if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"large":"drift"}}`))); err != nil {
+		if err := tc.Patch(t.Context(), cm,
+			client.RawPatch(types.MergePatchType, []byte(`{"data":{"large":"drift"}}`))); err != nil {
 			t.Fatal(err)
 		}
 		kube.Eventually(t, soon, "the drift to be reverted", func() (bool, string) {

@@ -77,7 +77,9 @@ func nameOnly(o client.Object) metav1.ObjectMeta { return build.Meta(o.GetNamesp
 func pause(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
 	annotate(t, c, o, `"true"`)
-	awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused})
+	awaitCondition(t, c, o, wantCondition{
+		Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
+	})
 }
 
 // unpause lets an Object go on.
@@ -105,7 +107,8 @@ func TestLifecycle(t *testing.T) {
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 		create(t, c, o)
 		awaitReady(t, c, o)
-		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+		cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+			map[string]string{"color": "blue"})
 
 		if diff := cmp.Diff(cm.GetUID(), observed(t, o).GetUID()); diff != "" {
 			t.Errorf("status.atProvider.manifest.metadata.uid: -want, +got:\n%s", diff)

@@ -41,5 +41,7 @@ func (e *external) ask(ctx context.Context) error {
 
 // remote returns the resource as package targetresource deals with it.
 func (e *external) remote() targetresource.Resource {
-	return targetresource.Resource{Cluster: e.cluster, Owner: e.owner, Purpose: purposeManifest, Manifest: e.manifest, Mapping: e.mapping}
+	return targetresource.Resource{
+		Cluster: e.cluster, Owner: e.owner, Purpose: purposeManifest, Manifest: e.manifest, Mapping: e.mapping,
+	}
 }

@@ -85,7 +85,8 @@ func TestLostObjectMakesWay(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
-		lose(t, w, w.keeper("settings"), func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue })
+		lose(t, w, w.keeper("settings"),
+			func(o build.Object) bool { return o.GetCondition(ready.Type).Status == corev1.ConditionTrue })
 		next := w.keeper("settings")
 		next.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(w.target, "others", "color", "red"))
 		create(t, c, next)

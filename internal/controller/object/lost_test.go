@@ -59,7 +59,8 @@ func TestShortLivedObjectsLeaveNothing(t *testing.T) {
 // live creates an Object, changes it and deletes it, all at once.
 func (w world) live(t *testing.T, name string) {
 	o := w.keeper(name, w.onConfigMap("shared"))
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"forProvider":{"manifest":{"data":{"color":"green"}}}}}`))
+	patch := client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"forProvider":{"manifest":{"data":{"color":"green"}}}}}`))
 	if err := w.c.Create(t.Context(), o); err != nil {
 		t.Errorf("cannot create: %v", err)
 		return
@@ -80,7 +81,8 @@ func (w world) left(t *testing.T, shared *corev1.ConfigMap) []string {
 	if err := w.c.List(t.Context(), objs); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.tc.List(t.Context(), there, client.InNamespace(w.target), client.HasLabels{commonv1.LabelKeyManaged}); err != nil {
+	if err := w.tc.List(t.Context(), there, client.InNamespace(w.target),
+		client.HasLabels{commonv1.LabelKeyManaged}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(shared), shared); err != nil {

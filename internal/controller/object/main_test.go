@@ -107,7 +107,8 @@ func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCond
 		}
 		got := o.GetCondition(want.Type)
 		message = got.Message
-		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) && !slices.ContainsFunc(parts, lacks),
+		return got.Status == want.Status && (want.Reason == "" || got.Reason == want.Reason) &&
+				!slices.ContainsFunc(parts, lacks),
 			string(got.Status) + " " + string(got.Reason) + ": " + got.Message
 	})
 	return message

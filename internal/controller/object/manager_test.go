@@ -43,7 +43,8 @@ func TestFieldManager(t *testing.T) {
 			}
 			for got, want := range map[string]string{plain: tc.plain, own: tc.own} {
 				if !strings.HasPrefix(got, want) || len(got) > fieldManagerMax {
-					t.Errorf("%s\nwant at most %d characters that begin with %s, got %s", tc.reason, fieldManagerMax, want, got)
+					t.Errorf("%s\nwant at most %d characters that begin with %s, got %s", tc.reason, fieldManagerMax,
+						want, got)
 				}
 			}
 			if plain == own {
@@ -55,12 +56,18 @@ func TestFieldManager(t *testing.T) {
 
 func TestPrecedes(t *testing.T) {
 	const uid, elsewhere types.UID = "resource", "another"
-	object := func(name types.UID, age time.Duration, seen types.UID, applied *commonv1.AppliedRecord) *mobjectv1alpha1.Object {
-		raw, err := json.Marshal(metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "settings", UID: seen}})
+	object := func(name types.UID, age time.Duration, seen types.UID,
+		applied *commonv1.AppliedRecord,
+	) *mobjectv1alpha1.Object {
+		raw, err := json.Marshal(metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: "settings", UID: seen,
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &mobjectv1alpha1.Object{ObjectMeta: metav1.ObjectMeta{UID: name, CreationTimestamp: metav1.NewTime(time.Unix(0, 0).Add(-age))}}
+		o := &mobjectv1alpha1.Object{ObjectMeta: metav1.ObjectMeta{
+			UID: name, CreationTimestamp: metav1.NewTime(time.Unix(0, 0).Add(-age)),
+		}}
 		o.Status.AtProvider = commonv1.ObjectObservation{Manifest: runtime.RawExtension{Raw: raw}, Applied: applied}
 		return o
 	}

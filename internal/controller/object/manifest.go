@@ -40,7 +40,9 @@ func manifest(o Object, refs *reference.Resolution) (*unstructured.Unstructured,
 	if u.IsList() {
 		return nil, errors.Wrap(errInvalidManifest, "spec.forProvider.manifest is a list: use an Object for each item")
 	}
-	for _, path := range [][]string{{"metadata"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "labels"}} {
+	for _, path := range [][]string{
+		{"metadata"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "labels"},
+	} {
 		if v, found, _ := unstructured.NestedFieldNoCopy(u.Object, path...); found && v == nil {
 			unstructured.RemoveNestedField(u.Object, path...) // What is null is not set.
 		}
@@ -66,7 +68,8 @@ func name(u *unstructured.Unstructured) types.NamespacedName {
 
 // label marks a resource for the watches.
 func label(u *unstructured.Unstructured) error {
-	err := unstructured.SetNestedField(u.Object, commonv1.LabelValueManaged, "metadata", "labels", commonv1.LabelKeyManaged)
+	err := unstructured.SetNestedField(u.Object, commonv1.LabelValueManaged, "metadata", "labels",
+		commonv1.LabelKeyManaged)
 	if err != nil {
 		return errors.Wrap(errInvalidManifest, "spec.forProvider.manifest.metadata.labels is not an object")
 	}

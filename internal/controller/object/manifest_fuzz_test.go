@@ -59,7 +59,9 @@ func FuzzManifest(f *testing.F) {
 		}
 		checkTaken(t, o, raw, u)
 		checkPlaced(t, u, target.Mapping{Namespaced: variant%2 == 0})
-		if err := record(o, u, Options{SanitizeSecrets: variant%3 == 0, RemoveManagedFields: variant%5 == 0}); err != nil {
+		if err := record(o, u, Options{
+			SanitizeSecrets: variant%3 == 0, RemoveManagedFields: variant%5 == 0,
+		}); err != nil {
 			t.Errorf("manifest %q as what was seen: %v", raw, err)
 		}
 	})
@@ -68,7 +70,9 @@ func FuzzManifest(f *testing.F) {
 // fuzzedObject returns an Object of one of both scopes, with one of several policies, on a dry run or not.
 func fuzzedObject(raw, seen []byte, variant uint8) Object {
 	policies := []xpv2.ManagementPolicies{
-		{xpv2.ManagementActionAll}, {xpv2.ManagementActionObserve}, {xpv2.ManagementActionObserve, xpv2.ManagementActionCreate},
+		{xpv2.ManagementActionAll}, {xpv2.ManagementActionObserve}, {
+			xpv2.ManagementActionObserve, xpv2.ManagementActionCreate,
+		},
 	}
 	var o Object = &objectv1alpha2.Object{}
 	if variant&1 != 0 {
@@ -98,7 +102,8 @@ func checkTaken(t *testing.T, o Object, raw []byte, u *unstructured.Unstructured
 	if err := want.UnmarshalJSON(raw); err != nil {
 		t.Fatal(err)
 	}
-	if _, given, _ := unstructured.NestedFieldNoCopy(want.Object, "metadata", "labels", commonv1.LabelKeyManaged); !owns(o) && labelled != given {
+	if _, given, _ := unstructured.NestedFieldNoCopy(want.Object, "metadata", "labels",
+		commonv1.LabelKeyManaged); !owns(o) && labelled != given {
 		t.Errorf("manifest %q of an Object that does not keep its resource: want its labels, got %v", raw, u.Object)
 	}
 	if diff := cmp.Diff(bare(want), bare(u)); diff != "" {

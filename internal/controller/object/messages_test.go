@@ -23,8 +23,9 @@ func TestOtherKindOfConfigIsNamed(t *testing.T) {
 	o := w.object(build.ConfigMap(w.target, "settings"))
 	setConfig(o, name)
 	create(t, c, o)
-	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection), `ProviderConfig "`+name+`" does not exist in namespace "`+w.namespace+
-		`", but a ClusterProviderConfig of that name does: set kind: ClusterProviderConfig in spec.providerConfigRef`)
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidConnection),
+		`ProviderConfig "`+name+`" does not exist in namespace "`+w.namespace+
+			`", but a ClusterProviderConfig of that name does: set kind: ClusterProviderConfig in spec.providerConfigRef`)
 	edit(t, c, o, func() {
 		o.(*mobjectv1alpha1.Object).Spec.ProviderConfigReference.Kind = "ClusterProviderConfig"
 	})
@@ -56,10 +57,13 @@ func TestForeignReferenceIsNamed(t *testing.T) {
 	c, s := provide(t), build.Namespaced()
 	w := newWorld(t, c, s)
 	own := w.source(t, "own", map[string]string{"color": "red"})
-	foreign := commonv1.Reference{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "any"}}
+	foreign := commonv1.Reference{DependsOn: &commonv1.DependsOn{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "any",
+	}}
 	o := w.keeper("reader", w.onConfigMap(own.GetName()), foreign)
 	create(t, c, o)
-	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidReference), `spec.references[1].dependsOn: namespace "default" is not that of the Object`,
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidReference),
+		`spec.references[1].dependsOn: namespace "default" is not that of the Object`,
 		"--allow-cross-namespace-references")
 	if err := c.Delete(t.Context(), o); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ func addStateMetrics[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) err
 	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
 		return nil
 	}
-	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient()}, o.Logger, o.MetricOptions.MRStateMetrics, k.NewList(),
+	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient()}, o.Logger, o.MetricOptions.MRStateMetrics,
+		k.NewList(),
 		o.MetricOptions.PollStateMetricInterval)
 	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
 }

@@ -32,7 +32,8 @@ func TestMovesToOtherTarget(t *testing.T) {
 		other := connectAs(t, w, local.User(t, user, "system:masters"))
 		edit(t, c, o, func() { setConfig(o, other) })
 		awaitCondition(t, c, o, replacing)
-		if err := there.Get(t.Context(), client.ObjectKeyFromObject(old), &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+		if err := there.Get(t.Context(), client.ObjectKeyFromObject(old),
+			&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the new resource must not be made before the old one is gone: %s", message(err))
 		}
 		// Until then the old ProviderConfig is in use.

@@ -40,7 +40,8 @@ type pass struct {
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs
 	regrows    bool                  // others may have made the resource again that a deleted Object deletes
-	leaving    error                 // which Object is being deleted, too, and must be gone before this one; nil if none
+	// Which Object is being deleted, too, and must be gone before this one; nil if none.
+	leaving error
 }
 
 type passKey struct{}

@@ -47,10 +47,13 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 		crd := gadgets(group)
 		schema := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
 		schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}
-		schema.XValidations = apiextensionsv1.ValidationRules{{Rule: "!has(oldSelf.size) || has(self.size)", Message: "size stays"}}
+		schema.XValidations = apiextensionsv1.ValidationRules{{
+			Rule: "!has(oldSelf.size) || has(self.size)", Message: "size stays",
+		}}
 		create(t, w.tc, crd)
 		gadget := build.Manifest{
-			"apiVersion": group + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": w.target},
+			"apiVersion": group + "/v1", "kind": "Gadget",
+			"metadata": map[string]any{"name": "gadget", "namespace": w.target},
 		}
 		theirs := &unstructured.Unstructured{Object: gadget}
 		kube.Eventually(t, soon, "kind Gadget to be served", func() (bool, string) {

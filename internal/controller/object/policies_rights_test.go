@@ -63,7 +63,8 @@ func TestRightsSuffice(t *testing.T) {
 					if e.Code == 403 {
 						t.Errorf("want no request that is denied, got %s %s", e.Verb, e.Subject())
 					}
-					if slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) && !slices.Contains(test.verbs, e.Verb) {
+					if slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb) &&
+						!slices.Contains(test.verbs, e.Verb) {
 						t.Errorf("want no such request under these policies, got %s %s", e.Verb, e.Subject())
 					}
 				}

@@ -126,7 +126,9 @@ func (p policyCase) create(t *testing.T, c client.Client, o build.Object) {
 	}
 	spec := content["spec"].(map[string]any)
 	delete(content, "status")
-	for field, value := range map[string]any{"managementPolicies": p.policies, "managementPolicy": p.word, "deletionPolicy": p.deletion} {
+	for field, value := range map[string]any{
+		"managementPolicies": p.policies, "managementPolicy": p.word, "deletionPolicy": p.deletion,
+	} {
 		if list, ok := value.([]any); ok && list == nil || value == "" {
 			continue
 		}
@@ -173,7 +175,9 @@ func (w world) meetsMissing(t *testing.T, p policyCase) {
 	if !p.want.creates {
 		// provider-kubernetes creates what is missing though it may only change, and calls a missing resource synced.
 		awaitCondition(t, w.c, o, missing)
-		awaitCondition(t, w.c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse, Reason: xpv2.ReasonUnavailable})
+		awaitCondition(t, w.c, o, wantCondition{
+			Type: xpv2.TypeReady, Status: corev1.ConditionFalse, Reason: xpv2.ReasonUnavailable,
+		})
 		w.exists(t, cm, false)
 		remove(t, w.c, o)
 		awaitGone(t, w.c, o)
@@ -241,7 +245,9 @@ func TestNoPoliciesPause(t *testing.T) {
 		w := worldOf(t, c, s)
 		o := w.object(build.ConfigMap(w.target, "settings"))
 		policyCase{policies: []any{}}.create(t, c, o)
-		paused := wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused}
+		paused := wantCondition{
+			Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
+		}
 		awaitCondition(t, c, o, paused)
 		w.exists(t, emptySettings(w.target), false)
 
@@ -250,7 +256,8 @@ func TestNoPoliciesPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaitReady(t, c, o)
-		if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":[]}}`))); err != nil {
+		if err := c.Patch(t.Context(), o,
+			client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":[]}}`))); err != nil {
 			t.Fatal(err)
 		}
 		awaitCondition(t, c, o, paused)
@@ -278,7 +285,8 @@ func TestUnsupportedPolicies(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"managementPolicies":["Create","Delete"]}}`))
-		if err := c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "managementPolicies must be") {
+		if err := c.Patch(t.Context(), o, patch); !apierrors.IsInvalid(err) ||
+			!strings.Contains(err.Error(), "managementPolicies must be") {
 			t.Errorf("want the policies refused, got: %v", err)
 		}
 		w.exists(t, emptySettings(w.target), true)

@@ -166,7 +166,8 @@ func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2
 		wanted, err = apply.Overlay(e.live, e.manifest)
 	case refuses(err):
 		return nil, xpv2.Condition{
-			Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare, Message: "The target refuses the manifest: " + short(err),
+			Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
+			Message: "The target refuses the manifest: " + short(err),
 		}, nil
 	}
 	if err != nil {
@@ -185,7 +186,8 @@ func (e *external) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
 	switch {
 	case e.live == nil:
 		return xpv2.Condition{
-			Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent, Message: "Applying the manifest would create the resource",
+			Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent,
+			Message: "Applying the manifest would create the resource",
 		}
 	case len(ops) > 0:
 		return xpv2.Condition{
@@ -194,7 +196,8 @@ func (e *external) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
 		}
 	}
 	return xpv2.Condition{
-		Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference, Message: "Applying the manifest would change nothing",
+		Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference,
+		Message: "Applying the manifest would change nothing",
 	}
 }
 
@@ -236,7 +239,8 @@ func endPreview(o Object) {
 // leave lets a deleted Object on a dry run go, and leaves its resource.
 func (c *connector[T]) leave(o T) managed.ExternalClient {
 	if len(o.GetFinalizers()) == 1 {
-		c.events.Event(o, event.Normal(reasonLeft, "Left the external resource as it is: the Object was deleted on a dry run"))
+		c.events.Event(o, event.Normal(reasonLeft,
+			"Left the external resource as it is: the Object was deleted on a dry run"))
 	}
 	return &managed.NopClient{}
 }

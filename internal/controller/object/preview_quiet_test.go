@@ -64,7 +64,8 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 					touch(t, c, o, i)
 					passes(t, c, o)
 				}
-				if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(),
+					cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s\nrequests of %d reconciles: -want, +got:\n%s", p.reason, reconciles, diff)
 				}
 				awaitCondition(t, c, o, p.want)
@@ -76,7 +77,8 @@ func TestSettledPreviewIsSilent(t *testing.T) {
 					t.Fatal(err)
 				}
 				awaitObserved(t, c, o, cm.Data)
-				if diff := cmp.Diff(map[string]int{"patch configmaps": 1}, audit.Since(mark).By(who).Count()); diff != "" {
+				if diff := cmp.Diff(map[string]int{"patch configmaps": 1},
+					audit.Since(mark).By(who).Count()); diff != "" {
 					t.Errorf("%s\nrequests after a change of the resource: -want, +got:\n%s", p.reason, diff)
 				}
 			})

@@ -19,11 +19,17 @@ import (
 
 var (
 	// different is condition UpToDate of an Object whose manifest would change something.
-	different = wantCondition{Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent}
+	different = wantCondition{
+		Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent,
+	}
 	// noDifference is condition UpToDate of an Object whose manifest would change nothing.
-	noDifference = wantCondition{Type: commonv1.TypeUpToDate, Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference}
+	noDifference = wantCondition{
+		Type: commonv1.TypeUpToDate, Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference,
+	}
 	// cannotCompare is condition UpToDate of an Object whose manifest is refused.
-	cannotCompare = wantCondition{Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
+	cannotCompare = wantCondition{
+		Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
+	}
 )
 
 // blue returns a ConfigMap that somebody else has made.
@@ -101,7 +107,8 @@ func TestPreviewOfAnObserver(t *testing.T) {
 		},
 		"Equal": {
 			reason: "A manifest that is fulfilled says so, be the fields somebody else's.",
-			data:   []string{"color", "blue"}, want: noDifference, message: "Applying the manifest would change nothing",
+			data:   []string{"color", "blue"}, want: noDifference,
+			message: "Applying the manifest would change nothing",
 		},
 		"Missing": {
 			reason: "A resource that does not exist would be created.", absent: true,
@@ -137,7 +144,8 @@ func TestPreviewOfAnObserver(t *testing.T) {
 					return
 				}
 				awaitReady(t, c, o)
-				if got := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, blue(tns).Data); len(got.Labels) > 0 {
+				if got := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+					blue(tns).Data); len(got.Labels) > 0 {
 					t.Errorf("labels of a resource that is only looked at: %v", got.Labels)
 				}
 			})
@@ -180,7 +188,8 @@ func TestPreviewMasksSecrets(t *testing.T) {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		create(t, tc, &corev1.Secret{
-			ObjectMeta: build.Meta(tns, "login"), Data: map[string][]byte{"password": []byte("hunter2"), "user": []byte("admin")},
+			ObjectMeta: build.Meta(tns, "login"),
+			Data:       map[string][]byte{"password": []byte("hunter2"), "user": []byte("admin")},
 		})
 		m := build.Manifest{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "login", "namespace": tns},
@@ -231,7 +240,8 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 		o.SetManagementPolicies(observeOnly)
 		create(t, c, o)
 		const want = "Applying the manifest would change data.color; compared without the defaults of the target, which does not try it: "
-		if message := awaitCondition(t, c, o, different, want, "cannot patch resource"); !strings.HasPrefix(message, want) {
+		if message := awaitCondition(t, c, o, different, want, "cannot patch resource"); !strings.HasPrefix(message,
+			want) {
 			t.Errorf("message of condition UpToDate: want one that begins with %q, got %q", want, message)
 		}
 		awaitReady(t, c, o)

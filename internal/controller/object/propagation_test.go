@@ -39,7 +39,8 @@ func TestDeletionPropagation(t *testing.T) {
 				}
 				awaitReady(t, c, o)
 				setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
-				cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "red"})
+				cm := awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
+					map[string]string{"color": "red"})
 				holdDependents(t, tc, cm)
 				remove(t, c, o)
 				kube.Eventually(t, soon, "the ConfigMap to be deleted", func() (bool, string) {
@@ -80,7 +81,8 @@ func holdDependents(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
 // letGo ends all that keeps a resource from going.
 func letGo(t *testing.T, tc client.Client, cm *corev1.ConfigMap) {
 	t.Helper()
-	if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := tc.Patch(t.Context(), cm,
+		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 }

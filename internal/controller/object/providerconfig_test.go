@@ -20,7 +20,8 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
 		create(t, c, o)
 		awaitReady(t, c, o)
-		config, other := s.Config(ns, pc, build.FromSecret(ns, "credentials")), s.Config(ns, pc+"-other", build.FromSecret(ns, "credentials"))
+		config, other := s.Config(ns, pc, build.FromSecret(ns, "credentials")), s.Config(ns, pc+"-other",
+			build.FromSecret(ns, "credentials"))
 		create(t, c, other)
 		kube.Eventually(t, soon, "the ProviderConfig to be in use", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)

@@ -28,7 +28,9 @@ func TestFailureIsWrittenOnce(t *testing.T) {
 		objs, before := make([]build.Object, len(sick)), make([]xpv2.Condition, len(sick))
 		for i, s := range sick {
 			ns, pc := connect(t, c, scope, targetUser(t))
-			objs[i] = s.make(t, world{c: c, tc: target.Client(t), scope: scope, namespace: ns, config: pc, target: target.Namespace(t)})
+			objs[i] = s.make(t, world{
+				c: c, tc: target.Client(t), scope: scope, namespace: ns, config: pc, target: target.Namespace(t),
+			})
 			create(t, c, objs[i])
 		}
 		for i, s := range sick {
@@ -81,7 +83,8 @@ func TestCutConnectionIsNoOutage(t *testing.T) {
 		ns, pc := connect(t, c, s, cfg)
 		objs := make([]build.Object, 0, count)
 		for i := range count {
-			o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("settings-%d", i), "color", "blue"))
+			o := s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc,
+				build.ConfigMap(tns, fmt.Sprintf("settings-%d", i), "color", "blue"))
 			create(t, c, o)
 			objs = append(objs, o)
 		}

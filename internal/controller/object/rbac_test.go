@@ -20,7 +20,8 @@ import (
 // namespaceRights returns what lets a user keep ConfigMaps in one namespace.
 func namespaceRights(namespace, who string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	return &rbacv1.Role{ObjectMeta: build.Meta(namespace, who), Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
+			APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"get", "list", "watch", "create", "patch", "delete"},
 		}}},
 		&rbacv1.RoleBinding{
 			ObjectMeta: build.Meta(namespace, who),
@@ -121,7 +122,8 @@ func TestExpiredTokenIsReported(t *testing.T) {
 	s := build.Cluster()
 	tns := target.Namespace(t)
 	account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
-	create(t, tc, account, administrators(tns, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
+	create(t, tc, account, administrators(tns,
+		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
 	token := &authenticationv1.TokenRequest{}
 	if err := tc.SubResource("token").Create(t.Context(), account, token); err != nil {
 		t.Fatal(err)

@@ -82,7 +82,8 @@ func (r references) record(ctx context.Context, f reference.Referrer, pins []com
 		return errors.Errorf("%T is not an API object", o)
 	}
 	o.Observed().References = pins
-	if err := r.local.Status().Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.local.Status().Patch(ctx, o,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return errors.Wrap(err, "cannot patch status of Object")
 	}
 	f.SetResourceVersion(o.GetResourceVersion())

@@ -54,7 +54,8 @@ func TestCrowdedReference(t *testing.T) {
 		if got := patches(); len(got) == 0 || len(got) > crowd {
 			t.Errorf("patches of the one resource in the end: want at most %d, got\n%s", crowd, got)
 		}
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil || len(source.GetFinalizers()) > 0 {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(source), source); err != nil ||
+			len(source.GetFinalizers()) > 0 {
 			t.Errorf("nothing must be stranded, got %v, %v", source.GetFinalizers(), err)
 		}
 	})

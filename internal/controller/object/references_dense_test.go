@@ -68,7 +68,8 @@ func TestDenseReferences(t *testing.T) {
 				t.Errorf("%s: want its own finalizer and those of %d dependents, got %d", o.GetName(), crowd-i-1, got)
 			}
 		}
-		if got := about(audit.Since(mark).By(user), w).Count()["patch objects.kubernetes.crossplane.io"]; got >= crowd*(crowd-1)/2 {
+		if got := about(audit.Since(mark).By(user),
+			w).Count()["patch objects.kubernetes.crossplane.io"]; got >= crowd*(crowd-1)/2 {
 			t.Errorf("patches of Objects: want fewer than references, as those of several dependents are made together, got %d", got)
 		}
 		for _, o := range slices.Backward(all) {

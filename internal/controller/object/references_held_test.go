@@ -57,13 +57,15 @@ func TestReferencesArePinnedAndReleased(t *testing.T) {
 func checkRecordedFirst(t *testing.T, mark kube.Mark, o build.Object, x client.Object) {
 	t.Helper()
 	record, pin := -1, -1
-	kube.Eventually(t, soon, "both writes to be in the audit", func() (bool, string) { // They take effect before they are answered.
+	// They take effect before they are answered.
+	kube.Eventually(t, soon, "both writes to be in the audit", func() (bool, string) {
 		requests := local.Audit(t).Since(mark).By(user)
 		for i, e := range slices.Backward(requests) {
 			switch {
 			case e.Verb == "patch" && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status"):
 				record = i
-			case e.Verb == "patch" && e.Name == x.GetName() && e.Subject() == "configmaps" && e.Namespace == x.GetNamespace():
+			case e.Verb == "patch" && e.Name == x.GetName() && e.Subject() == "configmaps" &&
+				e.Namespace == x.GetNamespace():
 				pin = i
 			}
 		}

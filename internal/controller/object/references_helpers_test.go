@@ -52,13 +52,16 @@ func (w world) on(name string) commonv1.Reference {
 
 // onConfigMap depends on a ConfigMap of the control plane.
 func (w world) onConfigMap(name string) commonv1.Reference {
-	return commonv1.Reference{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: name}}
+	return commonv1.Reference{DependsOn: &commonv1.DependsOn{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: name,
+	}}
 }
 
 // from patches a field of the manifest with one of a ConfigMap of the control plane.
 func (w world) from(name, field, to string, transforms ...commonv1.Transform) commonv1.Reference {
 	return commonv1.Reference{ToFieldPath: &to, PatchesFrom: &commonv1.PatchesFrom{
-		APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: name, FieldPath: field, Transforms: transforms,
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: name, FieldPath: field,
+		Transforms: transforms,
 	}}
 }
 

@@ -37,15 +37,18 @@ func secretiveReferences() map[string]secretiveReference {
 	}
 	return map[string]secretiveReference{
 		"Label": {
-			reason: "A label that is invalid is named by its field.", manifest: configMap, to: "metadata.labels.password",
+			reason: "A label that is invalid is named by its field.", manifest: configMap,
+			to:   "metadata.labels.password",
 			want: failed(commonv1.ReasonInvalidManifest), field: "metadata.labels",
 		},
 		"LabelFormatted": {
-			reason: "So is one that the value is a part of.", manifest: configMap, to: "metadata.labels.password", as: formatted(),
+			reason: "So is one that the value is a part of.", manifest: configMap, to: "metadata.labels.password",
+			as:   formatted(),
 			want: failed(commonv1.ReasonInvalidManifest), field: "metadata.labels",
 		},
 		"Type": {
-			reason: "A value of another type than the schema wants is named by its field.", manifest: service, to: "spec.ports[0].port",
+			reason: "A value of another type than the schema wants is named by its field.", manifest: service,
+			to:   "spec.ports[0].port",
 			want: failed(commonv1.ReasonInvalidManifest), field: "spec.ports",
 		},
 		"Enum": {
@@ -53,10 +56,13 @@ func secretiveReferences() map[string]secretiveReference {
 			want: failed(commonv1.ReasonInvalidManifest), field: "spec.type",
 		},
 		"DryRun": {
-			reason: "A preview that the target refuses repeats no value.", manifest: configMap, to: "metadata.labels.password",
+			reason: "A preview that the target refuses repeats no value.", manifest: configMap,
+			to:     "metadata.labels.password",
 			change: func(o build.Object) { o.SetAnnotations(map[string]string{commonv1.AnnotationKeyDryRun: "true"}) },
-			want:   wantCondition{Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare},
-			field:  "metadata.labels",
+			want: wantCondition{
+				Type: commonv1.TypeUpToDate, Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
+			},
+			field: "metadata.labels",
 		},
 	}
 }
@@ -70,11 +76,14 @@ func TestValuesOfReferencesAreNotTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
 				w := newWorld(t, c, s)
-				source := &corev1.Secret{ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string][]byte{"password": []byte(leaks)}}
+				source := &corev1.Secret{
+					ObjectMeta: build.Meta(w.namespace, "source"), Data: map[string][]byte{"password": []byte(leaks)},
+				}
 				create(t, c, source)
 				o := w.object(tc.manifest(w))
 				o.Desired().References = []commonv1.Reference{{ToFieldPath: &tc.to, PatchesFrom: &commonv1.PatchesFrom{
-					APIVersion: "v1", Kind: "Secret", Namespace: w.namespace, Name: "source", FieldPath: "data.password",
+					APIVersion: "v1", Kind: "Secret", Namespace: w.namespace, Name: "source",
+					FieldPath:  "data.password",
 					Transforms: tc.as,
 				}}}
 				if tc.change != nil {

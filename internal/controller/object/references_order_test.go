@@ -21,7 +21,8 @@ import (
 func TestChain(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, time.Second, "the slowest step from one to the next", func() time.Duration { return newWorld(t, c, s).runChain(t) })
+		kube.Within(t, time.Second, "the slowest step from one to the next",
+			func() time.Duration { return newWorld(t, c, s).runChain(t) })
 	})
 }
 

@@ -29,9 +29,11 @@ func TestReferencesAtRestCostNothing(t *testing.T) {
 		one.SetLabels(map[string]string{"app": "paint"})
 		create(t, c, one)
 		first := w.keeper("1", w.from("source", "data.color", "data.color"))
-		second := w.keeper("2", w.on("1"), commonv1.Reference{ToFieldPath: new("data.size"), FromObject: &commonv1.FromObject{
-			APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, MatchLabels: one.GetLabels(), FieldPath: "data.size",
-		}})
+		second := w.keeper("2", w.on("1"),
+			commonv1.Reference{ToFieldPath: new("data.size"), FromObject: &commonv1.FromObject{
+				APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, MatchLabels: one.GetLabels(),
+				FieldPath: "data.size",
+			}})
 		create(t, c, first, second)
 		awaitReady(t, c, second)
 		awaitPinned(t, c, second, first, true)
@@ -75,13 +77,16 @@ func TestReferencesStayInNamespace(t *testing.T) {
 	}{
 		"OtherNamespace": {
 			reason: "A Secret of another namespace is not read.",
-			ref:    patches(commonv1.PatchesFrom{APIVersion: "v1", Kind: "Secret", Namespace: foreign, Name: "theirs", FieldPath: "data.kubeconfig"}),
-			want:   "is not that of the Object", wait: commonv1.ReasonInvalidReference,
+			ref: patches(commonv1.PatchesFrom{
+				APIVersion: "v1", Kind: "Secret", Namespace: foreign, Name: "theirs", FieldPath: "data.kubeconfig",
+			}),
+			want: "is not that of the Object", wait: commonv1.ReasonInvalidReference,
 		},
 		"Selected": {
 			reason: "Nor is it found by its labels.",
 			ref: patches(commonv1.PatchesFrom{
-				APIVersion: "v1", Kind: "Secret", Namespace: foreign, FieldPath: "data.kubeconfig", Selector: selectorOf("app", "theirs"),
+				APIVersion: "v1", Kind: "Secret", Namespace: foreign, FieldPath: "data.kubeconfig",
+				Selector: selectorOf("app", "theirs"),
 			}),
 			want: "is not that of the Object", wait: commonv1.ReasonInvalidReference,
 		},
@@ -94,8 +99,10 @@ func TestReferencesStayInNamespace(t *testing.T) {
 		},
 		"ClusterScoped": {
 			reason: "What belongs to no namespace is not pinned.",
-			ref:    commonv1.Reference{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "Namespace", Name: foreign}},
-			want:   "is cluster-scoped", wait: commonv1.ReasonInvalidReference,
+			ref: commonv1.Reference{DependsOn: &commonv1.DependsOn{
+				APIVersion: "v1", Kind: "Namespace", Name: foreign,
+			}},
+			want: "is cluster-scoped", wait: commonv1.ReasonInvalidReference,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +112,8 @@ func TestReferencesStayInNamespace(t *testing.T) {
 			if message := awaitCondition(t, c, o, failed(tc.wait), tc.want); strings.Contains(message, "hidden") {
 				t.Errorf("%s\nmessage of condition Synced: got %q", tc.reason, message)
 			}
-			if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("settings")), w.kept("settings")); !apierrors.IsNotFound(err) {
+			if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(w.kept("settings")),
+				w.kept("settings")); !apierrors.IsNotFound(err) {
 				t.Errorf("%s\nnothing must be applied: %v", tc.reason, err)
 			}
 			awaitRecorded(t, c, o)

@@ -24,9 +24,12 @@ func TestReferenceToSecretOfObject(t *testing.T) {
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": w.target, "name": "theirs"},
 		})
 		source.SetManagementPolicies(observeOnly)
-		reader := w.keeper("reader", commonv1.Reference{ToFieldPath: new("data.color"), PatchesFrom: &commonv1.PatchesFrom{
-			Name: source.GetName(), FieldPath: "status.atProvider.manifest.data.kubeconfig",
-		}})
+		reader := w.keeper("reader", commonv1.Reference{
+			ToFieldPath: new("data.color"),
+			PatchesFrom: &commonv1.PatchesFrom{
+				Name: source.GetName(), FieldPath: "status.atProvider.manifest.data.kubeconfig",
+			},
+		})
 		create(t, c, source, reader)
 		awaitReady(t, c, reader)
 		for _, value := range []string{"second", "third"} {

@@ -37,7 +37,8 @@ func TestDependencyIsAwaited(t *testing.T) {
 			if got := events(t, c, o, message); len(got) != 1 {
 				t.Errorf("events that say so: want 1, got %d", len(got))
 			}
-			if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "settings"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+			if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "settings"},
+				&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the resource must not be made before: %v", err)
 			}
 
@@ -82,7 +83,9 @@ func TestPatchedValues(t *testing.T) {
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
 		source := w.source(t, "source", map[string]string{"color": "red", "size": "2", "region": "here"})
-		shout := commonv1.Transform{Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "very %s"}}
+		shout := commonv1.Transform{
+			Type: commonv1.TransformString, String: &commonv1.StringTransform{Format: "very %s"},
+		}
 		o := w.keeper("settings",
 			w.from("source", "data.color", "data.color", shout),
 			w.from("source", "data.size", "data.size"),
@@ -99,7 +102,8 @@ func TestPatchedValues(t *testing.T) {
 		kube.Within(t, promptly, "from the change of what is referred to, to its effect", func() time.Duration {
 			round++
 			var slowest time.Duration
-			for _, color := range []string{"green", "yellow", "black"} { // One of three may meet a poll; three in a row do not.
+			// One of three may meet a poll; three in a row do not.
+			for _, color := range []string{"green", "yellow", "black"} {
 				color += strconv.Itoa(round)
 				begin := time.Now()
 				setData(t, c, source, "color", color)
@@ -135,7 +139,9 @@ func TestFromObject(t *testing.T) {
 		create(t, c, first)
 		awaitReady(t, c, first)
 		from := func(path string, to *string) commonv1.Reference {
-			return commonv1.Reference{ToFieldPath: to, FromObject: &commonv1.FromObject{Name: w.name("first"), FieldPath: path}}
+			return commonv1.Reference{
+				ToFieldPath: to, FromObject: &commonv1.FromObject{Name: w.name("first"), FieldPath: path},
+			}
 		}
 		absolute := from("status.atProvider.manifest.data.color", new("spec.forProvider.manifest.data.absolute"))
 		relative := from("status.atProvider.manifest.metadata.name", new("data.relative"))
@@ -240,7 +246,8 @@ func TestSelectedObject(t *testing.T) {
 		first.SetLabels(labels)
 		create(t, c, first)
 		awaitReady(t, c, o)
-		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"}, map[string]string{"color": "blue"})
+		awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "second"},
+			map[string]string{"color": "blue"})
 		awaitPinned(t, c, o, first, true)
 	})
 }
@@ -257,7 +264,8 @@ func TestUnknownKindIsAwaited(t *testing.T) {
 		create(t, c, o)
 		awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), "to serve kind Gadget")
 		create(t, c, gadgets(group))
-		gadget := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+w.namespace+`"}}`)
+		gadget := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+
+			w.namespace+`"}}`)
 		kube.Eventually(t, soon, "the CRD to be served", func() (bool, string) {
 			err := c.Create(t.Context(), gadget.DeepCopy())
 			return err == nil, "not yet"

@@ -25,7 +25,9 @@ func TestRefusedAtOnce(t *testing.T) {
 	}
 	from := func(path string) func(build.Object) {
 		return func(o build.Object) {
-			o.Desired().References = []commonv1.Reference{patches(commonv1.PatchesFrom{Name: "source", FieldPath: path})}
+			o.Desired().References = []commonv1.Reference{patches(commonv1.PatchesFrom{
+				Name: "source", FieldPath: path,
+			})}
 		}
 	}
 	const (

@@ -40,7 +40,8 @@ func orphans(o Object) xpv2.DeletionPolicy {
 // after a restart.
 func (e *external) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
-	if seen == nil || !e.moved && sameName(seen, e.manifest) && seen.GroupVersionKind().Group == e.manifest.GroupVersionKind().Group {
+	if seen == nil || !e.moved && sameName(seen, e.manifest) &&
+		seen.GroupVersionKind().Group == e.manifest.GroupVersionKind().Group {
 		e.arrive()
 		return true, nil
 	}
@@ -123,7 +124,8 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 // old returns the resource that was seen, on the target where it was seen, and whether it is there.
 func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstructured) (*external, bool, error) {
 	old := &external{
-		cluster: e.cluster, owner: e.owner, pass: e.pass, drift: e.drift, events: e.events, options: e.options, manifest: seen,
+		cluster: e.cluster, owner: e.owner, pass: e.pass, drift: e.drift, events: e.events, options: e.options,
+		manifest: seen,
 	}
 	if e.moved {
 		var err error

@@ -63,12 +63,14 @@ func TestReplacedIsDeletedFirst(t *testing.T) {
 		"Namespace": func(_ world, other string) build.Manifest { return build.ConfigMap(other, "settings") },
 		"Kind": func(w world, _ string) build.Manifest {
 			return build.Manifest{
-				"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "settings", "namespace": w.target},
+				"apiVersion": "v1", "kind": "Secret",
+				"metadata": map[string]any{"name": "settings", "namespace": w.target},
 			}
 		},
 		"GroupAndKind": func(w world, _ string) build.Manifest {
 			return build.Manifest{
-				"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": "settings", "namespace": w.target},
+				"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+				"metadata": map[string]any{"name": "settings", "namespace": w.target},
 			}
 		},
 	} {
@@ -161,7 +163,9 @@ func TestReplacedByPolicy(t *testing.T) {
 			forScopes(t, func(t *testing.T, s build.Scope) {
 				w := worldOf(t, c, s)
 				for _, n := range []string{"settings", "renamed"} {
-					create(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"}})
+					create(t, w.tc, &corev1.ConfigMap{
+						ObjectMeta: build.Meta(w.target, n), Data: map[string]string{"theirs": "yes"},
+					})
 				}
 				o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
 				o.SetManagementPolicies(test.policies)
@@ -193,8 +197,9 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 		w := worldOf(t, c, s)
 		in := func(version string) build.Manifest {
 			return build.Manifest{
-				"apiVersion": version, "kind": "Event", "metadata": map[string]any{"name": "news", "namespace": w.target},
-				"reason": "Told",
+				"apiVersion": version, "kind": "Event",
+				"metadata": map[string]any{"name": "news", "namespace": w.target},
+				"reason":   "Told",
 			}
 		}
 		core := in("v1")
@@ -319,7 +324,8 @@ func TestInterruptedReplacement(t *testing.T) {
 func applyAs(t *testing.T, w world, m build.Manifest, manager string) {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: m}
-	if err := w.tc.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(manager)); err != nil {
+	if err := w.tc.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(manager)); err != nil {
 		t.Fatal(err)
 	}
 }

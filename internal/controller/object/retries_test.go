@@ -35,12 +35,15 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer registry.Close()
-			r := &reconciler{load: &Load{}, managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-				p := passOf(ctx)
-				p.cluster = registry.Local()
-				_ = p.fail(tc.err)
-				return reconcile.Result{}, nil
-			})}
+			r := &reconciler{
+				load: &Load{},
+				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+					p := passOf(ctx)
+					p.cluster = registry.Local()
+					_ = p.fail(tc.err)
+					return reconcile.Result{}, nil
+				}),
+			}
 			for range passes {
 				if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil {
 					t.Fatal(err)

@@ -68,11 +68,17 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		drift.Forget(owner)
 		writes.Forget(n)
 	}
-	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)).Limited()
-	lasting := deletedearly.NewManager(mgr, deletedearly.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events})
+	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
+		o.EventFilterFunctions...)).Limited()
+	lasting := deletedearly.NewManager(mgr,
+		deletedearly.Options{
+			Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events,
+		})
 	m := diffwrite.NewManager(lasting)
 	r := &reconciler{
-		managed:    newManaged(m, o, &connector[T]{kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o}, forget),
+		managed: newManaged(m, o, &connector[T]{
+			kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o,
+		}, forget),
 		controller: name,
 		local:      m.GetClient(),
 		forget:     forget,
@@ -85,7 +91,8 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
-		For(k.New(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
+		For(k.New(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
+			diffwrite.FinalizerReleased()))).
 		Watches(k.New(), lasting.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
@@ -99,8 +106,12 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	return addStateMetrics(mgr, o, k)
 }
 
-func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T], forget func(types.NamespacedName)) *managed.Reconciler {
-	refs := references{resolver: o.References, recorder: c.events, local: m.GetClient(), controller: c.controller, gvk: c.kind.GVK}
+func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T],
+	forget func(types.NamespacedName),
+) *managed.Reconciler {
+	refs := references{
+		resolver: o.References, recorder: c.events, local: m.GetClient(), controller: c.controller, gvk: c.kind.GVK,
+	}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
@@ -125,5 +136,6 @@ func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T], forge
 	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
 		opts = append(opts, managed.WithManagementPolicies())
 	}
-	return managed.NewReconciler(publishingManager{Manager: m, local: o.Registry.Local()}, resource.ManagedKind(c.kind.GVK), opts...)
+	return managed.NewReconciler(publishingManager{Manager: m, local: o.Registry.Local()},
+		resource.ManagedKind(c.kind.GVK), opts...)
 }

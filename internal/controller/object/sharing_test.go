@@ -122,10 +122,13 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	tns, connection := target.Namespace(t), local.Namespace(t)
 	spec := build.FromSecret(connection, "credentials")
 	create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, target.User(t, tns, "system:masters"))),
-		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", connection), Spec: spec}, build.Cluster().Config("", connection, spec))
+		&mpcv1alpha1.ClusterProviderConfig{
+			ObjectMeta: build.Meta("", connection), Spec: spec,
+		}, build.Cluster().Config("", connection, spec))
 	var all []build.Object
 	for i := range 3 {
-		o := build.Namespaced().Object(local.Namespace(t), tns, connection, build.ConfigMap(tns, "settings-"+strconv.Itoa(i))).(*mobjectv1alpha1.Object)
+		o := build.Namespaced().Object(local.Namespace(t), tns, connection,
+			build.ConfigMap(tns, "settings-"+strconv.Itoa(i))).(*mobjectv1alpha1.Object)
 		o.Spec.ProviderConfigReference.Kind = mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
 		o.Spec.Watch = i > 0
 		all = append(all, o)
@@ -148,6 +151,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 	create(t, c, another)
 	awaitReady(t, c, another)
 	if watches := audit.Watches(mark).By(tns); len(watches) != 1 {
-		t.Errorf("streams begun when all Objects had gone and one has come: want one, as the first has ended, got:\n%s", watches)
+		t.Errorf("streams begun when all Objects had gone and one has come: want one, as the first has ended, got:\n%s",
+			watches)
 	}
 }

@@ -36,7 +36,8 @@ func TestSickTargetsDelayNoOther(t *testing.T) {
 		}
 		for i := range probes {
 			if beside := well.timeToReady(t, fmt.Sprintf("beside-%d", i)); beside > 2*alone+3*time.Second {
-				t.Errorf("an Object of a target that answers: want it ready about as soon as alone, after %s, got %s", alone, beside)
+				t.Errorf("an Object of a target that answers: want it ready about as soon as alone, after %s, got %s",
+					alone, beside)
 			} else {
 				t.Logf("alone %s, beside %s", alone, beside)
 			}

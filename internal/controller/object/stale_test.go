@@ -27,8 +27,9 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		create(t, tc, crd)
 		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
 		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": tns + ".example.org/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": tns},
-			"spec": map[string]any{"part": map[string]any{"size": "small"}},
+			"apiVersion": tns + ".example.org/v1", "kind": "Gadget",
+			"metadata": map[string]any{"name": "gadget", "namespace": tns},
+			"spec":     map[string]any{"part": map[string]any{"size": "small"}},
 		})
 		create(t, c, o)
 		awaitReady(t, c, o)
@@ -39,7 +40,8 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		if err := tc.Patch(t.Context(), crd, before); err != nil {
 			t.Fatal(err)
 		}
-		gadget := parse(t, `{"apiVersion":"`+tns+`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
+		gadget := parse(t, `{"apiVersion":"`+tns+
+			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		touched := 0
 		kube.Eventually(t, soon, "the new default", func() (bool, string) {
 			setPart(t, tc, gadget, map[string]any{"color": nil}) // Which makes the server store its default.
@@ -72,8 +74,9 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		create(t, tc, crd)
 		ns, pc := connect(t, c, s, target.User(t, tns, "system:masters"))
 		o := s.Object(ns, tns, pc, build.Manifest{
-			"apiVersion": tns + ".example.org/v1", "kind": "Gadget", "metadata": map[string]any{"name": "gadget", "namespace": tns},
-			"spec": map[string]any{"parts": []any{map[string]any{"size": "small"}}},
+			"apiVersion": tns + ".example.org/v1", "kind": "Gadget",
+			"metadata": map[string]any{"name": "gadget", "namespace": tns},
+			"spec":     map[string]any{"parts": []any{map[string]any{"size": "small"}}},
 		})
 		create(t, c, o)
 		awaitReady(t, c, o)
@@ -83,7 +86,8 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		if err := tc.Patch(t.Context(), crd, before); err != nil {
 			t.Fatal(err)
 		}
-		gadget := parse(t, `{"apiVersion":"`+tns+`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
+		gadget := parse(t, `{"apiVersion":"`+tns+
+			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		kube.Eventually(t, soon, "an apply with the new default", func() (bool, string) {
 			parts, _, _ := unstructured.NestedSlice(gadget.Object, "spec", "parts")
 			if cmp.Equal([]any{map[string]any{"size": "small", "color": "green"}}, parts) {
@@ -146,7 +150,8 @@ func keyedBy(color string) *apiextensionsv1.JSONSchemaProps {
 	})
 	part.Required = []string{"size"}
 	parts := apiextensionsv1.JSONSchemaProps{
-		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &part}, XListType: new("map"), XListMapKeys: []string{"size", "color"},
+		Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &part}, XListType: new("map"),
+		XListMapKeys: []string{"size", "color"},
 	}
 	spec := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"parts": parts})
 	all := objectOf(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
@@ -171,7 +176,8 @@ func partsOf(color string) *apiextensionsv1.JSONSchemaProps {
 func setPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, part map[string]any) {
 	t.Helper()
 	patch := build.Raw(build.Manifest{"spec": map[string]any{"part": part}})
-	if err := tc.Patch(t.Context(), gadget, client.RawPatch(types.MergePatchType, patch.Raw), &client.PatchOptions{FieldManager: "somebody"}); err != nil {
+	if err := tc.Patch(t.Context(), gadget, client.RawPatch(types.MergePatchType, patch.Raw),
+		&client.PatchOptions{FieldManager: "somebody"}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -43,7 +43,8 @@ func TestRecord(t *testing.T) {
 			reason: "The status shows what the target holds.", live: secret, want: secret,
 		},
 		"Sanitized": {
-			reason: "Neither the data of a Secret are shown nor the annotation that repeats them.", live: secret, options: Options{SanitizeSecrets: true},
+			reason: "Neither the data of a Secret are shown nor the annotation that repeats them.", live: secret,
+			options: Options{SanitizeSecrets: true},
 			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},"managedFields":[{"manager":"m"}],` +
 				`"annotations":{"x":"y"}},"data":{"redacted":null},"type":"Opaque"}`,
 		},

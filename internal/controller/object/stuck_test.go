@@ -24,7 +24,8 @@ func awaitMessage(t *testing.T, c client.Client, o build.Object, in wantConditio
 			return false, err.Error()
 		}
 		got := o.GetCondition(in.Type)
-		return got.Status == in.Status && got.Reason == in.Reason && got.Message == want, string(got.Reason) + ": " + got.Message
+		return got.Status == in.Status && got.Reason == in.Reason &&
+			got.Message == want, string(got.Reason) + ": " + got.Message
 	})
 }
 
@@ -40,7 +41,8 @@ func TestStuckDeletionSaysWhy(t *testing.T) {
 		cm := emptySettings(w.target)
 		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold","example.org/account"]}}`)
 		remove(t, c, o)
-		awaitMessage(t, c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/account, example.org/hold")
+		awaitMessage(t, c, o, deleting,
+			"Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/account, example.org/hold")
 		awaitCondition(t, c, o, synced)
 		merge(t, w.tc, cm, false, `{"metadata":{"finalizers":["example.org/hold"]}}`)
 		awaitMessage(t, c, o, deleting, "Waiting for ConfigMap "+w.target+"/settings; finalizers: example.org/hold")

@@ -21,7 +21,9 @@ const (
 
 // legacy returns whose updates count as ours.
 func (o Options) legacy() apply.Legacy {
-	return apply.Legacy{Names: append(slices.Clone(o.LegacyFieldManagers), managerOfImage), Signed: []string{managerOfBuild}}
+	return apply.Legacy{
+		Names: append(slices.Clone(o.LegacyFieldManagers), managerOfImage), Signed: []string{managerOfBuild},
+	}
 }
 
 // appliedByClient reports whether a resource that was never applied by us has, when last seen, been applied
@@ -54,7 +56,9 @@ func (e *external) write(ctx context.Context, o Object) (*unstructured.Unstructu
 	return e.migrateAndApply(ctx, o, live)
 }
 
-func (e *external) migrateAndApply(ctx context.Context, o Object, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (e *external) migrateAndApply(ctx context.Context, o Object,
+	live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	c := e.client()
 	if live != nil {
 		l := e.options.legacy()
@@ -63,7 +67,8 @@ func (e *external) migrateAndApply(ctx context.Context, o Object, live *unstruct
 			return nil, errors.Wrap(err, "cannot compare resource")
 		}
 		if legacy {
-			if _, err := apply.Migrate(ctx, c, l, apply.Migration{Live: live, Manifest: e.manifest, Manager: e.manager}); err != nil {
+			if _, err := apply.Migrate(ctx, c, l,
+				apply.Migration{Live: live, Manifest: e.manifest, Manager: e.manager}); err != nil {
 				return nil, errors.Wrap(err, "cannot take over resource")
 			}
 		}

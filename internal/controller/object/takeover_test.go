@@ -93,7 +93,8 @@ func heritages() map[string]heritage {
 				{manager: image, data: map[string]string{"color": "blue"}, annotation: "{}"},
 				{manager: kubectl, data: map[string]string{"theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`},
 			},
-			want: map[string]string{"color": "blue", "theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`, owners: []string{kubectl}, patches: 2,
+			want: map[string]string{"color": "blue", "theirs": "yes"}, annotation: `{"data":{"theirs":"yes"}}`,
+			owners: []string{kubectl}, patches: 2,
 		},
 		"Finalizer": {
 			reason: "A finalizer that was put on the resource stays with whom it serves.",
@@ -140,7 +141,9 @@ func adopt(t *testing.T, c client.Client, o build.Object, cm *corev1.ConfigMap) 
 	t.Helper()
 	o.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
 	create(t, c, o)
-	awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused})
+	awaitCondition(t, c, o, wantCondition{
+		Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: xpv2.ReasonReconcilePaused,
+	})
 	seen := cm.DeepCopy()
 	seen.APIVersion, seen.Kind, seen.ManagedFields = "v1", "ConfigMap", nil
 	raw, err := json.Marshal(seen)

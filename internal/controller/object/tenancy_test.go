@@ -39,7 +39,10 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 		"ForeignIdentity": {
 			reason: "That is so for identities too.",
 			change: func(spec *commonv1.ProviderConfigSpec, foreign string) {
-				spec.Identity = &commonv1.Identity{Type: commonv1.IdentityGoogle, ProviderCredentials: build.FromSecret(foreign, "credentials").Credentials}
+				spec.Identity = &commonv1.Identity{
+					Type:                commonv1.IdentityGoogle,
+					ProviderCredentials: build.FromSecret(foreign, "credentials").Credentials,
+				}
 			},
 			want: "spec.identity.secretRef.namespace must be",
 		},
@@ -90,7 +93,9 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 }
 
 // setConnection replaces the spec of a ProviderConfig.
-func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderConfig, spec commonv1.ProviderConfigSpec) {
+func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderConfig,
+	spec commonv1.ProviderConfigSpec,
+) {
 	t.Helper()
 	patch := client.MergeFrom(config.DeepCopy())
 	config.Spec = spec
@@ -103,7 +108,8 @@ func setConnection(t *testing.T, c client.Client, config *mpcv1alpha1.ProviderCo
 func TestSecretOfOwnNamespace(t *testing.T) {
 	c := provide(t)
 	s, tns, ns := build.Namespaced(), target.Namespace(t), local.Namespace(t)
-	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, build.FromSecret("", "credentials")))
+	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))),
+		s.Config(ns, ns, build.FromSecret("", "credentials")))
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
 	create(t, c, o)
 	awaitReady(t, c, o)
@@ -131,7 +137,8 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 	create(t, c, secret(connection, "credentials", kube.Kubeconfig(t, targetUser(t))),
 		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", connection), Spec: spec})
 	object := func(ns, targetNS, name string) *mobjectv1alpha1.Object {
-		o := build.Namespaced().Object(ns, name, connection, build.ConfigMap(targetNS, name, "by", ns)).(*mobjectv1alpha1.Object)
+		o := build.Namespaced().Object(ns, name, connection,
+			build.ConfigMap(targetNS, name, "by", ns)).(*mobjectv1alpha1.Object)
 		o.Spec.ProviderConfigReference.Kind = mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
 		return o
 	}
@@ -196,7 +203,8 @@ func TestImpersonatedUser(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		tns, ns := target.Namespace(t), local.Namespace(t)
-		create(t, tc, administrators(tns, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: tns + "-group"}))
+		create(t, tc, administrators(tns,
+			rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: tns + "-group"}))
 		spec := build.FromSecret(ns, "credentials")
 		spec.Impersonate = &commonv1.Impersonation{User: tns + "-jane"}
 		config := s.Config(ns, ns, spec)

@@ -80,13 +80,15 @@ func TestDeadTargetDelaysNoOther(t *testing.T) {
 			ns, pc := connect(t, c, s, targetUser(t))
 			objs := make([]build.Object, 0, dead)
 			for i := range dead {
-				o := s.Object(dns, fmt.Sprintf("%s-dead-%d", tns, i), dpc, build.ConfigMap(tns, fmt.Sprintf("dead-%d", i)))
+				o := s.Object(dns, fmt.Sprintf("%s-dead-%d", tns, i), dpc,
+					build.ConfigMap(tns, fmt.Sprintf("dead-%d", i)))
 				create(t, c, o)
 				objs = append(objs, o)
 			}
 			began := time.Now()
 			for i := range living {
-				create(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, build.ConfigMap(tns, fmt.Sprintf("living-%d", i))))
+				create(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc,
+					build.ConfigMap(tns, fmt.Sprintf("living-%d", i))))
 			}
 			for i := range living {
 				awaitReady(t, c, s.Object(ns, fmt.Sprintf("%s-%d", tns, i), pc, nil))
@@ -94,7 +96,8 @@ func TestDeadTargetDelaysNoOther(t *testing.T) {
 			took := time.Since(began)
 			for _, o := range objs {
 				awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable))
-				if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+				if err := c.Patch(t.Context(), o,
+					client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 					t.Fatal(err)
 				}
 				if err := client.IgnoreNotFound(c.Delete(t.Context(), o)); err != nil {

@@ -77,7 +77,10 @@ type bookkeeper[T Object] struct {
 // must be paced.
 func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
-	b := bookkeeper[T]{kind: k, local: mgr.GetClient(), events: event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)}
+	b := bookkeeper[T]{
+		kind: k, local: mgr.GetClient(),
+		events: event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...),
+	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1}).

@@ -37,7 +37,8 @@ func TestUsersAreRecorded(t *testing.T) {
 			if i == 0 {
 				namespace = "nowhere"
 			}
-			objects[i] = s.Object(w.namespace, fmt.Sprintf("%s-%02d", w.target, i), w.config, build.ConfigMap(namespace, fmt.Sprintf("settings-%02d", i)))
+			objects[i] = s.Object(w.namespace, fmt.Sprintf("%s-%02d", w.target, i), w.config,
+				build.ConfigMap(namespace, fmt.Sprintf("settings-%02d", i)))
 			create(t, c, objects[i])
 		}
 		awaitUsers(t, c, config, burst)

@@ -60,7 +60,8 @@ func removeInVain(t *testing.T, c, tc client.Client, o build.Object, namespace s
 	t.Helper()
 	remove(t, c, o)
 	awaitCondition(t, c, o, failed(""), "not as a Kubernetes API server does")
-	if err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
+	if err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "settings"},
+		&corev1.ConfigMap{}); err != nil {
 		t.Errorf("the resource is there: got %v", err)
 	}
 }
@@ -108,7 +109,8 @@ func TestBombIsNotRead(t *testing.T) {
 			return true
 		})
 		o := f.createSick(t, c, s)
-		awaitCondition(t, c, o, failed(""), "server answers with more than "+map[string]string{"Cluster": "8 MiB", "Namespaced": "4 MiB"}[s.Name])
+		awaitCondition(t, c, o, failed(""),
+			"server answers with more than "+map[string]string{"Cluster": "8 MiB", "Namespaced": "4 MiB"}[s.Name])
 		f.sick.Store(false)
 		awaitReady(t, c, o)
 	})

@@ -14,7 +14,9 @@ import (
 
 // send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes
 // the resource at this moment.
-func (e *external) send(ctx context.Context, o Object, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (e *external) send(ctx context.Context, o Object,
+	live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
 	c, p := e.client(), o.GetManagementPolicies()
 	switch {
 	case policy.Owns(p):

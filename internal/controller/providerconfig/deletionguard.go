@@ -63,7 +63,8 @@ func (g *deletionGuard) users(ctx context.Context, key client.ObjectKey) (int64,
 	var n int64
 	for _, u := range followed {
 		list := u.NewList()
-		if err := g.client.List(ctx, list, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		if err := g.client.List(ctx, list, client.InNamespace(key.Namespace),
+			client.UnsafeDisableDeepCopy); err != nil {
 			return 0, errors.Wrap(err, "cannot list users of ProviderConfig")
 		}
 		err := apimeta.EachListItem(list, func(item runtime.Object) error {
@@ -91,7 +92,8 @@ func (g *deletionGuard) hold(ctx context.Context, pc resource.ProviderConfig, us
 	}
 	pc.SetUsers(users)
 	pc.SetConditions(c)
-	return errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)), "cannot update status of ProviderConfig")
+	return errors.Wrap(resource.IgnoreNotFound(g.client.Status().Update(ctx, pc)),
+		"cannot update status of ProviderConfig")
 }
 
 // releasedConfigs enqueues the ProviderConfigs that a resource refers to no more, because it has gone or refers to

@@ -56,13 +56,15 @@ func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) (*Controller,
 		For(c.New()).
 		Watches(c.NewUsage(), gathered(c)).
 		Build(g)
-	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events}, errors.Wrapf(err, "cannot set up controller %s", name)
+	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events},
+		errors.Wrapf(err, "cannot set up controller %s", name)
 }
 
 // Follow makes the controller heed users of a kind, which the control plane must serve.
 func (c *Controller) Follow(u scope.User) error {
 	c.guard.follow(u)
-	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), releasedConfigs(c.guard.config))), "cannot watch %s", u.GVK.Kind)
+	return errors.Wrapf(c.controller.Watch(source.Kind(c.cache, u.New(), releasedConfigs(c.guard.config))),
+		"cannot watch %s", u.GVK.Kind)
 }
 
 // gathered enqueues the ProviderConfig that a record of use names, after a moment in which more may come.

@@ -68,7 +68,9 @@ func readBuiltIn(ctx context.Context, d discovery.DiscoveryInterface, gk schema.
 }
 
 // readVersion asks a server for all it says about a group and version.
-func readVersion(ctx context.Context, d discovery.DiscoveryInterface, gv schema.GroupVersion) (projection.BuiltIn, error) {
+func readVersion(ctx context.Context, d discovery.DiscoveryInterface,
+	gv schema.GroupVersion,
+) (projection.BuiltIn, error) {
 	list, err := d.ServerResourcesForGroupVersion(gv.String())
 	if err != nil {
 		return projection.BuiltIn{}, errors.Wrapf(err, "cannot discover %s", gv)
@@ -77,7 +79,8 @@ func readVersion(ctx context.Context, d discovery.DiscoveryInterface, gv schema.
 	if gv.Group == "" {
 		path = []string{"openapi", "v3", "api", gv.Version}
 	}
-	doc, err := d.RESTClient().Get().AbsPath("/"+strings.Join(path, "/")).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	doc, err := d.RESTClient().Get().AbsPath("/"+strings.Join(path, "/")).SetHeader("Accept",
+		"application/json").Do(ctx).Raw()
 	if err != nil {
 		return projection.BuiltIn{}, errors.Wrapf(err, "cannot read OpenAPI of %s", gv)
 	}

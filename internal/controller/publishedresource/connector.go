@@ -103,7 +103,9 @@ func (e *external) keepAgent(o *v1alpha1.PublishedResource) {
 }
 
 // connect returns the cluster of a ProviderConfig, and what that says.
-func (c *connector) connect(ctx context.Context, owner informer.Owner, ref xpv2.Reference) (commonv1.Connection, *target.Cluster, error) {
+func (c *connector) connect(ctx context.Context, owner informer.Owner,
+	ref xpv2.Reference,
+) (commonv1.Connection, *target.Cluster, error) {
 	c.registry.Bind(owner, c.publisher.Key(ref))
 	connection, err := c.publisher.Config(ctx, ref)
 	if errors.Is(err, scope.ErrNoConfig) {
@@ -117,7 +119,9 @@ func (c *connector) connect(ctx context.Context, owner informer.Owner, ref xpv2.
 }
 
 // service returns the service cluster of a PublishedResource.
-func (c *connector) service(ctx context.Context, o *v1alpha1.PublishedResource) (*target.Cluster, informer.Owner, error) {
+func (c *connector) service(ctx context.Context,
+	o *v1alpha1.PublishedResource,
+) (*target.Cluster, informer.Owner, error) {
 	owner := c.owner(o.GetName(), controllerSource)
 	ref := o.Spec.ServiceClusterConfigReference
 	if ref == nil {

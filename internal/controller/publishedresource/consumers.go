@@ -102,7 +102,8 @@ func (e *external) view(ctx context.Context) *consumerView {
 	for _, url := range v.endpoints {
 		bindings, err := e.bindings(ctx, url)
 		v.note(url, err)
-		v.listed[url] = err == nil && len(bindings) > 0 // Without a consumer kcp has no endpoint: one that shows none has just started.
+		// Without a consumer kcp has no endpoint: one that shows none has just started.
+		v.listed[url] = err == nil && len(bindings) > 0
 		v.bindings = append(v.bindings, bindings...)
 		for _, b := range bindings {
 			v.homes[b.GetAnnotations()[kcp.AnnotationCluster]] = url
@@ -117,7 +118,8 @@ func (v *consumerView) note(url string, err error) {
 	case apierrors.IsConflict(err):
 		v.early = true
 	case err != nil:
-		v.problems = append(v.problems, endpointProblem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
+		v.problems = append(v.problems,
+			endpointProblem{url, "endpoint " + url + ": " + err.Error(), target.IsNoKind(err)})
 	}
 }
 
@@ -127,7 +129,9 @@ func (e *external) bindings(ctx context.Context, url string) ([]*unstructured.Un
 }
 
 // listAt returns all resources of a kind that an endpoint shows, and has the PublishedResource woken when one changes.
-func (e *external) listAt(ctx context.Context, url string, p informer.Purpose, r schema.GroupVersionResource) ([]*unstructured.Unstructured, error) {
+func (e *external) listAt(ctx context.Context, url string, p informer.Purpose,
+	r schema.GroupVersionResource,
+) ([]*unstructured.Unstructured, error) {
 	cluster, owner, err := e.endpoint(ctx, e, url)
 	if err != nil {
 		return nil, err

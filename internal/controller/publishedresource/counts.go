@@ -47,7 +47,8 @@ func (c *countWrites) forget(name string) {
 // is more than a count.
 func onlyCountsDiffer(was, is *v1alpha1.PublishedResource) bool {
 	a, b := countsOf(was), countsOf(is)
-	if (a.Objects == nil) != (b.Objects == nil) || (a.Workspaces == nil) != (b.Workspaces == nil) || (a.Claims == nil) != (b.Claims == nil) ||
+	if (a.Objects == nil) != (b.Objects == nil) || (a.Workspaces == nil) != (b.Workspaces == nil) ||
+		(a.Claims == nil) != (b.Claims == nil) ||
 		fails(was) != fails(is) {
 		return false
 	}
@@ -62,7 +63,9 @@ func fails(o *v1alpha1.PublishedResource) bool {
 
 // countsOf returns the part of a status that counts.
 func countsOf(o *v1alpha1.PublishedResource) v1alpha1.PublishedResourceStatus {
-	return v1alpha1.PublishedResourceStatus{Objects: o.Status.Objects, Workspaces: o.Status.Workspaces, Claims: o.Status.Claims}
+	return v1alpha1.PublishedResourceStatus{
+		Objects: o.Status.Objects, Workspaces: o.Status.Workspaces, Claims: o.Status.Claims,
+	}
 }
 
 // postpone reports whether a status is to be written later, and has the PublishedResource looked at again then.

@@ -69,7 +69,9 @@ func (p *projections) get(o *v1alpha1.PublishedResource, s source) (projected, e
 	if err != nil {
 		return projected{}, err
 	}
-	got := projected{resource: full.Resource(), kind: full.Kind(), pair: syncedAPI(s.definition, full), notes: notesOf(full)}
+	got := projected{
+		resource: full.Resource(), kind: full.Kind(), pair: syncedAPI(s.definition, full), notes: notesOf(full),
+	}
 	if got.schema, err = full.SchemaName(); err != nil {
 		return projected{}, err
 	}
@@ -108,7 +110,8 @@ func (e *external) desired(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if err != nil {
 		return nil, err
 	}
-	src, err := e.sources.find(ctx, service, owner, schema.GroupKind{Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind})
+	src, err := e.sources.find(ctx, service, owner,
+		schema.GroupKind{Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +137,8 @@ func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r s
 		for _, other := range others {
 			if theirs, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && theirs == r {
 				e.guard.waitFor(p, e.name)
-				return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r, other.GetName())
+				return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r,
+					other.GetName())
 			}
 		}
 	}
@@ -157,7 +161,8 @@ func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) 
 		if other.GetUID() == o.GetUID() || ref == nil || ref.Name != o.Spec.ProviderConfigReference.Name {
 			continue
 		}
-		if p, err := planOf(&other.Spec, e.connection.Spec.KCP); err != nil || p.export != e.plan.export && other.Status.APIExport != e.plan.export {
+		if p, err := planOf(&other.Spec, e.connection.Spec.KCP); err != nil ||
+			p.export != e.plan.export && other.Status.APIExport != e.plan.export {
 			continue
 		}
 		others = append(others, other)
@@ -232,7 +237,8 @@ func (e *external) keptBySiblings(ctx context.Context, o *v1alpha1.PublishedReso
 func (e *external) settled(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
 	if e.state.export == nil {
 		if !e.plan.create {
-			return false, errors.Wrapf(kcp.ErrNoExport, "cannot publish to APIExport %q, which spec.apiExport.create would make", e.plan.export)
+			return false, errors.Wrapf(kcp.ErrNoExport,
+				"cannot publish to APIExport %q, which spec.apiExport.create would make", e.plan.export)
 		}
 		return false, nil
 	}

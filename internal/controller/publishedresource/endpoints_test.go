@@ -65,7 +65,8 @@ func TestEndpointSliceComes(t *testing.T) {
 	without.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: late}
 	by.Spec.APIExport = &commonv1.APIExport{EndpointSlice: late}
 	create(t, s.c, without, by)
-	await(t, s.c, without, is(v1alpha1.TypeExportUpdated, v1alpha1.ReasonUpdated), isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonEndpointSliceMissing))
+	await(t, s.c, without, is(v1alpha1.TypeExportUpdated, v1alpha1.ReasonUpdated),
+		isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonEndpointSliceMissing))
 	awaitMessage(t, s.c, by, isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing), late)
 
 	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: late}}
@@ -85,7 +86,8 @@ func TestEndpointWithoutAPI(t *testing.T) {
 	for _, name := range []string{exportName, second} {
 		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", slices.Concat(kcp.AgentRules(exportName), kcp.AgentRules(second))...))
+	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent",
+		slices.Concat(kcp.AgentRules(exportName), kcp.AgentRules(second))...))
 	o := s.publishHats(t)
 	_, consumer := workspaces.Workspace(t)
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, second))
@@ -149,7 +151,8 @@ func (s *shop) setEndpoints(t *testing.T, urls ...string) {
 		}
 		slice.Status.APIExportEndpoints = nil
 		for _, url := range urls {
-			slice.Status.APIExportEndpoints = append(slice.Status.APIExportEndpoints, apisv1alpha1.APIExportEndpoint{URL: url})
+			slice.Status.APIExportEndpoints = append(slice.Status.APIExportEndpoints,
+				apisv1alpha1.APIExportEndpoint{URL: url})
 		}
 		if err := in.Status().Update(t.Context(), slice); err != nil {
 			return false, err.Error()

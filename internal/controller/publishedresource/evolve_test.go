@@ -67,7 +67,8 @@ func TestEvolve(t *testing.T) {
 	last := first
 	add := func(field string) time.Duration {
 		begin := time.Now()
-		redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { setField(d, field, true) })
+		redefine(t, s.c, "hats."+s.group,
+			func(d *apiextensionsv1.CustomResourceDefinition) { setField(d, field, true) })
 		last = s.awaitSchema(t, "hats", last)
 		return time.Since(begin)
 	}
@@ -162,7 +163,8 @@ func TestSourceGoes(t *testing.T) {
 	if err := s.c.Delete(t.Context(), definition(s.group, "hats")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeReady, ""), is(v1alpha1.TypeExportUpdated, ""))
+	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeReady, ""),
+		is(v1alpha1.TypeExportUpdated, ""))
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("APIExport must stay as it is while the source is missing")
 	}

@@ -23,7 +23,10 @@ type exportLock struct {
 }
 
 func newExportLock(wake func(name string)) *exportLock {
-	return &exportLock{wake: wake, holders: map[exportedResource]string{}, held: map[string]exportedResource{}, waiting: map[exportedResource]map[string]struct{}{}}
+	return &exportLock{
+		wake: wake, holders: map[exportedResource]string{}, held: map[string]exportedResource{},
+		waiting: map[exportedResource]map[string]struct{}{},
+	}
 }
 
 // claim gives a place to a PublishedResource, which loses the one it had, and returns who has it.

@@ -37,15 +37,17 @@ type external struct {
 	seen      *consumerView  // what the endpoints show; nil if nobody has looked
 	consumers []kcp.Consumer // of the view
 
-	former    []string // endpoints that kcp names no more and that still have consumers, if the PublishedResource is deleted
-	formerErr error    // why that is not known of all
+	// Endpoints that kcp names no more and that still have consumers, if the PublishedResource is deleted.
+	former    []string
+	formerErr error // why that is not known of all
 }
 
 // Observe compares what is published with what should be, and records in the status what it sees.
 func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 	o, ok := mg.(*v1alpha1.PublishedResource)
 	if !ok {
-		return managed.ExternalObservation{}, e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
+		return managed.ExternalObservation{},
+			e.pass.fail(errors.Errorf("resource is a %T and not a PublishedResource", mg))
 	}
 	if meta.WasDeleted(o) {
 		exists, err := e.observeDeleted(ctx, o)
@@ -86,7 +88,8 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 	}
 	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.wanted.resource), ResourceUpToDate: settled}
 	if !obs.ResourceExists && !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
-		e.pass.report(commonv1.ReasonResourceMissing, errors.New("the API is not published, and management policies do not allow to publish it"))
+		e.pass.report(commonv1.ReasonResourceMissing,
+			errors.New("the API is not published, and management policies do not allow to publish it"))
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 	}
 	if obs.ResourceExists && settled {
@@ -131,7 +134,8 @@ func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 	e.state.export = export
 	e.describe(o, nil)
 	if was != e.wanted.schema {
-		e.events.Event(o, event.Normal(reasonExportUpdated, "APIExport "+e.plan.export+" offers "+e.wanted.resource.String()+" by schema "+e.wanted.schema))
+		e.events.Event(o, event.Normal(reasonExportUpdated,
+			"APIExport "+e.plan.export+" offers "+e.wanted.resource.String()+" by schema "+e.wanted.schema))
 	}
 	return e.observeConsumers(ctx, o)
 }

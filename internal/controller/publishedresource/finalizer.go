@@ -24,12 +24,14 @@ func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error 
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
 		return nil
 	}
-	return diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) })
+	return diffwrite.PatchMetadata(ctx, f.local, obj,
+		func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) })
 }
 
 // RemoveFinalizer removes the finalizer, and gives up all that is kept for the PublishedResource.
 func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	err := diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	err := diffwrite.PatchMetadata(ctx, f.local, obj,
+		func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {
 		return errors.Wrap(err, "cannot remove finalizer")
 	}

@@ -32,7 +32,9 @@ func TestStrangerEdits(t *testing.T) {
 		Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
 		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
 	}
-	claim := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"}}
+	claim := apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"},
+	}
 	s.edit(t, func(e *apisv1alpha2.APIExport) {
 		e.Spec.Resources = []apisv1alpha2.ResourceSchema{foreign}
 		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{claim}
@@ -116,7 +118,8 @@ func TestSchemaOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, ars); diff != "" || second.Status.ResourceSchemaName != ars.Name {
-		t.Errorf("want schema %s used, got %s, and left as it is: -before, +after:\n%s", ars.Name, second.Status.ResourceSchemaName, diff)
+		t.Errorf("want schema %s used, got %s, and left as it is: -before, +after:\n%s", ars.Name,
+			second.Status.ResourceSchemaName, diff)
 	}
 }
 
@@ -130,7 +133,8 @@ func TestExportGoes(t *testing.T) {
 	if err := in.Delete(t.Context(), s.export(t)); err != nil {
 		t.Fatal(err)
 	}
-	await(t, s.c, o, isNot(v1alpha1.TypeExportUpdated, v1alpha1.ReasonExportMissing), isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing))
+	await(t, s.c, o, isNot(v1alpha1.TypeExportUpdated, v1alpha1.ReasonExportMissing),
+		isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing))
 	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
 	awaitPublished(t, s.c, o)
 
@@ -148,7 +152,8 @@ func TestExportGoes(t *testing.T) {
 	kube.Eventually(t, soon, "the APIExport to be there again", func() (bool, string) {
 		e := &apisv1alpha2.APIExport{}
 		err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, e)
-		return err == nil && schemaOf(e, "hats") != "" && e.Status.IdentityHash != "" && e.Spec.MaximalPermissionPolicy != nil, "it is not"
+		return err == nil && schemaOf(e, "hats") != "" && e.Status.IdentityHash != "" &&
+			e.Spec.MaximalPermissionPolicy != nil, "it is not"
 	})
 	awaitPublished(t, s.c, o)
 }
@@ -156,7 +161,9 @@ func TestExportGoes(t *testing.T) {
 // secretOf returns a Secret with a kubeconfig.
 func secretOf(t *testing.T, ns string, kubeconfig []byte) *corev1.Secret {
 	t.Helper()
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kcp"}, Data: map[string][]byte{"kubeconfig": kubeconfig}}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kcp"}, Data: map[string][]byte{"kubeconfig": kubeconfig},
+	}
 }
 
 // TestCredentials shows that credentials which stop to work are reported, and that those which replace them are used.

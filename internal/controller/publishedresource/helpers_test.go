@@ -52,7 +52,9 @@ func (s *shop) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	ns := local.Namespace(t)
 	s.config, s.group = ns, ns+".example.com"
-	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)}})
+	create(t, s.c, &corev1.Secret{
+		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)},
+	})
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
 	create(t, s.c, build.Cluster().Config("", ns, spec))
@@ -173,19 +175,22 @@ func await(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want ..
 // first: of a workspace that is still binding, for example.
 func awaitMessage(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, w wantCondition, text string) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%s: %s %s %s %q", o.GetName(), w.Type, w.Status, w.Reason, text), func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
-		}
-		got := o.GetCondition(w.Type)
-		return got.Status == w.Status && (w.Reason == "" || got.Reason == w.Reason) && strings.Contains(got.Message, text), describe(o)
-	})
+	kube.Eventually(t, soon, fmt.Sprintf("%s: %s %s %s %q", o.GetName(), w.Type, w.Status, w.Reason, text),
+		func() (bool, string) {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				return false, err.Error()
+			}
+			got := o.GetCondition(w.Type)
+			return got.Status == w.Status && (w.Reason == "" || got.Reason == w.Reason) &&
+				strings.Contains(got.Message, text), describe(o)
+		})
 }
 
 // awaitPublished waits until a PublishedResource is published and ready.
 func awaitPublished(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 	t.Helper()
-	await(t, c, o, is(v1alpha1.TypeSchemaPublished, ""), is(v1alpha1.TypeExportUpdated, ""), is(xpv2.TypeSynced, ""), is(xpv2.TypeReady, ""))
+	await(t, c, o, is(v1alpha1.TypeSchemaPublished, ""), is(v1alpha1.TypeExportUpdated, ""), is(xpv2.TypeSynced, ""),
+		is(xpv2.TypeReady, ""))
 }
 
 // describe returns the conditions of a PublishedResource as text.

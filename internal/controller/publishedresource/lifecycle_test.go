@@ -26,15 +26,20 @@ func TestPublish(t *testing.T) {
 	o.Spec.AgentName = "hatter"
 	create(t, s.c, o)
 	awaitPublished(t, s.c, o)
-	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound), `No workspace has bound APIExport "`+exportName+`"`)
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound),
+		`No workspace has bound APIExport "`+exportName+`"`)
 	e := s.export(t)
 	name := schemaOf(e, "hats")
 	if name == "" || name != o.Status.ResourceSchemaName || o.Status.APIExport != exportName {
-		t.Errorf("status has schema %q of APIExport %q, the APIExport has %q", o.Status.ResourceSchemaName, o.Status.APIExport, name)
+		t.Errorf("status has schema %q of APIExport %q, the APIExport has %q", o.Status.ResourceSchemaName,
+			o.Status.APIExport, name)
 	}
 	wantClaims := []apisv1alpha2.PermissionClaim{
 		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}},
-		{GroupResource: apisv1alpha2.GroupResource{Group: "core.kcp.io", Resource: "logicalclusters"}, Verbs: []string{"*"}},
+		{
+			GroupResource: apisv1alpha2.GroupResource{Group: "core.kcp.io", Resource: "logicalclusters"},
+			Verbs:         []string{"*"},
+		},
 	}
 	if diff := cmp.Diff(wantClaims, e.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims: -want, +got:\n%s", diff)
@@ -52,14 +57,17 @@ func TestPublish(t *testing.T) {
 	b := kcp.Bind(t, one, s.path, exportName, wantClaims[0])
 	kcp.AwaitBound(t, two, kcp.Bind(t, two, s.path, exportName, wantClaims...))
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
-	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), first+" has not accepted logicalclusters.core.kcp.io")
+	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending),
+		first+" has not accepted logicalclusters.core.kcp.io")
 	s.awaitReported(t, o, "ClaimsAcceptedPending", first+" has not accepted logicalclusters.core.kcp.io")
 	kube.Eventually(t, soon, "two workspaces and three claims", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
 		want := v1alpha1.ClaimCounts{
-			Accepted: 3, Total: 4, Pending: []v1alpha1.PendingClaims{{Workspace: first, Claims: []string{"logicalclusters.core.kcp.io"}}},
+			Accepted: 3, Total: 4, Pending: []v1alpha1.PendingClaims{{
+				Workspace: first, Claims: []string{"logicalclusters.core.kcp.io"},
+			}},
 		}
 		if o.Status.Claims == nil || o.Status.Workspaces == nil {
 			return false, describe(o)

@@ -45,7 +45,9 @@ type outcome struct {
 
 func (p *player) diff(t *testing.T) string {
 	t.Helper()
-	want := outcome{Certs: map[string]string{}, Copies: map[string]string{}, Above: map[string]string{}, Below: map[string]string{}}
+	want := outcome{
+		Certs: map[string]string{}, Copies: map[string]string{}, Above: map[string]string{}, Below: map[string]string{},
+	}
 	for name, value := range p.tls {
 		want.Below[name+"-tls"] = value
 	}
@@ -153,13 +155,16 @@ func TestSyncOutage(t *testing.T) {
 	m := newModel(t, 2, 1, func(o *v1alpha1.PublishedResource) {
 		group := o.Spec.Resource.APIGroup
 		create(t, below, definition(group, "certs", "secretName", "keyName", "note"))
-		create(t, local.Client(t, apis.AddToScheme), secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
+		create(t, local.Client(t, apis.AddToScheme),
+			secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
 			build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 		o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
 	})
 	m.below, m.pace = below, 20*time.Millisecond
 	everything := []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}, {NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}}, {
+			NonResourceURLs: []string{"*"}, Verbs: []string{"*"},
+		},
 	}
 	for _, p := range m.all { // The administrator has other credentials after a restart.
 		p.Client = kcp.Client(t, kcp.ServiceAccount(t, p.cfg, "tenant", everything...))

@@ -75,7 +75,8 @@ func newModel(t *testing.T, tenants int, seed uint64, change ...func(*v1alpha1.P
 	for i := range tenants {
 		m.all = append(m.all, &player{
 			tenant: s.tenant(t), model: m, random: rand.New(rand.NewPCG(seed, uint64(i))),
-			certs: map[string]modelCert{}, keys: map[string]string{}, tls: map[string]string{}, notes: map[types.UID]string{},
+			certs: map[string]modelCert{}, keys: map[string]string{}, tls: map[string]string{},
+			notes: map[types.UID]string{},
 		})
 	}
 	return m
@@ -144,8 +145,10 @@ func insist(t *testing.T, do func() error) error {
 	t.Helper()
 	for end := time.Now().Add(insistence); ; time.Sleep(100 * time.Millisecond) {
 		err := do()
-		missing := apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "workspaces.tenancy.kcp.io") // as a kcp says that has just started
-		certain := err == nil || apierrors.IsAlreadyExists(err) || missing || apierrors.IsInvalid(err) || apierrors.IsConflict(err)
+		// As a kcp says that has just started.
+		missing := apierrors.IsNotFound(err) && !strings.Contains(err.Error(), "workspaces.tenancy.kcp.io")
+		certain := err == nil || apierrors.IsAlreadyExists(err) || missing || apierrors.IsInvalid(err) ||
+			apierrors.IsConflict(err)
 		if certain || time.Now().After(end) {
 			return err
 		}
@@ -168,7 +171,10 @@ func (p *player) make(t *testing.T, c client.Client, o client.Object) (bool, err
 
 func (p *player) modify(t *testing.T, c client.Client, o client.Object, body string) error {
 	t.Helper()
-	return insist(t, func() error { return c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body))) })
+	return insist(t, func() error {
+		return c.Patch(t.Context(), o,
+			client.RawPatch(types.MergePatchType, []byte(body)))
+	})
 }
 
 func (p *player) remove(t *testing.T, c client.Client, o client.Object) error {
@@ -265,7 +271,8 @@ func (p *player) operateOn(t *testing.T, copied *unstructured.Unstructured, name
 	switch p.random.IntN(3) {
 	case 0:
 		u := copied.DeepCopy()
-		err := p.modify(t, p.below, u, fmt.Sprintf(`{"metadata":{"uid":%q},"spec":{"note":%q}}`, copied.GetUID(), value))
+		err := p.modify(t, p.below, u,
+			fmt.Sprintf(`{"metadata":{"uid":%q},"spec":{"note":%q}}`, copied.GetUID(), value))
 		if err == nil {
 			p.notes[copied.GetUID()] = value
 		}
@@ -275,7 +282,8 @@ func (p *player) operateOn(t *testing.T, copied *unstructured.Unstructured, name
 		return client.IgnoreNotFound(err)
 	case 1:
 		body := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"phase":%q}}`, value))
-		return client.IgnoreNotFound(insist(t, func() error { return p.below.Status().Patch(t.Context(), copied, body) }))
+		return client.IgnoreNotFound(insist(t,
+			func() error { return p.below.Status().Patch(t.Context(), copied, body) }))
 	}
 	secret := secretIn(p.cluster, name+"-tls", value)
 	_, exists := p.tls[name]

@@ -158,7 +158,9 @@ func isWoken(err error) bool {
 	if projection.ReasonOf(err) != "" {
 		return true
 	}
-	for _, cause := range []error{errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, errWorkspaceDeleted, kcp.ErrNoExport, scope.ErrNoConfig} {
+	for _, cause := range []error{
+		errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, errWorkspaceDeleted, kcp.ErrNoExport, scope.ErrNoConfig,
+	} {
 		if errors.Is(err, cause) {
 			return true
 		}

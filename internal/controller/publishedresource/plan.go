@@ -38,13 +38,17 @@ func planOf(spec *v1alpha1.PublishedResourceSpec, config *commonv1.KCPConnection
 	if config.APIExport != nil {
 		shared = *config.APIExport
 	}
-	p := plan{export: own.Name, slice: own.EndpointSlice, verbs: cmp.Or(own.ClaimVerbs, shared.ClaimVerbs, commonv1.ClaimVerbsAll)}
+	p := plan{
+		export: own.Name, slice: own.EndpointSlice,
+		verbs: cmp.Or(own.ClaimVerbs, shared.ClaimVerbs, commonv1.ClaimVerbsAll),
+	}
 	if own.Name == "" && own.EndpointSlice == "" {
 		p.export, p.slice = shared.Name, shared.EndpointSlice
 	}
 	p.slice = cmp.Or(p.slice, p.export)
 	if p.slice == "" {
-		return p, errors.Wrap(errInvalidSpec, "neither spec.apiExport nor spec.kcp.apiExport of the ProviderConfig names an APIExport")
+		return p, errors.Wrap(errInvalidSpec,
+			"neither spec.apiExport nor spec.kcp.apiExport of the ProviderConfig names an APIExport")
 	}
 	create := cmp.Or(own.Create, shared.Create)
 	p.create = create != nil && *create

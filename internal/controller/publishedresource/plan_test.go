@@ -23,7 +23,9 @@ func TestPlanOf(t *testing.T) {
 	}
 	shared := &commonv1.KCPConnection{
 		AgentName: "agent",
-		APIExport: &commonv1.APIExport{Name: "shared", EndpointSlice: "slice", Create: new(true), ClaimVerbs: commonv1.ClaimVerbsNeeded},
+		APIExport: &commonv1.APIExport{
+			Name: "shared", EndpointSlice: "slice", Create: new(true), ClaimVerbs: commonv1.ClaimVerbsNeeded,
+		},
 	}
 	cases := map[string]struct {
 		reason string
@@ -37,12 +39,16 @@ func TestPlanOf(t *testing.T) {
 		"OfTheProviderConfig": {
 			reason: "What the spec leaves open the ProviderConfig says.",
 			args:   args{config: shared},
-			want:   want{plan: plan{export: "shared", slice: "slice", agent: "agent", create: true, verbs: commonv1.ClaimVerbsNeeded}},
+			want: want{plan: plan{
+				export: "shared", slice: "slice", agent: "agent", create: true, verbs: commonv1.ClaimVerbsNeeded,
+			}},
 		},
 		"Own": {
 			reason: "Another APIExport does not have the endpoint slice of the ProviderConfig's, and what the spec says counts.",
 			args: args{config: shared, spec: v1alpha1.PublishedResourceSpec{
-				AgentName: "own", APIExport: &commonv1.APIExport{Name: "other", Create: new(false), ClaimVerbs: commonv1.ClaimVerbsAll},
+				AgentName: "own", APIExport: &commonv1.APIExport{
+					Name: "other", Create: new(false), ClaimVerbs: commonv1.ClaimVerbsAll,
+				},
 			}},
 			want: want{plan: plan{export: "other", slice: "other", agent: "own", verbs: commonv1.ClaimVerbsAll}},
 		},
@@ -56,7 +62,10 @@ func TestPlanOf(t *testing.T) {
 			args: args{spec: v1alpha1.PublishedResourceSpec{APIExport: &commonv1.APIExport{
 				Name: "x", Create: new(true), MaximalPermissionPolicy: &commonv1.MaximalPermissionPolicy{},
 			}}},
-			want: want{plan: plan{export: "x", slice: "x", agent: "x-syncagent", create: true, policy: true, verbs: commonv1.ClaimVerbsAll}},
+			want: want{plan: plan{
+				export: "x", slice: "x", agent: "x-syncagent", create: true, policy: true,
+				verbs: commonv1.ClaimVerbsAll,
+			}},
 		},
 	}
 	for name, tc := range cases {
@@ -104,7 +113,9 @@ func TestRelatedAt(t *testing.T) {
 		"Partly": {
 			reason:  "What a projection leaves out stays as it is.",
 			related: partly,
-			want:    want{atOrigin: as, elsewhere: schema.GroupVersionResource{Group: "a.b", Version: "v1", Resource: "cs"}},
+			want: want{atOrigin: as, elsewhere: schema.GroupVersionResource{
+				Group: "a.b", Version: "v1", Resource: "cs",
+			}},
 		},
 		"Kind": {
 			reason:  "The deprecated kind means a resource of the core group.",
@@ -135,7 +146,9 @@ func TestClaimsOf(t *testing.T) {
 		return kcp.Claim{GroupResource: schema.GroupResource{Group: group, Resource: resource}, Verbs: verbs}
 	}
 	secret := v1alpha1.RelatedResource{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret"}
-	settings := v1alpha1.RelatedResource{Identifier: "in", Origin: v1alpha1.OriginKCP, Version: "v1", Resource: "secrets"}
+	settings := v1alpha1.RelatedResource{
+		Identifier: "in", Origin: v1alpha1.OriginKCP, Version: "v1", Resource: "secrets",
+	}
 	thing := v1alpha1.RelatedResource{
 		Identifier: "x", Origin: v1alpha1.OriginKCP, Group: "a.b", Version: "v1", Resource: "as", IdentityHash: "abc",
 		Projection: &v1alpha1.RelatedResourceProjection{Group: "c.d", Resource: "cs"},
@@ -167,7 +180,9 @@ func TestClaimsOf(t *testing.T) {
 				EnableWorkspacePaths: true,
 				Filter:               &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"a":"b"}}`)}},
 			},
-			want: want{claims: []kcp.Claim{claim("", "events", "*"), claim("", "namespaces", "*"), claim("core.kcp.io", "logicalclusters", "*")}},
+			want: want{claims: []kcp.Claim{
+				claim("", "events", "*"), claim("", "namespaces", "*"), claim("core.kcp.io", "logicalclusters", "*"),
+			}},
 		},
 		"NoSelector": {
 			reason: "A filter that is neither a name nor a selector cannot be.",
@@ -179,7 +194,10 @@ func TestClaimsOf(t *testing.T) {
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{secret, settings, thing}},
 			want: want{claims: []kcp.Claim{
 				claim("", "events", "*"), claim("", "namespaces", "*"), claim("", "secrets", "*"),
-				{GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc", Verbs: []string{"*"}},
+				{
+					GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc",
+					Verbs: []string{"*"},
+				},
 			}},
 		},
 		"Needed": {
@@ -187,7 +205,8 @@ func TestClaimsOf(t *testing.T) {
 			verbs:  commonv1.ClaimVerbsNeeded,
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{settings, secret}},
 			want: want{claims: []kcp.Claim{
-				claim("", "events", "create", "patch", "update"), claim("", "namespaces", "get", "list", "watch", "create"),
+				claim("", "events", "create", "patch", "update"), claim("", "namespaces", "get", "list", "watch",
+					"create"),
 				claim("", "secrets", "get", "list", "watch", "patch", "update", "create", "delete"),
 			}},
 		},
@@ -196,7 +215,10 @@ func TestClaimsOf(t *testing.T) {
 			spec:   v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{thing, other}},
 			want: want{err: errInvalidSpec, claims: []kcp.Claim{
 				claim("", "events", "*"), claim("", "namespaces", "*"),
-				{GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc", Verbs: []string{"*"}},
+				{
+					GroupResource: schema.GroupResource{Group: "a.b", Resource: "as"}, IdentityHash: "abc",
+					Verbs: []string{"*"},
+				},
 			}},
 		},
 	}

@@ -51,7 +51,8 @@ func (s *shop) refuseFeathers(t *testing.T) {
 	refuse(t, in, "feathers.example.com", admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: matching("apis.kcp.io", "apiresourceschemas", admissionv1.Create),
 		Validations: []admissionv1.Validation{{
-			Expression: "!object.spec.versions.exists(v, 'feather' in v.schema.properties.spec.properties)", Message: refusal,
+			Expression: "!object.spec.versions.exists(v, 'feather' in v.schema.properties.spec.properties)",
+			Message:    refusal,
 		}},
 	})
 	kube.Eventually(t, soon, "refusal", func() (bool, string) {
@@ -63,7 +64,9 @@ func (s *shop) refuseFeathers(t *testing.T) {
 
 // refuse has a server refuse what a policy does not allow, which takes it a moment, until the binding that is returned
 // is deleted.
-func refuse(t *testing.T, c client.Client, name string, spec admissionv1.ValidatingAdmissionPolicySpec) *admissionv1.ValidatingAdmissionPolicyBinding {
+func refuse(t *testing.T, c client.Client, name string,
+	spec admissionv1.ValidatingAdmissionPolicySpec,
+) *admissionv1.ValidatingAdmissionPolicyBinding {
 	t.Helper()
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	binding.Spec.PolicyName = name
@@ -76,7 +79,9 @@ func refuse(t *testing.T, c client.Client, name string, spec admissionv1.Validat
 func matching(group, resource string, verbs ...admissionv1.OperationType) *admissionv1.MatchResources {
 	return &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: verbs,
-		Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+		Rule: admissionv1.Rule{
+			APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource},
+		},
 	}}}}
 }
 

@@ -28,7 +28,9 @@ import (
 const purposeRelated informer.Purpose = "related"
 
 // relatedAPIs returns the APIs of related resources on both sides, by their identifiers.
-func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResource, c publication.Config) (map[string]objectsync.Pair, error) {
+func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResource,
+	c publication.Config,
+) (map[string]objectsync.Pair, error) {
 	related := o.Spec.Related
 	service := make([]schema.GroupVersionResource, len(related))
 	for i := range related {
@@ -62,7 +64,8 @@ func relatedAt(side v1alpha1.Origin, r *v1alpha1.RelatedResource) schema.GroupVe
 	}
 	if p := r.Projection; p != nil && side != r.Origin {
 		gvr = schema.GroupVersionResource{
-			Group: cmp.Or(p.Group, gvr.Group), Version: cmp.Or(p.Version, gvr.Version), Resource: cmp.Or(p.Resource, gvr.Resource),
+			Group: cmp.Or(p.Group, gvr.Group), Version: cmp.Or(p.Version, gvr.Version),
+			Resource: cmp.Or(p.Resource, gvr.Resource),
 		}
 	}
 	return gvr
@@ -78,7 +81,9 @@ func explain(err error, r *v1alpha1.RelatedResource) error {
 
 // definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.
 func definitionOf(gr schema.GroupResource) informer.Interest {
-	return informer.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: gr.String()}, Stream: informer.StreamByName}
+	return informer.Interest{
+		Resource: definitions, NamespacedName: types.NamespacedName{Name: gr.String()}, Stream: informer.StreamByName,
+	}
 }
 
 // trackDefinitions has the PublishedResource woken when the definitions of related resources change. The core group has
@@ -109,7 +114,8 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster, at relatedA
 	if err != nil {
 		return objectsync.Resource{}, err
 	}
-	if !slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == at.Version && v.Served }) {
+	if !slices.ContainsFunc(d.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == at.Version && v.Served }) {
 		return objectsync.Resource{}, errors.Errorf("the service cluster does not serve %s", at.GroupVersionResource)
 	}
 	return resourceOf(d, at.Version), nil
@@ -117,21 +123,24 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster, at relatedA
 
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a
 // while to serve a new one, or, if another one offers it, as the endpoints say.
-func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint, at relatedAPI) (objectsync.Resource, error) {
+func (e *external) findAbove(ctx context.Context, endpoints []publication.Endpoint,
+	at relatedAPI,
+) (objectsync.Resource, error) {
 	name := e.state.schemaOf(at.GroupResource())
 	if name == "" {
 		return e.apis.findAtOne(ctx, endpoints, at)
 	}
-	return e.apis.remember(apiAt{relatedAPI: relatedAPI{GroupVersionResource: at.GroupVersionResource}, of: name}, func() (objectsync.Resource, error) {
-		u, err := e.cluster.Read(ctx, schemaNamed(name))
-		if err != nil {
-			return objectsync.Resource{}, err
-		}
-		if u == nil {
-			return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
-		}
-		return described(u, at.GroupVersionResource)
-	})
+	return e.apis.remember(apiAt{relatedAPI: relatedAPI{GroupVersionResource: at.GroupVersionResource}, of: name},
+		func() (objectsync.Resource, error) {
+			u, err := e.cluster.Read(ctx, schemaNamed(name))
+			if err != nil {
+				return objectsync.Resource{}, err
+			}
+			if u == nil {
+				return objectsync.Resource{}, errors.Errorf("APIResourceSchema %q does not exist", name)
+			}
+			return described(u, at.GroupVersionResource)
+		})
 }
 
 // described returns a version of what an APIResourceSchema describes.
@@ -140,12 +149,14 @@ func described(u *unstructured.Unstructured, r schema.GroupVersionResource) (obj
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, s); err != nil {
 		return objectsync.Resource{}, errors.Wrapf(err, "cannot read APIResourceSchema %q", u.GetName())
 	}
-	i := slices.IndexFunc(s.Spec.Versions, func(v apisv1alpha1.APIResourceVersion) bool { return v.Name == r.Version && v.Served })
+	i := slices.IndexFunc(s.Spec.Versions,
+		func(v apisv1alpha1.APIResourceVersion) bool { return v.Name == r.Version && v.Served })
 	if i < 0 {
 		return objectsync.Resource{}, errors.Errorf("the APIExport does not offer %s", r)
 	}
 	return objectsync.Resource{
-		GroupVersionResource: r, Kind: s.Spec.Names.Kind, Scope: v1alpha1.ResourceScope(s.Spec.Scope), Status: s.Spec.Versions[i].Subresources.Status != nil,
+		GroupVersionResource: r, Kind: s.Spec.Names.Kind, Scope: v1alpha1.ResourceScope(s.Spec.Scope),
+		Status: s.Spec.Versions[i].Subresources.Status != nil,
 	}, nil
 }
 
@@ -183,12 +194,18 @@ func (w relatedAPI) on(c *target.Cluster) apiAt {
 // find returns an API of a server. What has been found once is not asked for again before the PublishedResource is
 // another.
 func (a *apis) find(ctx context.Context, c *target.Cluster, at relatedAPI) (objectsync.Resource, error) {
-	return a.remember(at.on(c), func() (objectsync.Resource, error) { return discover(ctx, c, at.GroupVersionResource) })
+	return a.remember(at.on(c), func() (objectsync.Resource,
+		error,
+	) {
+		return discover(ctx, c, at.GroupVersionResource)
+	})
 }
 
 // findAtOne returns an API of one of several endpoints, which all serve the same. None is asked if it is known of any,
 // and those that show nothing are asked last. The error is that of the first.
-func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint, at relatedAPI) (objectsync.Resource, error) {
+func (a *apis) findAtOne(ctx context.Context, endpoints []publication.Endpoint,
+	at relatedAPI,
+) (objectsync.Resource, error) {
 	for _, one := range endpoints {
 		if found, ok := a.recall(at.on(one.Cluster)); ok {
 			return found, nil

@@ -29,7 +29,8 @@ var errStillHeld = errors.New("objects of consumers still have the finalizer of 
 // mustRemoveFinalizers reports whether a PublishedResource goes and leaves what it has made: then nobody would take our
 // finalizers off the objects of consumers.
 func mustRemoveFinalizers(o *v1alpha1.PublishedResource) bool {
-	deletes := o.GetDeletionPolicy() == xpv2.DeletionDelete && policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionDelete)
+	deletes := o.GetDeletionPolicy() == xpv2.DeletionDelete &&
+		policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionDelete)
 	return meta.WasDeleted(o) && !meta.IsPaused(o) && len(o.GetManagementPolicies()) > 0 && !deletes &&
 		meta.FinalizerExists(o, managed.FinalizerName) && o.Status.AgentName != ""
 }
@@ -47,7 +48,8 @@ func (c *connector) removeFinalizers(ctx context.Context, n types.NamespacedName
 	case time.Since(o.GetDeletionTimestamp().Time) < unholdMax:
 		return unholdPoll
 	default:
-		c.events.Event(o, event.Warning(reasonStillHeld, errors.Wrap(err, "finalizers are left on objects of consumers, who have to take them off by hand")))
+		c.events.Event(o, event.Warning(reasonStillHeld,
+			errors.Wrap(err, "finalizers are left on objects of consumers, who have to take them off by hand")))
 	}
 	c.publications.Stop(n.Name)
 	return 0

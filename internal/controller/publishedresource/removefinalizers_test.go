@@ -39,7 +39,8 @@ func TestOrphanUnholds(t *testing.T) {
 			copied := s.copyOf(t, in)
 			awaitValue(t, s.c, copied.GetNamespace(), key.Name, "a")
 			kube.Eventually(t, synced, "finalizers", func() (bool, string) {
-				return slices.Contains(finalizersOf(t, in, web), objectsync.Finalizer) && slices.Contains(finalizersOf(t, in, key), objectsync.Finalizer), ""
+				return slices.Contains(finalizersOf(t, in, web), objectsync.Finalizer) &&
+					slices.Contains(finalizersOf(t, in, key), objectsync.Finalizer), ""
 			})
 			awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 

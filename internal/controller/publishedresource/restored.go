@@ -23,7 +23,9 @@ const restoredTimeout = 30 * time.Second
 func (c *connector) restored(r target.Restored) {
 	names := map[string]bool{} // whether the server is of kcp to each of them
 	for _, o := range r.Owners {
-		name, inKCP := ofOwner(o.NamespacedName).Name, slices.Contains([]string{c.controller, c.controller + controllerEndpoint}, o.Controller)
+		name, inKCP := ofOwner(o.NamespacedName).Name, slices.Contains([]string{
+			c.controller, c.controller + controllerEndpoint,
+		}, o.Controller)
 		if inKCP || o.Controller == c.controller+controllerSource {
 			names[name] = names[name] || inKCP
 		}

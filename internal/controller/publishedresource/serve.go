@@ -69,7 +69,8 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 // consumers are by now.
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
 	c := publication.Config{Sync: objectsync.Config{
-		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, e.stateNamespace), Primary: e.wanted.pair,
+		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, e.stateNamespace),
+		Primary: e.wanted.pair,
 	}}
 	var err error
 	if c.Consumers, err = e.audience(ctx, o); err != nil {
@@ -84,7 +85,8 @@ func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResourc
 	}
 	s := c.Sync
 	// Their own texts are short of what tells them apart.
-	c.Revision = fmt.Sprintf("%s %d %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary, s.Related)
+	c.Revision = fmt.Sprintf("%s %d %s %s %#v %#v", o.GetUID(), o.GetGeneration(), s.Agent, s.StateNamespace, s.Primary,
+		s.Related)
 	return c, nil
 }
 
@@ -99,7 +101,10 @@ func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) 
 		c.Endpoints = append(c.Endpoints, publication.Endpoint{URL: url, Cluster: cluster, Listed: e.seen.listed[url]})
 	}
 	for _, consumer := range e.consumers {
-		c.Workspaces[consumer.Cluster] = publication.Workspace{Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound, Hidden: strings.Join(resources(consumer.Open), ",")}
+		c.Workspaces[consumer.Cluster] = publication.Workspace{
+			Path: consumer.Path, Endpoint: e.seen.homes[consumer.Cluster], Bound: consumer.Bound,
+			Hidden: strings.Join(resources(consumer.Open), ","),
+		}
 	}
 	return c, nil
 }
@@ -134,7 +139,8 @@ func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
 	}
 	for _, w := range now.Orphans {
 		if w.Copies > known[w.Workspace] {
-			e.events.Event(o, event.Normal(reasonOrphaned, fmt.Sprintf("Workspace %s has left %d copies behind: it no longer binds the API, or kcp was restored to a time before their objects", w.Workspace, w.Copies)))
+			e.events.Event(o, event.Normal(reasonOrphaned,
+				fmt.Sprintf("Workspace %s has left %d copies behind: it no longer binds the API, or kcp was restored to a time before their objects", w.Workspace, w.Copies)))
 		}
 	}
 	o.Status.Objects = now

@@ -20,7 +20,9 @@ func newSettling() *settling { return &settling{since: map[string]map[string]tim
 
 // lasting makes some problems all that a PublishedResource has, and returns which of them have lasted for settleMax,
 // and how long it takes until another one will have, zero if none is left.
-func (s *settling) lasting(name string, problems []string, now time.Time) (lasting map[string]bool, next time.Duration) {
+func (s *settling) lasting(name string, problems []string,
+	now time.Time,
+) (lasting map[string]bool, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was, is := s.since[name], map[string]time.Time{}

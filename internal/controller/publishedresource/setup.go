@@ -60,12 +60,17 @@ type Options struct {
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	lasting := deletedearly.NewManager(mgr, deletedearly.Options{Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events, Owns: o.selects})
+	lasting := deletedearly.NewManager(mgr,
+		deletedearly.Options{
+			Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events,
+			Owns: o.selects,
+		})
 	m := diffwrite.NewManager(lasting)
 	c := &connector{
-		controller: name, registry: o.Registry, local: mgr.GetClient(), publisher: scope.PublishedResources(mgr.GetClient()),
-		events: events,
-		writer: kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
+		controller: name, registry: o.Registry, local: mgr.GetClient(),
+		publisher: scope.PublishedResources(mgr.GetClient()),
+		events:    events,
+		writer:    kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
 		settling: newSettling(), countWrites: newCountWrites(), reconciled: &reconciledNames{names: sets.New[string]()},
 		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, defaultStateNamespace),
 		endpoints: map[string][]string{}, apis: newAPIs(),
@@ -81,7 +86,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
-		For(&v1alpha1.PublishedResource{}, builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
+		For(&v1alpha1.PublishedResource{},
+			builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
 		Watches(&v1alpha1.PublishedResource{}, lasting.Handler()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
@@ -91,8 +97,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
 	}
 	r := &reconciler{
-		managed: newManaged(m, o, c), halt: c.stopSync, unhold: c.removeFinalizers, forget: c.forget, counts: c.countWrites,
-		owner: func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
+		managed: newManaged(m, o, c), halt: c.stopSync, unhold: c.removeFinalizers, forget: c.forget,
+		counts: c.countWrites,
+		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
 	}
 	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
@@ -129,7 +136,8 @@ func addStateMetrics(mgr ctrl.Manager, o Options) error {
 	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
 		return nil
 	}
-	r := statemetrics.NewMRStateRecorder(mgr.GetClient(), o.Logger, o.MetricOptions.MRStateMetrics, &v1alpha1.PublishedResourceList{},
+	r := statemetrics.NewMRStateRecorder(mgr.GetClient(), o.Logger, o.MetricOptions.MRStateMetrics,
+		&v1alpha1.PublishedResourceList{},
 		o.MetricOptions.PollStateMetricInterval)
 	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
 }

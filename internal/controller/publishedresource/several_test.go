@@ -51,11 +51,13 @@ func TestSeveral(t *testing.T) {
 		field string
 	}{{s: one, o: here, field: "brim"}, {s: two, o: there, field: "feather"}, {s: one, o: second, field: "feather"}} {
 		ars := &apisv1alpha1.APIResourceSchema{}
-		if err := kcp.Client(t, tc.s.admin).Get(t.Context(), types.NamespacedName{Name: tc.o.Status.ResourceSchemaName}, ars); err != nil {
+		if err := kcp.Client(t, tc.s.admin).Get(t.Context(), types.NamespacedName{Name: tc.o.Status.ResourceSchemaName},
+			ars); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(ars.Spec.Versions[0].Schema.Raw), tc.field) {
-			t.Errorf("%s: want a schema with field %s, got %s", tc.o.GetName(), tc.field, ars.Spec.Versions[0].Schema.Raw)
+			t.Errorf("%s: want a schema with field %s, got %s", tc.o.GetName(), tc.field,
+				ars.Spec.Versions[0].Schema.Raw)
 		}
 	}
 
@@ -91,7 +93,8 @@ func TestUnreachableServiceCluster(t *testing.T) {
 	cfg := service.Config()
 	cfg.Host = "https://" + kube.Refused(t)
 	elsewhere := local.Namespace(t)
-	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)), build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)),
+		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	update(t, s.c, o, func() { o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere} })
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable), elsewhere)
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
@@ -107,7 +110,8 @@ func TestObserveOnly(t *testing.T) {
 	o := s.published("hats", "Hat")
 	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
 	create(t, s.c, o)
-	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonResourceMissing), isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished))
+	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonResourceMissing),
+		isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished))
 	if e := s.export(t); len(e.Spec.Resources) != 0 {
 		t.Errorf("want nothing published, got %v", e.Spec.Resources)
 	}
@@ -136,7 +140,8 @@ func TestBuiltIn(t *testing.T) {
 		delete(u.Object["spec"].(map[string]any), "size")
 		_ = unstructured.SetNestedMap(u.Object, map[string]any{"app": "web"}, "spec", "selector", "matchLabels")
 		_ = unstructured.SetNestedField(u.Object, "web", "spec", "template", "metadata", "name")
-		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "web", "image": "web"}}, "spec", "template", "spec", "containers")
+		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "web", "image": "web"}}, "spec",
+			"template", "spec", "containers")
 		err := kcp.Client(t, consumer).Create(t.Context(), u)
 		if err != nil {
 			return false, err.Error()

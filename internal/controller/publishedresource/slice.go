@@ -65,8 +65,9 @@ func contradicts(p plan, server string, slice, export *unstructured.Unstructured
 	if workspace == "" || !isAnother(workspace, namesOf(server, slice, export)) {
 		return nil
 	}
-	return errors.Wrapf(errInvalidSpec, "APIExportEndpointSlice %q is of APIExport %q in workspace %q, and kcp.workspacePath of the ProviderConfig is another one: "+
-		"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
+	return errors.Wrapf(errInvalidSpec,
+		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, and kcp.workspacePath of the ProviderConfig is another one: "+
+			"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
 }
 
 // namesOf returns what is known of the path and the logical cluster of a workspace, by its URL and by the annotations

@@ -45,7 +45,8 @@ func openShopBySlice(t *testing.T, k *commonv1.KCPConnection) (s shop, namesake 
 // workspace that it names, and withdrawn there, and that consumers' objects are synced.
 func TestSliceElsewhere(t *testing.T) {
 	t.Parallel()
-	s, namesake := openShopBySlice(t, &commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: sliceElsewhere}})
+	s, namesake := openShopBySlice(t,
+		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: sliceElsewhere}})
 	o := s.publishHats(t)
 	if name := schemaOf(s.export(t), "hats"); name == "" {
 		t.Errorf("the APIExport of the slice: want it to offer hats, got %v", s.export(t).Spec.Resources)
@@ -71,12 +72,15 @@ func TestSliceElsewhere(t *testing.T) {
 // ProviderConfig and an APIExportEndpointSlice of an APIExport in another one.
 func TestSliceContradicts(t *testing.T) {
 	t.Parallel()
-	s, namesake := openShopBySlice(t, &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, EndpointSlice: sliceElsewhere}})
+	s, namesake := openShopBySlice(t,
+		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, EndpointSlice: sliceElsewhere}})
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	create(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), s.path)
-	for where, e := range map[string]*apisv1alpha2.APIExport{"of the slice": s.export(t), "beside the slice": namesake()} {
+	for where, e := range map[string]*apisv1alpha2.APIExport{
+		"of the slice": s.export(t), "beside the slice": namesake(),
+	} {
 		if len(e.Spec.Resources) > 0 {
 			t.Errorf("the APIExport %s: want it untouched, got %v", where, e.Spec.Resources)
 		}
@@ -91,7 +95,8 @@ func TestReconcilesOpenNoWatch(t *testing.T) {
 	s := openShop(t)
 	agent := kcp.ServiceAccount(t, s.admin, account, kcp.AgentRules(exportName)...)
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
-	setConfig(t, s.c, s.config, s.config, &commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: exportName}})
+	setConfig(t, s.c, s.config, s.config,
+		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: exportName}})
 	o := s.publishHats(t)
 	audit := kube.AuditOf(t, workspaces.AuditLog())
 	user := "system:serviceaccount:default:" + account
@@ -104,7 +109,8 @@ func TestReconcilesOpenNoWatch(t *testing.T) {
 		awaitReconciled(t, s.c, o)
 	}
 	for what, n := range audit.Watches(before).By(user).Count() {
-		if what == "watch apiexports.apis.kcp.io" || what == "watch apiexportendpointslices.apis.kcp.io" || what == "watch apiresourceschemas.apis.kcp.io" {
+		if what == "watch apiexports.apis.kcp.io" || what == "watch apiexportendpointslices.apis.kcp.io" ||
+			what == "watch apiresourceschemas.apis.kcp.io" {
 			t.Errorf("%d reconciles: want no watch begun, got %d of %q", reconciles, n, what)
 		}
 	}

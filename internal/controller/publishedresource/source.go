@@ -62,7 +62,8 @@ func (s *sources) of(c *target.Cluster) *catalogue {
 	k, ok := s.servers[c.Server()]
 	if !ok {
 		k = &catalogue{
-			kinds: map[string]schema.GroupKind{}, defined: map[schema.GroupKind]struct{}{}, builtIns: map[schema.GroupKind]builtIn{},
+			kinds: map[string]schema.GroupKind{}, defined: map[schema.GroupKind]struct{}{},
+			builtIns: map[schema.GroupKind]builtIn{},
 		}
 		s.servers[c.Server()] = k
 	}
@@ -85,8 +86,12 @@ func (s *sources) find(ctx context.Context, c *target.Cluster, o informer.Owner,
 
 // follow looks at the CustomResourceDefinition of a name. Nothing is returned if it is not there or describes another
 // kind.
-func follow(ctx context.Context, c *target.Cluster, o informer.Owner, name string, gk schema.GroupKind) (source, error) {
-	i := informer.Interest{Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName}
+func follow(ctx context.Context, c *target.Cluster, o informer.Owner, name string,
+	gk schema.GroupKind,
+) (source, error) {
+	i := informer.Interest{
+		Resource: definitions, NamespacedName: types.NamespacedName{Name: name}, Stream: informer.StreamByName,
+	}
 	c.Watches().Track(o, purposeSource, i)
 	u, err := c.Get(ctx, o, i)
 	if err != nil || u == nil || u.GetDeletionTimestamp() != nil || kindOf(u) != gk {
@@ -97,7 +102,9 @@ func follow(ctx context.Context, c *target.Cluster, o informer.Owner, name strin
 }
 
 // search looks for an API among all CustomResourceDefinitions of its group, and then among what is built in.
-func (s *sources) search(ctx context.Context, c *target.Cluster, o informer.Owner, gk schema.GroupKind) (source, error) {
+func (s *sources) search(ctx context.Context, c *target.Cluster, o informer.Owner,
+	gk schema.GroupKind,
+) (source, error) {
 	all := informer.Interest{Resource: definitions, Stream: informer.StreamNames}
 	c.Watches().Track(o, purposeSource, all)
 	names, err := c.Watches().Names(ctx, o, all)

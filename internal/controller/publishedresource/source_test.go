@@ -31,14 +31,16 @@ func TestSchemaIsVerbatim(t *testing.T) {
 	if err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, d); err != nil {
 		t.Fatal(err)
 	}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: o.Status.ResourceSchemaName}, ars); err != nil {
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: o.Status.ResourceSchemaName},
+		ars); err != nil {
 		t.Fatal(err)
 	}
 	got := &apiextensionsv1.JSONSchemaProps{}
 	if err := json.Unmarshal(ars.Spec.Versions[0].Schema.Raw, got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(d.Spec.Versions[0].Schema.OpenAPIV3Schema, got); diff != "" || len(ars.Spec.Versions) != 1 || ars.Spec.Versions[0].Name != "v2beta1" {
+	if diff := cmp.Diff(d.Spec.Versions[0].Schema.OpenAPIV3Schema, got); diff != "" || len(ars.Spec.Versions) != 1 ||
+		ars.Spec.Versions[0].Name != "v2beta1" {
 		t.Errorf("schema %s: -source, +published:\n%s", ars.Spec.Versions[0].Name, diff)
 	}
 }
@@ -48,8 +50,9 @@ func TestSchemaIsVerbatim(t *testing.T) {
 func TestUnavailableGroup(t *testing.T) {
 	s := openShop(t)
 	dead := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"group": "dead." + s.group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10), "insecureSkipTLSVerify": true,
-		"service": map[string]any{"namespace": "default", "name": "dead"},
+		"group": "dead." + s.group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
+		"insecureSkipTLSVerify": true,
+		"service":               map[string]any{"namespace": "default", "name": "dead"},
 	}}}
 	dead.SetAPIVersion("apiregistration.k8s.io/v1")
 	dead.SetKind("APIService")

@@ -49,7 +49,8 @@ func (e *external) describe(o *v1alpha1.PublishedResource, err error) {
 func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
 	r := reason(err)
 	switch {
-	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(err, errRefusedSchema), projection.ReasonOf(err) != "":
+	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(err, errRefusedSchema),
+		projection.ReasonOf(err) != "":
 		return condition(v1alpha1.TypeSchemaPublished, r, err.Error()), true
 	case e.wanted == nil:
 		return xpv2.Condition{}, false
@@ -58,7 +59,8 @@ func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
 		c.Message = e.wanted.notes
 		return c, true
 	}
-	return condition(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished, fmt.Sprintf("APIResourceSchema %q does not exist", e.wanted.schema)), true
+	return condition(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished,
+		fmt.Sprintf("APIResourceSchema %q does not exist", e.wanted.schema)), true
 }
 
 // exportCondition returns condition ExportUpdated, and whether there is something to say.
@@ -66,18 +68,23 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 	const t = v1alpha1.TypeExportUpdated
 	switch {
 	case e.state.export == nil:
-		return condition(t, v1alpha1.ReasonExportMissing, fmt.Sprintf("APIExport %q does not exist", e.plan.export)), true
+		return condition(t, v1alpha1.ReasonExportMissing, fmt.Sprintf("APIExport %q does not exist", e.plan.export)),
+			true
 	case e.wanted == nil:
-		if r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok && e.state.schemaOf(r) == o.Status.ResourceSchemaName {
+		if r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok &&
+			e.state.schemaOf(r) == o.Status.ResourceSchemaName {
 			return xpv2.Condition{}, false
 		}
-		return condition(t, v1alpha1.ReasonNotUpdated, fmt.Sprintf("APIExport %q does not offer the API", e.plan.export)), true
+		return condition(t, v1alpha1.ReasonNotUpdated,
+			fmt.Sprintf("APIExport %q does not offer the API", e.plan.export)), true
 	case err != nil:
 		return condition(t, v1alpha1.ReasonNotUpdated, err.Error()), true
 	case e.state.schemaOf(e.wanted.resource) != e.wanted.schema, len(e.unclaimed()) > 0:
-		return condition(t, v1alpha1.ReasonNotUpdated, fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.wanted.schema)), true
+		return condition(t, v1alpha1.ReasonNotUpdated,
+			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.wanted.schema)), true
 	case kcp.IdentityHash(e.state.export) == "":
-		return condition(t, v1alpha1.ReasonNoIdentity, fmt.Sprintf("kcp has not given APIExport %q an identity", e.plan.export)), true
+		return condition(t, v1alpha1.ReasonNoIdentity,
+			fmt.Sprintf("kcp has not given APIExport %q an identity", e.plan.export)), true
 	}
 	return holds(t, v1alpha1.ReasonUpdated), true
 }
@@ -104,8 +111,10 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerVie
 	lasting, next := e.settling.lasting(e.name, passing(v, consumers), time.Now())
 	e.pass.lookAgain(next)
 	settled := *v
-	settled.problems = slices.DeleteFunc(slices.Clone(v.problems), func(p endpointProblem) bool { return p.unserved && !lasting[p.url] })
-	using := slices.DeleteFunc(slices.Clone(consumers), func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
+	settled.problems = slices.DeleteFunc(slices.Clone(v.problems),
+		func(p endpointProblem) bool { return p.unserved && !lasting[p.url] })
+	using := slices.DeleteFunc(slices.Clone(consumers),
+		func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
 	serves, accepts := e.endpointsCondition(&settled), claimsCondition(&settled, using)
 	if serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems) {
 		e.set(o, serves)
@@ -174,9 +183,12 @@ func (e *external) endpointsCondition(v *consumerView) xpv2.Condition {
 	const t = v1alpha1.TypeEndpointsReady
 	switch {
 	case e.state.slice == nil:
-		return condition(t, v1alpha1.ReasonEndpointSliceMissing, fmt.Sprintf("APIExportEndpointSlice %q does not exist", e.plan.slice))
+		return condition(t, v1alpha1.ReasonEndpointSliceMissing,
+			fmt.Sprintf("APIExportEndpointSlice %q does not exist", e.plan.slice))
 	case len(v.endpoints) == 0:
-		return condition(t, v1alpha1.ReasonNotBound, fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding", e.plan.export))
+		return condition(t, v1alpha1.ReasonNotBound,
+			fmt.Sprintf("No workspace has bound APIExport %q: kcp makes an endpoint with the first APIBinding",
+				e.plan.export))
 	case len(v.problems) > 0:
 		return condition(t, v1alpha1.ReasonNotServing, v.describe())
 	}
@@ -221,7 +233,9 @@ func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 
 // judge reports whether the API is ready: whether it can be bound, and is served to those who have.
 func (e *external) judge(o *v1alpha1.PublishedResource) {
-	for _, t := range []xpv2.ConditionType{v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated, v1alpha1.TypeEndpointsReady} {
+	for _, t := range []xpv2.ConditionType{
+		v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated, v1alpha1.TypeEndpointsReady,
+	} {
 		c := o.GetCondition(t)
 		if c.Status == corev1.ConditionTrue {
 			continue
@@ -241,7 +255,8 @@ func (e *external) judge(o *v1alpha1.PublishedResource) {
 func (e *external) set(o *v1alpha1.PublishedResource, c xpv2.Condition) {
 	was := o.GetCondition(c.Type)
 	e.pass.set(o, c)
-	if was.Status == c.Status && was.Reason == c.Reason && (c.Reason != v1alpha1.ReasonPending || was.Message == c.Message) {
+	if was.Status == c.Status && was.Reason == c.Reason &&
+		(c.Reason != v1alpha1.ReasonPending || was.Message == c.Message) {
 		return
 	}
 	switch {
@@ -274,11 +289,15 @@ func holds(t xpv2.ConditionType, r xpv2.ConditionReason) xpv2.Condition {
 
 // condition returns one that does not hold. Messages begin with a capital.
 func condition(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
-	return xpv2.Condition{Type: t, Status: corev1.ConditionFalse, Reason: r, Message: capital(message), LastTransitionTime: metav1.Now()}
+	return xpv2.Condition{
+		Type: t, Status: corev1.ConditionFalse, Reason: r, Message: capital(message), LastTransitionTime: metav1.Now(),
+	}
 }
 
 func undecided(t xpv2.ConditionType, r xpv2.ConditionReason, message string) xpv2.Condition {
-	return xpv2.Condition{Type: t, Status: corev1.ConditionUnknown, Reason: r, Message: message, LastTransitionTime: metav1.Now()}
+	return xpv2.Condition{
+		Type: t, Status: corev1.ConditionUnknown, Reason: r, Message: message, LastTransitionTime: metav1.Now(),
+	}
 }
 
 func capital(s string) string {

@@ -79,5 +79,6 @@ func TestConsumersEvents(t *testing.T) {
 			return got[objectsync.ReasonAccepted] >= want && got[objectsync.ReasonPlaced] >= want, fmt.Sprint(got)
 		})
 	}
-	t.Logf("the workspace that created %d objects: %v; dropped: %v", burst, eventsOf(t, tenants[0]), metricsOf(t, o.GetName()))
+	t.Logf("the workspace that created %d objects: %v; dropped: %v", burst, eventsOf(t, tenants[0]),
+		metricsOf(t, o.GetName()))
 }

@@ -33,7 +33,8 @@ func TestSyncPrivateMetadata(t *testing.T) {
 		objectsync.LabelNameHash: theirs.GetLabels()[objectsync.LabelNameHash], "crossplane.io/claim-name": "x", "sub.crossplane.io/y": "z",
 	})
 	web.SetAnnotations(map[string]string{
-		"note": "b", "crossplane.io/paused": "true", "crossplane.io/external-name": "theirs", objectsync.AnnotationName: "other",
+		"note": "b", "crossplane.io/paused": "true", "crossplane.io/external-name": "theirs",
+		objectsync.AnnotationName:     "other",
 		objectsync.AnnotationOrphaned: "true", corev1.LastAppliedConfigAnnotation: "{}",
 	})
 	create(t, in, web)
@@ -47,8 +48,9 @@ func TestSyncPrivateMetadata(t *testing.T) {
 		t.Errorf("labels of the copy: -want, +got:\n%s", diff)
 	}
 	wantAnnotations := map[string]string{
-		"note": "b", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: metav1.NamespaceDefault, objectsync.AnnotationKind: "Cert." + s.group,
-		objectsync.AnnotationUID: string(web.GetUID()),
+		"note": "b", objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: metav1.NamespaceDefault,
+		objectsync.AnnotationKind: "Cert." + s.group,
+		objectsync.AnnotationUID:  string(web.GetUID()),
 	}
 	if diff := cmp.Diff(wantAnnotations, copied.GetAnnotations()); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
@@ -64,7 +66,9 @@ func TestSyncPrivateMetadata(t *testing.T) {
 
 // sharedNamespace places all copies in one namespace, by names that cannot collide.
 func sharedNamespace(o *v1alpha1.PublishedResource) {
-	o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
+	o.Spec.Naming = &v1alpha1.ResourceNaming{
+		Namespace: o.Spec.StateNamespace, Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}",
+	}
 }
 
 // TestSyncForeignSecrets shows that where all tenants' copies share a namespace, none reads or overwrites another's
@@ -95,12 +99,14 @@ func TestSyncForeignSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, thief, secretIn(metav1.NamespaceDefault, "operators", "mine"), writes)
-	if m := awaitEvent(t, thief, objectsync.ReasonRefused); strings.Contains(m, shared) || strings.Contains(m, victim.cluster) {
+	if m := awaitEvent(t, thief, objectsync.ReasonRefused); strings.Contains(m, shared) ||
+		strings.Contains(m, victim.cluster) {
 		t.Errorf("the warning tells of others: %s", m)
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 3 })
 	kube.Throughout(t, 2*time.Second, "nothing is stolen", func() (bool, string) {
-		err := thief.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"}, &corev1.Secret{})
+		err := thief.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"},
+			&corev1.Secret{})
 		return apierrors.IsNotFound(err), "the thief has it"
 	})
 	awaitValue(t, thief, metav1.NamespaceDefault, "operators", "mine")

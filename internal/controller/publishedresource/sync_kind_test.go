@@ -31,7 +31,8 @@ func TestSyncRelatedKind(t *testing.T) {
 	awaitPublished(t, s.c, hats)
 	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Related = []v1alpha1.RelatedResource{{
-			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v1", Resource: "hats", Object: byField("metadata.name"), SyncStatus: true,
+			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v1", Resource: "hats",
+			Object: byField("metadata.name"), SyncStatus: true,
 		}}
 		o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
 	})
@@ -54,7 +55,8 @@ func TestSyncRelatedKind(t *testing.T) {
 		size, _, _ := unstructured.NestedString(hat.Object, "spec", "size")
 		return err == nil && size == "XS", size
 	})
-	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
+	redefine(t, s.c, "hats."+s.group,
+		func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
 	kube.Eventually(t, synced, "the status below", func() (bool, string) {
 		worn := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Worn"}}`))
 		if err := in.Status().Patch(t.Context(), s.object("Hat", "web"), worn); err != nil {
@@ -82,7 +84,8 @@ func TestSyncRelatedVersionLater(t *testing.T) {
 	awaitPublished(t, s.c, hats)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Related = []v1alpha1.RelatedResource{{
-			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v2", Resource: "hats", Object: byField("metadata.name"),
+			Identifier: "hat", Origin: v1alpha1.OriginKCP, Group: s.group, Version: "v2", Resource: "hats",
+			Object: byField("metadata.name"),
 		}}
 	})
 	in := s.tenant(t)

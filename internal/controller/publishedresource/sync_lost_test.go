@@ -45,7 +45,8 @@ func TestSyncShardMissing(t *testing.T) {
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	kube.Throughout(t, 3*time.Second, "the copy stays", func() (bool, string) {
 		all := s.copies(t, in)
-		return len(all) == 1 && all[0].GetUID() == copied.GetUID() && all[0].GetDeletionTimestamp() == nil, describeAll(all)
+		return len(all) == 1 && all[0].GetUID() == copied.GetUID() &&
+			all[0].GetDeletionTimestamp() == nil, describeAll(all)
 	})
 	update(t, s.c, o, func() { o.Spec.APIExport = nil })
 	s.awaitEndpoints(t, o, s.endpoints(t)...)

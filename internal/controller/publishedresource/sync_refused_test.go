@@ -58,7 +58,9 @@ func (s *shop) setQuota(t *testing.T, namespace, secrets string) {
 		if err := s.c.Update(t.Context(), q); err != nil {
 			return false, err.Error()
 		}
-		q.Status = corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}
+		q.Status = corev1.ResourceQuotaStatus{
+			Hard: hard, Used: corev1.ResourceList{"count/secrets": resource.MustParse("0")},
+		}
 		err := s.c.Status().Update(t.Context(), q)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -79,7 +81,9 @@ func TestSyncRefusalsRest(t *testing.T) {
 	s.setQuota(t, full.cluster, "0")
 	policy := refuse(t, s.c, denied.cluster+".example.com", admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: matching("", "secrets", admissionv1.Create),
-		Validations:      []admissionv1.Validation{{Expression: "object.metadata.namespace != '" + denied.cluster + "'", Message: refusal}},
+		Validations: []admissionv1.Validation{{
+			Expression: "object.metadata.namespace != '" + denied.cluster + "'", Message: refusal,
+		}},
 	})
 	kube.Eventually(t, soon, "refusal", func() (bool, string) {
 		return isRefused(s.c.Create(t.Context(), secretIn(denied.cluster, "probe", ""), client.DryRunAll))
@@ -131,7 +135,8 @@ func (a *account) wantRest(t *testing.T, begin time.Time, seconds int) {
 		a.awaitRest(t, 10*time.Second)
 		return
 	}
-	kube.Eventually(t, 2*time.Minute, "the end of one minute", func() (bool, string) { return time.Since(begin) > time.Minute, "" })
+	kube.Eventually(t, 2*time.Minute, "the end of one minute",
+		func() (bool, string) { return time.Since(begin) > time.Minute, "" })
 	a.reset()
 	kube.Throughout(t, time.Duration(seconds)*time.Second, "nothing is asked", func() (bool, string) {
 		below, inKCP := a.requests()

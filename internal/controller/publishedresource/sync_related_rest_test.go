@@ -36,7 +36,8 @@ func TestSyncRelatedRequests(t *testing.T) {
 	a := s.account(t)
 	a.awaitRest(t, 3*time.Second)
 
-	key, tls, found := secretIn(metav1.NamespaceDefault, "web-key", "a"), secretIn(in.cluster, "web-tls", "b"), secretIn(in.cluster, "any", "c")
+	key, tls, found := secretIn(metav1.NamespaceDefault, "web-key", "a"), secretIn(in.cluster, "web-tls",
+		"b"), secretIn(in.cluster, "any", "c")
 	found.Labels = map[string]string{"of": "web"}
 	web := s.cert("web")
 	web.Object["spec"].(map[string]any)["keyName"] = key.Name
@@ -45,7 +46,8 @@ func TestSyncRelatedRequests(t *testing.T) {
 	awaitValue(t, s.c, in.cluster, "web-key", "a")
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "b")
 	awaitValue(t, in, metav1.NamespaceDefault, "web-found", "c")
-	kube.Throughout(t, time.Second, "the copies exist", func() (bool, string) { return len(s.copies(t, in)) == 2, "they do not" })
+	kube.Throughout(t, time.Second, "the copies exist",
+		func() (bool, string) { return len(s.copies(t, in)) == 2, "they do not" })
 	below, inKCP := a.requests()
 	if read := reads(append(below, inKCP...)); len(read) > 0 {
 		t.Errorf("want nothing read for new related objects, got\n%s", read)

@@ -85,7 +85,8 @@ func TestSyncRequests(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"create certs." + s.group: 1, "create secrets": 1}, below.Count()); diff != "" {
 		t.Errorf("requests to the service cluster for a new object: -want, +got:\n%s\n%s", diff, below)
 	}
-	if diff := cmp.Diff(map[string]int{"patch certs." + s.group: 1, "patch certs." + s.group + "/status": 1}, inKCP.Count()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"patch certs." + s.group: 1, "patch certs." + s.group + "/status": 1},
+		inKCP.Count()); diff != "" {
 		t.Errorf("requests to kcp for a new object: -want, +got:\n%s\n%s", diff, inKCP)
 	}
 
@@ -205,7 +206,8 @@ func TestSyncStreams(t *testing.T) {
 		t.Errorf("want no streams for further tenants, got\n%s", more)
 	}
 	streams := map[string]bool{}
-	for _, w := range a.below.Watches(0).By(user) { // Streams are shared, so no test before this one may publish Secrets or select namespaces.
+	// Streams are shared, so no test before this one may publish Secrets or select namespaces.
+	for _, w := range a.below.Watches(0).By(user) {
 		switch w.Resource {
 		case "secrets":
 			streams[w.Namespace] = true

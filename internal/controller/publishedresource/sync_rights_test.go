@@ -22,16 +22,21 @@ func TestSyncRightsCome(t *testing.T) {
 	s := openShop(t)
 	limited := s.config + "-limited"
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: limited}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"}},
+		{
+			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
+			Verbs: []string{"get", "list", "watch"},
+		},
 		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
 		{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: []string{"get", "list", "watch"}},
 	}}
 	create(t, s.c, role, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: limited}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
+		ObjectMeta: metav1.ObjectMeta{Name: limited},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
 	})
 	elsewhere := local.Namespace(t)
-	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, local.User(t, limited))), build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, local.User(t, limited))),
+		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &xpv2.Reference{Name: elsewhere}, nil
 	})

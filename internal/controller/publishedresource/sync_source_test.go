@@ -36,12 +36,14 @@ func TestSyncSourceChanges(t *testing.T) {
 	}, "spec")
 	s.awaitExtra(t, "the copy", func() *unstructured.Unstructured { return s.copyOf(t, in) }, "spec")
 	copied := s.copyOf(t, in)
-	if err := s.c.Status().Patch(t.Context(), copied, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"extra":"new"}}`))); err != nil {
+	if err := s.c.Status().Patch(t.Context(), copied,
+		client.RawPatch("application/merge-patch+json", []byte(`{"status":{"extra":"new"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitExtra(t, "the object", func() *unstructured.Unstructured {
 		now := s.cert("web")
-		if err := in.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "web"}, now); err != nil {
+		if err := in.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "web"},
+			now); err != nil {
 			t.Fatal(err)
 		}
 		return now
@@ -75,7 +77,8 @@ func TestSyncSourceBecomesAnother(t *testing.T) {
 	web := s.cert("web")
 	create(t, in, web)
 	copied := s.copyOf(t, in)
-	redefine(t, s.c, "certs."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
+	redefine(t, s.c, "certs."+s.group,
+		func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
 	kube.Eventually(t, synced, "the status above", func() (bool, string) {
 		issued := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`))
 		if err := s.c.Status().Patch(t.Context(), copied, issued); err != nil {

@@ -129,7 +129,8 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
 	kube.Eventually(t, synced, "the object to be let go", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
-		return err == nil && len(web.GetFinalizers()) == 0 && len(s.copies(t, in)) == 0, fmt.Sprint(err, web.GetFinalizers())
+		return err == nil && len(web.GetFinalizers()) == 0 &&
+			len(s.copies(t, in)) == 0, fmt.Sprint(err, web.GetFinalizers())
 	})
 }
 

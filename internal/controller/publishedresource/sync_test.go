@@ -63,13 +63,16 @@ func TestSync(t *testing.T) {
 		}
 		awaitDeleted(t, in, web)
 		awaitDeleted(t, s.c, copied)
-		awaitDeleted(t, in, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "web-tls"}})
+		awaitDeleted(t, in, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: metav1.NamespaceDefault, Name: "web-tls",
+		}})
 		if in.cluster == tenants[0].cluster {
 			awaitIssued(t, tenants[1], s.cert("web"), "b") // The other's is not touched.
 		}
 	}
 	states := &corev1.SecretList{}
-	if err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace)); err != nil || len(states.Items) != 0 {
+	if err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace)); err != nil ||
+		len(states.Items) != 0 {
 		t.Errorf("states left: %d, %v", len(states.Items), err)
 	}
 }
@@ -167,7 +170,8 @@ func TestSyncRefusesForeign(t *testing.T) {
 			return false, err.Error()
 		}
 		for _, e := range list.Items {
-			if e.Reason == objectsync.ReasonNameTaken && e.Type == corev1.EventTypeWarning && !strings.Contains(e.Message, o.Spec.StateNamespace) {
+			if e.Reason == objectsync.ReasonNameTaken && e.Type == corev1.EventTypeWarning &&
+				!strings.Contains(e.Message, o.Spec.StateNamespace) {
 				return true, ""
 			}
 		}
@@ -176,7 +180,8 @@ func TestSyncRefusesForeign(t *testing.T) {
 	kube.Eventually(t, synced, "the failure in the status", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		c := o.Status.Objects
-		return err == nil && c != nil && c.Synced == 1 && c.Failed == 1 && len(c.Failures) == 1 && c.Failures[0].Object == "default/web", describe(o)
+		return err == nil && c != nil && c.Synced == 1 && c.Failed == 1 && len(c.Failures) == 1 &&
+			c.Failures[0].Object == "default/web", describe(o)
 	})
 	if got := s.copyOf(t, first).GetLabels()[objectsync.LabelCluster]; got != first.cluster {
 		t.Errorf("the copy is of %s now", got)

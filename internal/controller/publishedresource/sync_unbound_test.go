@@ -64,7 +64,10 @@ func TestSyncUnbound(t *testing.T) {
 	}
 
 	s.findAgain(t, o, leaves, copied)
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 2 && cmp.Equal(c.Orphans, oneEach(goes)) })
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
+		return c.Synced == 2 &&
+			cmp.Equal(c.Orphans, oneEach(goes))
+	})
 	for _, in := range []tenant{leaves, stays} {
 		if err := in.Delete(t.Context(), s.cert("web")); err != nil {
 			t.Fatal(err)
@@ -139,7 +142,9 @@ func TestSyncUnboundDelete(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.UnboundWorkspaces = xpv2.DeletionDelete
-		o.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{DeleteWhenEmpty: true, Labels: map[string]string{"tenant": "{{ .ClusterName }}"}}
+		o.Spec.CreatedNamespaces = &v1alpha1.CreatedNamespaces{
+			DeleteWhenEmpty: true, Labels: map[string]string{"tenant": "{{ .ClusterName }}"},
+		}
 	})
 	first, second, goes, stays := s.tenant(t), s.tenant(t), s.tenant(t), s.tenant(t)
 	for _, in := range []tenant{first, second, goes, stays} {
@@ -162,7 +167,10 @@ func TestSyncUnboundDelete(t *testing.T) {
 			t.Errorf("copies of a workspace that has left: %s", describeAll(all))
 		}
 	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 && c.Orphaned == 0 })
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
+		return c.Synced == 1 && c.Failed == 0 &&
+			c.Orphaned == 0
+	})
 	s.awaitVacated(t, first)
 	s.awaitVacated(t, goes)
 	ns := &corev1.Namespace{}
@@ -177,7 +185,8 @@ func TestSyncUnboundDelete(t *testing.T) {
 	}
 	s.awaitVacated(t, second)
 	states := &corev1.SecretList{}
-	if err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace)); err != nil || len(states.Items) != 1 {
+	if err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace)); err != nil ||
+		len(states.Items) != 1 {
 		t.Errorf("want the state of the one object, got %d, %v", len(states.Items), err)
 	}
 }

@@ -18,15 +18,19 @@ func syncedAPI(source *apiextensionsv1.CustomResourceDefinition, p *projection.P
 	if i < 0 {
 		return objectsync.Pair{}
 	}
-	return objectsync.Pair{Workspace: resourceOf(p.CRD, p.Versions[i].Name), Service: resourceOf(source, p.Versions[i].Source)}
+	return objectsync.Pair{
+		Workspace: resourceOf(p.CRD, p.Versions[i].Name), Service: resourceOf(source, p.Versions[i].Source),
+	}
 }
 
 // resourceOf returns a version of what a CustomResourceDefinition defines.
 func resourceOf(d *apiextensionsv1.CustomResourceDefinition, version string) objectsync.Resource {
 	return objectsync.Resource{
-		GroupVersionResource: schema.GroupVersionResource{Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural},
-		Kind:                 d.Spec.Names.Kind,
-		Scope:                v1alpha1.ResourceScope(d.Spec.Scope),
+		GroupVersionResource: schema.GroupVersionResource{
+			Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural,
+		},
+		Kind:  d.Spec.Names.Kind,
+		Scope: v1alpha1.ResourceScope(d.Spec.Scope),
 		Status: slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 			return v.Name == version && v.Subresources != nil && v.Subresources.Status != nil
 		}),

@@ -23,7 +23,9 @@ func TestPairOf(t *testing.T) {
 	source := func() *apiextensionsv1.CustomResourceDefinition {
 		d := &apiextensionsv1.CustomResourceDefinition{}
 		d.Spec.Group, d.Spec.Scope = "example.com", apiextensionsv1.NamespaceScoped
-		d.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "certs", Singular: "cert", Kind: "Cert", ListKind: "CertList"}
+		d.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{
+			Plural: "certs", Singular: "cert", Kind: "Cert", ListKind: "CertList",
+		}
 		d.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version("v1beta1"), version("v1")}
 		d.Spec.Versions[0].Subresources = status
 		d.Spec.Versions[1].Storage = true
@@ -31,8 +33,10 @@ func TestPairOf(t *testing.T) {
 	}
 	is := func(version string, status bool) objectsync.Resource {
 		return objectsync.Resource{
-			GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "certs"},
-			Kind:                 "Cert", Scope: v1alpha1.ScopeNamespaced, Status: status,
+			GroupVersionResource: schema.GroupVersionResource{
+				Group: "example.com", Version: version, Resource: "certs",
+			},
+			Kind: "Cert", Scope: v1alpha1.ScopeNamespaced, Status: status,
 		}
 	}
 	cases := map[string]struct {
@@ -41,8 +45,9 @@ func TestPairOf(t *testing.T) {
 		want   objectsync.Pair
 	}{
 		"Stored": {
-			reason: "Of all versions the stored one counts.", change: func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
-			want: objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)},
+			reason: "Of all versions the stored one counts.",
+			change: func(*apiextensionsv1.CustomResourceDefinition, *v1alpha1.PublishedResourceSpec) {},
+			want:   objectsync.Pair{Workspace: is("v1", false), Service: is("v1", false)},
 		},
 		"Other": {
 			reason: "Copies are of the version that is published.",

@@ -39,7 +39,9 @@ type tenant struct {
 func claims() []apisv1alpha2.PermissionClaim {
 	var out []apisv1alpha2.PermissionClaim
 	for _, r := range []string{"events", "namespaces", "secrets"} {
-		out = append(out, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
+		out = append(out, apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
+		})
 	}
 	return out
 }
@@ -89,7 +91,10 @@ func (s *shop) publishedCerts(states string) *v1alpha1.PublishedResource {
 	o := s.published("certs", "Cert")
 	o.Spec.StateNamespace = states
 	o.Spec.Related = []v1alpha1.RelatedResource{
-		{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true, Object: byField("spec.secretName")},
+		{
+			Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
+			Object: byField("spec.secretName"),
+		},
 		{Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName")},
 	}
 	return o
@@ -146,14 +151,18 @@ func (s *shop) copies(t *testing.T, in tenant) []unstructured.Unstructured {
 func (s *shop) issue(t *testing.T, copied *unstructured.Unstructured, value string) {
 	t.Helper()
 	name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName")
-	create(t, s.c, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: copied.GetNamespace(), Name: name}, Data: map[string][]byte{"key": []byte(value)}})
+	create(t, s.c, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: copied.GetNamespace(), Name: name},
+		Data:       map[string][]byte{"key": []byte(value)},
+	})
 	patchStatus(t, s.c, copied, "Issued")
 }
 
 // patchStatus sets the phase of a Cert.
 func patchStatus(t *testing.T, c client.Client, u *unstructured.Unstructured, phase string) {
 	t.Helper()
-	if err := c.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"`+phase+`"}}`))); err != nil {
+	if err := c.Status().Patch(t.Context(), u,
+		client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"`+phase+`"}}`))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -163,7 +172,8 @@ func awaitIssued(t *testing.T, in tenant, u *unstructured.Unstructured, value st
 	t.Helper()
 	kube.Eventually(t, synced, "status and Secret of "+u.GetName()+" in workspace "+in.cluster, func() (bool, string) {
 		secret := &corev1.Secret{}
-		if err := in.Get(t.Context(), types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName() + "-tls"}, secret); err != nil {
+		if err := in.Get(t.Context(), types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName() + "-tls"},
+			secret); err != nil {
 			return false, err.Error()
 		}
 		if err := in.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
@@ -189,7 +199,9 @@ func byField(path v1alpha1.MutationPath) *v1alpha1.RelatedResourceObject {
 
 // secretIn returns a Secret with one value.
 func secretIn(namespace, name, value string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"key": []byte(value)}}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{"key": []byte(value)},
+	}
 }
 
 // awaitValue waits until a Secret has a value.
@@ -225,7 +237,9 @@ func awaitEvent(t *testing.T, in tenant, reason string) string {
 }
 
 // awaitObjects waits until the status of a PublishedResource counts objects as wanted.
-func awaitObjects(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want func(*v1alpha1.ObjectCounts) bool) {
+func awaitObjects(t *testing.T, c client.Client, o *v1alpha1.PublishedResource,
+	want func(*v1alpha1.ObjectCounts) bool,
+) {
 	t.Helper()
 	kube.Eventually(t, synced, "the counts in the status", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {

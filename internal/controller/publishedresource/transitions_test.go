@@ -44,7 +44,8 @@ func (s *shop) watchTransitions(t *testing.T) *transitions {
 	out := &transitions{all: map[string]map[xpv2.ConditionType][]string{}}
 	go func() {
 		for e := range w.ResultChan() {
-			if o, ok := e.Object.(*v1alpha1.PublishedResource); ok && strings.HasPrefix(o.GetName(), s.config) && o.GetDeletionTimestamp() == nil {
+			if o, ok := e.Object.(*v1alpha1.PublishedResource); ok && strings.HasPrefix(o.GetName(), s.config) &&
+				o.GetDeletionTimestamp() == nil {
 				out.add(o)
 			}
 		}
@@ -111,14 +112,17 @@ func TestNormalPublication(t *testing.T) {
 		define(t, s.c, definition(s.group, plural, "keyName"))
 		o := s.published(plural, kindOf(plural))
 		o.Spec.StateNamespace = local.Namespace(t)
-		o.Spec.Related = []v1alpha1.RelatedResource{{Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName")}}
+		o.Spec.Related = []v1alpha1.RelatedResource{{
+			Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName"),
+		}}
 		create(t, s.c, o)
 		if i == 0 {
 			awaitPublished(t, s.c, o)
 			s.consumer(t)
 			s.consumer(t)
 		}
-		await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, ""), is(v1alpha1.TypeClaimsAccepted, ""), is(xpv2.TypeReady, ""), is(xpv2.TypeSynced, ""))
+		await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, ""), is(v1alpha1.TypeClaimsAccepted, ""),
+			is(xpv2.TypeReady, ""), is(xpv2.TypeSynced, ""))
 		all[i] = o
 	}
 	kube.Throughout(t, 2*time.Second, "no condition changes, and there is no Warning", func() (bool, string) {

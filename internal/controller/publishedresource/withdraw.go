@@ -159,7 +159,8 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 	if len(objects) == 0 {
 		return nil
 	}
-	return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s", e.plan.export, r, enumerate(objects, paths))
+	return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s", e.plan.export, r,
+		enumerate(objects, paths))
 }
 
 // enumerate says how many objects there are in which workspaces.
@@ -198,7 +199,8 @@ func (e *external) storedVersion(ctx context.Context, name string) (string, erro
 		return "", err
 	}
 	if s == nil {
-		return "", errors.Errorf("cannot tell whether consumers have objects left: APIResourceSchema %q does not exist", name)
+		return "", errors.Errorf("cannot tell whether consumers have objects left: APIResourceSchema %q does not exist",
+			name)
 	}
 	versions, _, _ := unstructured.NestedSlice(s.Object, "spec", "versions")
 	for _, v := range versions {

@@ -42,7 +42,8 @@ func TestOrphan(t *testing.T) {
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("APIExport must stay as it is: %v became %v", before.Spec, after.Spec)
 	}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: schemaOf(before, "hats")}, &apisv1alpha1.APIResourceSchema{}); err != nil {
+	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: schemaOf(before, "hats")},
+		&apisv1alpha1.APIResourceSchema{}); err != nil {
 		t.Errorf("schema must stay: %v", err)
 	}
 }
@@ -107,8 +108,12 @@ func TestSchemasGo(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	agent := kcp.ServiceAccount(t, s.admin, "gardener", append(kcp.AgentRules(exportName),
-		rbacv1.PolicyRule{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"delete"}},
-		rbacv1.PolicyRule{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"list"}})...)
+		rbacv1.PolicyRule{
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"delete"},
+		},
+		rbacv1.PolicyRule{
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"list"},
+		})...)
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, agent))
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
@@ -120,7 +125,8 @@ func TestSchemasGo(t *testing.T) {
 	s.create(t, kcp.Schema(foreign, s.group, "hats", "Hat"), kcp.Schema(used, s.group, "hats", "Hat"))
 	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: "other.example.com"}}
 	other.Spec.Resources = []apisv1alpha2.ResourceSchema{{
-		Group: s.group, Name: "hats", Schema: used, Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+		Group: s.group, Name: "hats", Schema: used,
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
 	}}
 	s.create(t, other)
 	_, consumer := workspaces.Workspace(t)

@@ -47,7 +47,11 @@ func TestWithdrawWithoutEndpoint(t *testing.T) {
 			createServed(t, consumer, s.object("Hat", "bowler"))
 			await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 
-			update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: tc.slice} })
+			update(t, s.c, o, func() {
+				o.Spec.APIExport = &commonv1.APIExport{
+					Name: exportName, EndpointSlice: tc.slice,
+				}
+			})
 			s.awaitEndpoints(t, o)
 			if err := s.c.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)

@@ -45,7 +45,10 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 // look looks at the workspace. Schemas never change, so that only their names are watched.
 func (e *external) look(ctx context.Context) error {
 	e.state = &workspace{}
-	slice := informer.Interest{Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice}, Stream: informer.StreamByName}
+	slice := informer.Interest{
+		Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice},
+		Stream: informer.StreamByName,
+	}
 	e.cluster.Watches().Track(e.owner, purposeSlice, slice)
 	named := e.plan.export != ""
 	if named {
@@ -79,14 +82,18 @@ var allSchemas = informer.Interest{Resource: kcp.Schemas, Stream: informer.Strea
 // trackExport has the PublishedResource woken when its APIExport or an APIResourceSchema changes, and returns the
 // interest in the APIExport.
 func (e *external) trackExport() informer.Interest {
-	export := informer.Interest{Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Stream: informer.StreamByName}
+	export := informer.Interest{
+		Resource: kcp.Exports, NamespacedName: types.NamespacedName{Name: e.plan.export}, Stream: informer.StreamByName,
+	}
 	e.cluster.Watches().Track(e.owner, purposeWorkspace, allSchemas, export)
 	return export
 }
 
 // exportPlace returns how the APIExport is written.
 func (e *external) exportPlace() kcp.Place {
-	return kcp.Place{Key: e.cluster, Client: e.cluster.Resource(kcp.Exports, ""), Name: e.plan.export, MayCreate: e.plan.create}
+	return kcp.Place{
+		Key: e.cluster, Client: e.cluster.Resource(kcp.Exports, ""), Name: e.plan.export, MayCreate: e.plan.create,
+	}
 }
 
 // writing brackets a write of the APIExport.

@@ -21,7 +21,8 @@ func TestWorkspaceGoes(t *testing.T) {
 	o := s.publishHats(t)
 	ns := local.Namespace(t)
 	create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
-	setConfig(t, s.c, s.config, ns, &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}})
+	setConfig(t, s.c, s.config, ns,
+		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}})
 	awaitPublished(t, s.c, o)
 	held := kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat")
 	held.SetFinalizers([]string{"example.org/held"})
@@ -30,7 +31,8 @@ func TestWorkspaceGoes(t *testing.T) {
 	gone := workspaces.DeleteWorkspace(t, s.path)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonWorkspaceDeleted))
 	kube.Eventually(t, soon, "the held schema to be let go", func() (bool, string) {
-		err := kcp.Client(t, s.admin).Patch(t.Context(), held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+		err := kcp.Client(t, s.admin).Patch(t.Context(), held,
+			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		return client.IgnoreNotFound(err) == nil, "it is not"
 	})
 	kube.Eventually(t, soon, "the workspace to be gone", gone)

@@ -33,7 +33,9 @@ func clusterRefOf(namespace string, ref workloadv1alpha1.ClusterReference) clust
 
 // candidates returns the places an application may be scheduled to, the best first. load says how many applications are
 // at a place.
-func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.KubernetesApplication, load map[clusterRef]int) ([]clusterRef, error) {
+func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.KubernetesApplication,
+	load map[clusterRef]int,
+) ([]clusterRef, error) {
 	selector, err := metav1.LabelSelectorAsSelector(app.Spec.ClusterSelector)
 	if err != nil {
 		return nil, errors.Wrapf(errUnschedulable, "cannot parse spec.clusterSelector: %v", err)
@@ -48,7 +50,8 @@ func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.Kuber
 	var found []clusterRef
 	add := func(kind string, o client.Object) {
 		if o.GetDeletionTimestamp() == nil && selector.Matches(labels.Set(o.GetLabels())) {
-			found = append(found, clusterRefOf(app.GetNamespace(), workloadv1alpha1.ClusterReference{Kind: kind, Name: o.GetName()}))
+			found = append(found, clusterRefOf(app.GetNamespace(),
+				workloadv1alpha1.ClusterReference{Kind: kind, Name: o.GetName()}))
 		}
 	}
 	for i := range own.Items {
@@ -64,7 +67,8 @@ func (r *Reconciler) candidates(ctx context.Context, app *workloadv1alpha1.Kuber
 // rank sorts places by their load. Of equals those of the namespace come first, and then the order is that of names.
 func rank(places []clusterRef, load map[clusterRef]int) {
 	slices.SortFunc(places, func(a, b clusterRef) int {
-		return cmp.Or(cmp.Compare(load[a], load[b]), -cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(load[a], load[b]), -cmp.Compare(a.namespace, b.namespace),
+			cmp.Compare(a.Name, b.Name))
 	})
 }
 

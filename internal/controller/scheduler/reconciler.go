@@ -75,7 +75,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // choose returns the best cluster that answers. The cause of the error is errUnschedulable if there is none.
-func (r *Reconciler) choose(ctx context.Context, app *workloadv1alpha1.KubernetesApplication) (workloadv1alpha1.ClusterReference, error) {
+func (r *Reconciler) choose(ctx context.Context,
+	app *workloadv1alpha1.KubernetesApplication,
+) (workloadv1alpha1.ClusterReference, error) {
 	none := workloadv1alpha1.ClusterReference{}
 	load, err := r.load(ctx)
 	if err != nil {
@@ -87,7 +89,8 @@ func (r *Reconciler) choose(ctx context.Context, app *workloadv1alpha1.Kubernete
 	}
 	if len(places) == 0 {
 		r.consider(client.ObjectKeyFromObject(app), nil)
-		return none, errors.Wrap(errUnschedulable, "no ProviderConfig of the namespace and no ClusterProviderConfig matches spec.clusterSelector")
+		return none, errors.Wrap(errUnschedulable,
+			"no ProviderConfig of the namespace and no ClusterProviderConfig matches spec.clusterSelector")
 	}
 	var (
 		owners []informer.Owner
@@ -104,7 +107,8 @@ func (r *Reconciler) choose(ctx context.Context, app *workloadv1alpha1.Kubernete
 		causes = append(causes, fmt.Sprintf("%s %s: %v", p.Kind, p.Name, err))
 	}
 	r.consider(client.ObjectKeyFromObject(app), owners)
-	return none, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s", len(places), enumerate(causes))
+	return none, errors.Wrapf(errUnschedulable, "none of %d clusters that match spec.clusterSelector answers: %s",
+		len(places), enumerate(causes))
 }
 
 // enumerate returns some of a list of causes, sorted.
@@ -125,7 +129,9 @@ func (r *Reconciler) owner(app *workloadv1alpha1.KubernetesApplication, p cluste
 }
 
 // answers returns nil if a cluster answers.
-func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloadv1alpha1.KubernetesApplication, p clusterRef) error {
+func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloadv1alpha1.KubernetesApplication,
+	p clusterRef,
+) error {
 	there := at(app, p.ClusterReference)
 	_, err := targetresource.Connect(ctx, r.registry, o, targetresource.Config{
 		Key:  r.kind.Key(there),
@@ -135,7 +141,9 @@ func (r *Reconciler) answers(ctx context.Context, o informer.Owner, app *workloa
 }
 
 // at returns an application as if it was scheduled to a cluster.
-func at(app *workloadv1alpha1.KubernetesApplication, ref workloadv1alpha1.ClusterReference) *workloadv1alpha1.KubernetesApplication {
+func at(app *workloadv1alpha1.KubernetesApplication,
+	ref workloadv1alpha1.ClusterReference,
+) *workloadv1alpha1.KubernetesApplication {
 	there := app.DeepCopy()
 	there.Spec.ClusterRef = &ref
 	return there
@@ -155,7 +163,9 @@ func (r *Reconciler) consider(app types.NamespacedName, owners []informer.Owner)
 }
 
 // assign schedules an application to a cluster.
-func (r *Reconciler) assign(ctx context.Context, app *workloadv1alpha1.KubernetesApplication, ref workloadv1alpha1.ClusterReference) error {
+func (r *Reconciler) assign(ctx context.Context, app *workloadv1alpha1.KubernetesApplication,
+	ref workloadv1alpha1.ClusterReference,
+) error {
 	there := at(app, ref)
 	if err := r.kind.Track(ctx, there); err != nil {
 		return err

@@ -32,8 +32,9 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
 		controller: name, registry: o.Registry,
-		local:      diffwrite.NewManager(mgr).GetClient(),
-		record:     diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		local: diffwrite.NewManager(mgr).GetClient(),
+		record: diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
+			o.EventFilterFunctions...)),
 		poll:       diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 		chosen:     map[types.UID]workloadv1alpha1.ClusterReference{},
 		considered: map[types.NamespacedName][]informer.Owner{},
@@ -47,7 +48,8 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		WatchesRawSource(connections(o.Registry, name))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c)).
-			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), predicate.LabelChangedPredicate{})))
+			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
+				predicate.LabelChangedPredicate{})))
 	}
 	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
 }
@@ -67,7 +69,8 @@ func connections(r *target.Registry, controller string) source.Source {
 func (r *Reconciler) waiting() handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, pc client.Object) []reconcile.Request {
 		apps := &workloadv1alpha1.KubernetesApplicationList{}
-		if err := r.local.List(ctx, apps, client.InNamespace(pc.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.local.List(ctx, apps, client.InNamespace(pc.GetNamespace()),
+			client.UnsafeDisableDeepCopy); err != nil {
 			return nil // The cache is not there yet, and will bring all applications.
 		}
 		var found []reconcile.Request

@@ -69,7 +69,9 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	if err != nil {
 		return identity.Token{}, errors.New("cannot sign with the AWS credentials of the provider")
 	}
-	t := identity.Token{Value: prefix + base64.RawURLEncoding.EncodeToString([]byte(url)), Expiry: time.Now().Add(tokenLife)}
+	t := identity.Token{
+		Value: prefix + base64.RawURLEncoding.EncodeToString([]byte(url)), Expiry: time.Now().Add(tokenLife),
+	}
 	if creds.CanExpire && creds.Expires.Before(t.Expiry) {
 		t.Expiry = creds.Expires // The signature ends with them.
 	}
@@ -78,10 +80,12 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 
 // sign returns the URL of a signed request for the identity of its signer, bound to the cluster.
 func (s source) sign(ctx context.Context, cfg aws.Config) (string, error) {
-	signed, err := sts.NewPresignClient(sts.NewFromConfig(cfg)).PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{},
+	signed, err := sts.NewPresignClient(sts.NewFromConfig(cfg)).PresignGetCallerIdentity(ctx,
+		&sts.GetCallerIdentityInput{},
 		func(o *sts.PresignOptions) {
 			o.ClientOptions = append(o.ClientOptions, sts.WithAPIOptions(
-				smithyhttp.AddHeaderValue("x-k8s-aws-id", s.cluster), smithyhttp.AddHeaderValue("X-Amz-Expires", validSeconds)))
+				smithyhttp.AddHeaderValue("x-k8s-aws-id", s.cluster), smithyhttp.AddHeaderValue("X-Amz-Expires",
+					validSeconds)))
 		})
 	if err != nil {
 		return "", errors.Wrap(err, "cannot sign request")

@@ -126,7 +126,9 @@ func (p *principal) asServicePrincipal(o azcore.ClientOptions) (azcore.TokenCred
 		return nil, errors.New("clientCertificate holds no certificate and key, or its password is wrong")
 	}
 	c, err := azidentity.NewClientCertificateCredential(p.TenantID, p.ClientID, certs, key,
-		&azidentity.ClientCertificateCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: known, SendCertificateChain: true})
+		&azidentity.ClientCertificateCredentialOptions{
+			ClientOptions: o, DisableInstanceDiscovery: known, SendCertificateChain: true,
+		})
 	return c, errors.Wrap(err, "cannot use client certificate")
 }
 

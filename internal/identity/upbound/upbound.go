@@ -89,7 +89,8 @@ func (s source) Token(ctx context.Context) (identity.Token, error) {
 	e := identity.NewExchange(ctx)
 	answer, err := ask(e.Client(), req)
 	if err != nil {
-		return identity.Token{}, errors.New("cannot use Upbound credentials: " + e.Reason("the token endpoint answers with no token"))
+		return identity.Token{}, errors.New("cannot use Upbound credentials: " +
+			e.Reason("the token endpoint answers with no token"))
 	}
 	return answer, nil
 }
@@ -111,5 +112,6 @@ func ask(c *http.Client, req *http.Request) (identity.Token, error) {
 	if res.StatusCode != http.StatusOK || answer.AccessToken == "" {
 		return identity.Token{}, errors.New("no token in answer")
 	}
-	return identity.Token{Value: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
+	return identity.Token{Value: answer.AccessToken, Expiry: asked.Add(time.Duration(answer.ExpiresIn) * time.Second)},
+		nil
 }

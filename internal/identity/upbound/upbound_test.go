@@ -48,8 +48,10 @@ func TestOrganization(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := organization(tc.exec)
-			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) || got != tc.want {
-				t.Errorf("%s\nwant %q and an error that contains %q, got %q and %v", tc.reason, tc.want, tc.err, got, err)
+			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) ||
+				got != tc.want {
+				t.Errorf("%s\nwant %q and an error that contains %q, got %q and %v", tc.reason, tc.want, tc.err, got,
+					err)
 			}
 		})
 	}

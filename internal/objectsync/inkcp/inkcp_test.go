@@ -126,7 +126,9 @@ func consumer(t *testing.T, provider client.Client, path string) (client.Client,
 	var url string
 	kube.Eventually(t, soon, "the endpoint", func() (bool, string) {
 		slice := &unstructured.Unstructured{}
-		slice.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha1", Kind: "APIExportEndpointSlice"})
+		slice.SetGroupVersionKind(schema.GroupVersionKind{
+			Group: "apis.kcp.io", Version: "v1alpha1", Kind: "APIExportEndpointSlice",
+		})
 		err := provider.Get(t.Context(), types.NamespacedName{Name: "things"}, slice)
 		endpoints, _, _ := unstructured.NestedSlice(slice.Object, "status", "endpoints")
 		if err != nil || len(endpoints) == 0 {
@@ -158,8 +160,12 @@ func TestWorkspace(t *testing.T) {
 	above, cluster, virtual := consumer(t, provider, path)
 	below := service.Client(t)
 	things := objectsync.Pair{
-		Workspace: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "ws.example.com", Version: "v1", Resource: "things"}, Kind: "Thing", Scope: "Namespaced", Status: true},
-		Service:   objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "things"}, Kind: "Thing", Scope: "Namespaced", Status: true},
+		Workspace: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
+			Group: "ws.example.com", Version: "v1", Resource: "things",
+		}, Kind: "Thing", Scope: "Namespaced", Status: true},
+		Service: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
+			Group: "example.org", Version: "v1", Resource: "things",
+		}, Kind: "Thing", Scope: "Namespaced", Status: true},
 	}
 	secret := objectsync.Resource{GroupVersionResource: objectsync.Secrets, Kind: "Secret", Scope: "Namespaced"}
 	byField := func(path string) *v1alpha1.RelatedResourceObject {
@@ -167,9 +173,14 @@ func TestWorkspace(t *testing.T) {
 	}
 	s, err := objectsync.New(objectsync.Config{
 		Agent: "agent", StateNamespace: service.Namespace(t), Primary: things,
-		Related: map[string]objectsync.Pair{"tls": {Workspace: secret, Service: secret}, "key": {Workspace: secret, Service: secret}},
+		Related: map[string]objectsync.Pair{
+			"tls": {Workspace: secret, Service: secret}, "key": {Workspace: secret, Service: secret},
+		},
 		Spec: &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{
-			{Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true, Object: byField("spec.tls")},
+			{
+				Identifier: "tls", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
+				Object: byField("spec.tls"),
+			},
 			{Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.key")},
 		}},
 	})
@@ -190,11 +201,16 @@ func TestWorkspace(t *testing.T) {
 		}
 	}
 
-	web := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"tls": "cert", "key": "key", "size": int64(3)}}}
+	web := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"tls": "cert", "key": "key", "size": int64(3),
+	}}}
 	web.SetGroupVersionKind(things.Workspace.GroupVersion().WithKind("Thing"))
 	web.SetNamespace("default")
 	web.SetName("web")
-	key := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "key"}, Data: map[string][]byte{"k": []byte("from above")}}
+	key := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "key"},
+		Data:       map[string][]byte{"k": []byte("from above")},
+	}
 	for _, o := range []client.Object{web, key} {
 		if err := above.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -206,11 +222,14 @@ func TestWorkspace(t *testing.T) {
 		return u != nil && k != nil, text(err) + text(errKey)
 	})
 	sync()
-	copies, err := in.Service.Cache(things.Service.GroupVersionResource).Select("", labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: cluster}))
+	copies, err := in.Service.Cache(things.Service.GroupVersionResource).Select("",
+		labels.SelectorFromSet(labels.Set{objectsync.LabelCluster: cluster}))
 	if err != nil || len(copies) != 1 {
 		t.Fatalf("want one copy, got %d, %v", len(copies), err)
 	}
-	want := []string{objectsync.AnnotationKind, objectsync.AnnotationName, objectsync.AnnotationNamespace, objectsync.AnnotationUID}
+	want := []string{
+		objectsync.AnnotationKind, objectsync.AnnotationName, objectsync.AnnotationNamespace, objectsync.AnnotationUID,
+	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(copies[0].GetAnnotations()))); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
 	}
@@ -220,22 +239,28 @@ func TestWorkspace(t *testing.T) {
 		len(down.Labels)+len(down.Annotations) != 3 {
 		t.Errorf("Secret below: %v %v %v", err, down.Labels, down.Annotations)
 	}
-	cert := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "cert"}, Data: map[string][]byte{"k": []byte("from below")}}
+	cert := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "cert"},
+		Data:       map[string][]byte{"k": []byte("from below")},
+	}
 	if err := below.Create(t.Context(), cert); err != nil {
 		t.Fatal(err)
 	}
-	if err := below.Status().Patch(t.Context(), copies[0], client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
+	if err := below.Status().Patch(t.Context(), copies[0],
+		client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	sync()
 	up := &corev1.Secret{}
-	if err := above.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "cert"}, up); err != nil || string(up.Data["k"]) != "from below" {
+	if err := above.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "cert"}, up); err != nil ||
+		string(up.Data["k"]) != "from below" {
 		t.Errorf("Secret above: %v", err)
 	}
 	if err := above.Get(t.Context(), in.Object, web); err != nil {
 		t.Fatal(err)
 	}
-	if phase, _, _ := unstructured.NestedString(web.Object, "status", "phase"); phase != "Ready" || !slices.Equal(web.GetFinalizers(), []string{objectsync.Finalizer}) {
+	if phase, _, _ := unstructured.NestedString(web.Object, "status", "phase"); phase != "Ready" ||
+		!slices.Equal(web.GetFinalizers(), []string{objectsync.Finalizer}) {
 		t.Errorf("the object above: phase %q, finalizers %v", phase, web.GetFinalizers())
 	}
 	before := web.GetResourceVersion()
@@ -249,8 +274,10 @@ func TestWorkspace(t *testing.T) {
 	}
 	sync()
 	for what, err := range map[string]error{
-		"the object": above.Get(t.Context(), in.Object, web), "the copy": below.Get(t.Context(), client.ObjectKeyFromObject(copies[0]), copies[0]),
-		"the Secret above": above.Get(t.Context(), client.ObjectKeyFromObject(up), up), "the Secret below": below.Get(t.Context(), client.ObjectKeyFromObject(down), down),
+		"the object":       above.Get(t.Context(), in.Object, web),
+		"the copy":         below.Get(t.Context(), client.ObjectKeyFromObject(copies[0]), copies[0]),
+		"the Secret above": above.Get(t.Context(), client.ObjectKeyFromObject(up), up),
+		"the Secret below": below.Get(t.Context(), client.ObjectKeyFromObject(down), down),
 	} {
 		if err == nil || client.IgnoreNotFound(err) != nil {
 			t.Errorf("%s is left: %v", what, err)

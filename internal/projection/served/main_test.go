@@ -107,7 +107,9 @@ func builtIn(t *testing.T, gk schema.GroupKind, versions ...string) *apiextensio
 }
 
 // project projects all versions of a definition.
-func project(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, to *publishedv1alpha1.ResourceProjection) *projection.Projection {
+func project(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition,
+	to *publishedv1alpha1.ResourceProjection,
+) *projection.Projection {
 	t.Helper()
 	p, err := projection.Project(crd, &publishedv1alpha1.PublishedResourceSpec{Projection: to})
 	if err != nil {
@@ -131,7 +133,8 @@ func publish(t *testing.T, projections ...*projection.Projection) (client.Client
 			t.Fatalf("kcp refuses the schema: %v", err)
 		}
 		resources = append(resources, map[string]any{
-			"group": s.Spec.Group, "name": s.Spec.Names.Plural, "schema": s.GetName(), "storage": map[string]any{"crd": map[string]any{}},
+			"group": s.Spec.Group, "name": s.Spec.Names.Plural, "schema": s.GetName(),
+			"storage": map[string]any{"crd": map[string]any{}},
 		})
 	}
 	export := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resources": resources}}}

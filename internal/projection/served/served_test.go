@@ -43,23 +43,33 @@ func TestServed(t *testing.T) {
 		"Certificate": {
 			reason: "A definition is published as it is.",
 			crd:    certificates(t),
-			want:   metav1.APIResource{Name: "certificates", SingularName: "certificate", Namespaced: true, Kind: "Certificate", ShortNames: []string{"cert", "certs"}, Categories: []string{"cert-manager"}},
+			want: metav1.APIResource{
+				Name: "certificates", SingularName: "certificate", Namespaced: true, Kind: "Certificate",
+				ShortNames: []string{"cert", "certs"}, Categories: []string{"cert-manager"},
+			},
 			object: "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, spec: {secretName: a, dnsNames: [example.com], issuerRef: {name: ca}}}",
 		},
 		"Sertifikat": {
 			reason: "A definition is published under another name.",
 			crd:    certificates(t),
 			to: &publishedv1alpha1.ResourceProjection{
-				Group: "certs.example.com", Version: "v1beta1", Kind: "Sertifikat", Plural: "Sertifikater", ShortNames: []string{"serts"}, Categories: []string{"management"},
+				Group: "certs.example.com", Version: "v1beta1", Kind: "Sertifikat", Plural: "Sertifikater",
+				ShortNames: []string{"serts"}, Categories: []string{"management"},
 				Scope: publishedv1alpha1.ScopeCluster,
 			},
-			want:   metav1.APIResource{Name: "sertifikater", SingularName: "sertifikat", Kind: "Sertifikat", ShortNames: []string{"serts"}, Categories: []string{"management"}},
+			want: metav1.APIResource{
+				Name: "sertifikater", SingularName: "sertifikat", Kind: "Sertifikat", ShortNames: []string{"serts"},
+				Categories: []string{"management"},
+			},
 			object: "{apiVersion: certs.example.com/v1beta1, kind: Sertifikat, metadata: {name: a}, spec: {secretName: a, issuerRef: {name: ca}}}",
 		},
 		"Deployment": {
 			reason: "A built-in type is published from what its API server says of it.",
 			crd:    builtIn(t, schema.GroupKind{Group: "apps", Kind: "Deployment"}, "v1"),
-			want:   metav1.APIResource{Name: "deployments", SingularName: "deployment", Namespaced: true, Kind: "Deployment", ShortNames: []string{"deploy"}, Categories: []string{"all"}},
+			want: metav1.APIResource{
+				Name: "deployments", SingularName: "deployment", Namespaced: true, Kind: "Deployment",
+				ShortNames: []string{"deploy"}, Categories: []string{"all"},
+			},
 			object: `
 apiVersion: apps/v1
 kind: Deployment
@@ -83,7 +93,10 @@ spec:
 		"Pod": {
 			reason: "A type of the core group is published: the name of its schema ends in core, where that of api-syncagent ends in a dot.",
 			crd:    builtIn(t, schema.GroupKind{Kind: "Pod"}, "v1"),
-			want:   metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", ShortNames: []string{"po"}, Categories: []string{"all"}},
+			want: metav1.APIResource{
+				Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", ShortNames: []string{"po"},
+				Categories: []string{"all"},
+			},
 			object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: web, image: nginx}]}}",
 		},
 		"ClusterRole": {
@@ -97,7 +110,10 @@ spec:
 			reason: "A type that contains itself, and values of any type, is published.",
 			crd:    builtIn(t, schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}, "v1"),
 			to:     &publishedv1alpha1.ResourceProjection{Group: "definitions.example.com", Kind: "Definition"},
-			want:   metav1.APIResource{Name: "definitions", SingularName: "definition", Kind: "Definition", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"}},
+			want: metav1.APIResource{
+				Name: "definitions", SingularName: "definition", Kind: "Definition",
+				ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+			},
 			object: `
 apiVersion: definitions.example.com/v1
 kind: Definition

@@ -22,7 +22,9 @@ func Definition(group, plural string, fields ...string) *apiextensionsv1.CustomR
 	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group}}
 	d.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: group, Scope: apiextensionsv1.NamespaceScoped,
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
+		Names: apiextensionsv1.CustomResourceDefinitionNames{
+			Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List",
+		},
 		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 			Name: "v1", Served: true, Storage: true,
 			Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},

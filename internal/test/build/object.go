@@ -93,7 +93,9 @@ func Namespaced() Scope {
 			return o
 		},
 		Config: func(namespace, name string, spec commonv1.ProviderConfigSpec) client.Object {
-			return &mpcv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+			return &mpcv1alpha1.ProviderConfig{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec,
+			}
 		},
 	}
 }

@@ -9,7 +9,9 @@ import (
 )
 
 // Application returns a KubernetesApplication that may be scheduled to clusters with label tier.
-func Application(namespace, name, tier string, templates ...workloadv1alpha1.ResourceTemplate) *workloadv1alpha1.KubernetesApplication {
+func Application(namespace, name, tier string,
+	templates ...workloadv1alpha1.ResourceTemplate,
+) *workloadv1alpha1.KubernetesApplication {
 	return &workloadv1alpha1.KubernetesApplication{
 		ObjectMeta: Meta(namespace, name),
 		Spec: workloadv1alpha1.KubernetesApplicationSpec{
@@ -59,7 +61,9 @@ func Deployment(namespace, name string) Manifest {
 			"replicas": 0, "selector": map[string]any{"matchLabels": labels},
 			"template": map[string]any{
 				"metadata": map[string]any{"labels": labels},
-				"spec":     map[string]any{"containers": []any{map[string]any{"name": name, "image": "registry.example.org/" + name + ":1"}}},
+				"spec": map[string]any{"containers": []any{map[string]any{
+					"name": name, "image": "registry.example.org/" + name + ":1",
+				}}},
 			},
 		},
 	}

@@ -45,7 +45,9 @@ func Serve(tb testing.TB) *Service {
 }
 
 // SendChangeLog keeps an entry.
-func (s *Service) SendChangeLog(_ context.Context, r *changelogs.SendChangeLogRequest) (*changelogs.SendChangeLogResponse, error) {
+func (s *Service) SendChangeLog(_ context.Context,
+	r *changelogs.SendChangeLogRequest,
+) (*changelogs.SendChangeLogResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries = append(s.entries, r.GetEntry())

@@ -61,7 +61,8 @@ func (c *Clouds) awsUser(token, cluster string) (user string, ok bool) {
 	q := u.Query()
 	signature := q.Get("X-Amz-Signature")
 	q.Del("X-Amz-Signature")
-	asked := q.Get("Action") == "GetCallerIdentity" && q.Get("X-Amz-Expires") == "900" && q.Get("X-Amz-Security-Token") == awsSession
+	asked := q.Get("Action") == "GetCallerIdentity" && q.Get("X-Amz-Expires") == "900" &&
+		q.Get("X-Amz-Security-Token") == awsSession
 	if !asked || signature != awsSignature(u.Host, cluster, q) {
 		return "", false
 	}
@@ -75,7 +76,8 @@ func (c *Clouds) awsUser(token, cluster string) (user string, ok bool) {
 func awsSignature(host, cluster string, q url.Values) string {
 	empty := sha256.Sum256(nil)
 	canonical := strings.Join([]string{
-		"GET", "/", strings.ReplaceAll(q.Encode(), "+", "%20"), "host:" + host, "x-k8s-aws-id:" + cluster, "", q.Get("X-Amz-SignedHeaders"), hex.EncodeToString(empty[:]),
+		"GET", "/", strings.ReplaceAll(q.Encode(), "+", "%20"), "host:" + host, "x-k8s-aws-id:" +
+			cluster, "", q.Get("X-Amz-SignedHeaders"), hex.EncodeToString(empty[:]),
 	}, "\n")
 	sum := sha256.Sum256([]byte(canonical))
 	date := q.Get("X-Amz-Date")

@@ -63,7 +63,8 @@ func (c *Clouds) azureAuthority(w http.ResponseWriter, r *http.Request) {
 		})
 	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
 		write(w, map[string]string{
-			"issuer": authority + "/v2.0", "authorization_endpoint": authority + "/oauth2/v2.0/authorize", "token_endpoint": authority + "/oauth2/v2.0/token",
+			"issuer": authority + "/v2.0", "authorization_endpoint": authority + "/oauth2/v2.0/authorize",
+			"token_endpoint": authority + "/oauth2/v2.0/token",
 		})
 	default:
 		c.azureToken(w, r)
@@ -71,7 +72,8 @@ func (c *Clouds) azureAuthority(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Clouds) azureToken(w http.ResponseWriter, r *http.Request) {
-	asked := r.FormValue("grant_type") == "client_credentials" && strings.Contains(" "+r.FormValue("scope")+" ", " "+AzureServer+"/.default ")
+	asked := r.FormValue("grant_type") == "client_credentials" &&
+		strings.Contains(" "+r.FormValue("scope")+" ", " "+AzureServer+"/.default ")
 	secret := r.FormValue("client_secret")
 	if a := r.FormValue("client_assertion"); a != "" {
 		secret = a

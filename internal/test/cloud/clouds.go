@@ -61,7 +61,8 @@ func (c *Clouds) Start() {
 	mux.HandleFunc("login.microsoft.com/", c.azureAuthority)
 	mux.HandleFunc("auth.upbound.io/apis/tokenexchange.upbound.io/v1alpha1/orgscopedtokens", c.upboundToken)
 	mux.HandleFunc("sts.eu-west-1.amazonaws.com/", c.awsToken)
-	cert, pem := certificate("oauth2.googleapis.com", "login.microsoftonline.com", "login.microsoft.com", "auth.upbound.io", "sts.eu-west-1.amazonaws.com")
+	cert, pem := certificate("oauth2.googleapis.com", "login.microsoftonline.com", "login.microsoft.com",
+		"auth.upbound.io", "sts.eu-west-1.amazonaws.com")
 	c.web = httptest.NewUnstartedServer(mux)
 	c.web.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 	c.web.StartTLS()
@@ -167,7 +168,9 @@ func (c *Clouds) answer(w http.ResponseWriter, id, secret string) {
 	w.Header().Set("Content-Type", "application/json")
 	if refusal != "" {
 		w.WriteHeader(http.StatusUnauthorized)
-		write(w, map[string]string{"error": refusal, "error_description": "bad secret " + secret + " at " + time.Now().String()})
+		write(w, map[string]string{
+			"error": refusal, "error_description": "bad secret " + secret + " at " + time.Now().String(),
+		})
 		return
 	}
 	write(w, map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(life.Seconds())})

@@ -26,7 +26,8 @@ func (c *Clouds) GoogleServiceAccount(tb testing.TB, email string, p Principal) 
 		tb.Fatal(err)
 	}
 	return encode(tb, map[string]string{
-		"type": "service_account", "client_email": email, "private_key_id": "1", "token_uri": "https://oauth2.googleapis.com/token",
+		"type": "service_account", "client_email": email, "private_key_id": "1",
+		"token_uri":   "https://oauth2.googleapis.com/token",
 		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 	})
 }

@@ -35,5 +35,6 @@ func certificate(names ...string) (cert tls.Certificate, encoded []byte) {
 	if err != nil {
 		panic(err) // No test can go on.
 	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key()}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key()},
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

@@ -23,7 +23,9 @@ func (c *Clouds) review(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	user, ok := c.userOf(review.Spec.Token)
-	review.Status = authenticationv1.TokenReviewStatus{Authenticated: ok, User: authenticationv1.UserInfo{Username: user}}
+	review.Status = authenticationv1.TokenReviewStatus{
+		Authenticated: ok, User: authenticationv1.UserInfo{Username: user},
+	}
 	w.Header().Set("Content-Type", "application/json")
 	write(w, review)
 }

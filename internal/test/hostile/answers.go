@@ -21,7 +21,8 @@ func foreign(canary string) string {
 
 // page returns a page as proxies give.
 func page(canary string) string {
-	return "<html><head><title>" + canary + "</title></head><body><h1>Bad Gateway</h1><hr>SecretAccessKey " + canary + "</body></html>"
+	return "<html><head><title>" + canary + "</title></head><body><h1>Bad Gateway</h1><hr>SecretAccessKey " + canary +
+		"</body></html>"
 }
 
 // text returns text as many web servers give.

@@ -43,7 +43,8 @@ func flood(e exchange) {
 	e.Header().Set("Content-Type", "application/json")
 	object := func(i int) string {
 		metadata := fmt.Sprintf(`{"namespace":"flood","name":"c%d","resourceVersion":"%d"}`, i, i)
-		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":%s,"data":{"value":"%s"}}`, metadata, filling[:objectSize])
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":%s,"data":{"value":"%s"}}`, metadata,
+			filling[:objectSize])
 	}
 	if e.request.URL.Query().Get("watch") == "" {
 		e.send([]byte(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"1","continue":"more"},"items":[` + object(1) + `]}`))
@@ -87,7 +88,8 @@ func gzipped(e exchange) {
 // hugeHeaders sends headers larger than any server has.
 func hugeHeaders(e exchange) {
 	e.take(func(w io.Writer) {
-		_, _ = io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSecretAccessKey: "+e.server.canary)
+		_, _ = io.WriteString(w, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nSecretAccessKey: "+
+			e.server.canary)
 		for range headersSize / len(filling) {
 			if _, err := w.Write(filling); err != nil {
 				return
@@ -99,6 +101,7 @@ func hugeHeaders(e exchange) {
 
 // hugeStatus refuses with a message that no status of an object can hold.
 func hugeStatus(e exchange) {
-	e.refuse(http.StatusUnprocessableEntity, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Invalid","code":422,"message":"`+
-		strings.Repeat("large ", statusSize/len("large "))+`"}`)
+	e.refuse(http.StatusUnprocessableEntity,
+		`{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Invalid","code":422,"message":"`+
+			strings.Repeat("large ", statusSize/len("large "))+`"}`)
 }

@@ -33,7 +33,8 @@ var certificates = sync.OnceValue(func() certificateSet {
 	another := x509.Certificate{DNSNames: []string{"elsewhere.example.com"}, NotAfter: now.Add(validity)}
 	return certificateSet{
 		ca:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw}),
-		valid: ca.issue(loopback), expired: ca.issue(expired), another: ca.issue(another), foreign: rotated.issue(loopback),
+		valid: ca.issue(loopback), expired: ca.issue(expired), another: ca.issue(another),
+		foreign: rotated.issue(loopback),
 	}
 })
 

@@ -100,7 +100,10 @@ func foreigners() []Mode {
 	return []Mode{
 		{Name: "ForeignPage", answer: func(e exchange) { e.refuse(http.StatusOK, page(e.server.canary)) }},
 		{Name: "ForeignKind", answer: func(e exchange) { e.refuse(http.StatusOK, foreign(e.server.canary)) }},
-		{Name: "ForeignProtocol", HTTP1: true, answer: func(e exchange) { e.raw("SSH-2.0-" + e.server.canary + "\r\n\r\n") }},
+		{
+			Name: "ForeignProtocol", HTTP1: true,
+			answer: func(e exchange) { e.raw("SSH-2.0-" + e.server.canary + "\r\n\r\n") },
+		},
 		{Name: "ForeignHeader", HTTP1: true, answer: func(e exchange) {
 			e.raw("HTTP/1.1 200 OK\r\nSecretAccessKey " + e.server.canary + "\r\n\r\n")
 		}},
@@ -137,7 +140,10 @@ func bombs() []Mode {
 // honest returns the modes of a server that restricts its clients as an API server may.
 func honest() []Mode {
 	return []Mode{
-		{Name: "Forbidden", answer: func(e exchange) { e.refuse(http.StatusForbidden, status(http.StatusForbidden, "Forbidden")) }},
+		{Name: "Forbidden", answer: func(e exchange) {
+			e.refuse(http.StatusForbidden,
+				status(http.StatusForbidden, "Forbidden"))
+		}},
 		{Name: "NoStreamedLists", Verbs: []Verb{List}, answer: plainLists},
 	}
 }

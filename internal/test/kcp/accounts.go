@@ -48,17 +48,27 @@ func ServiceAccount(tb testing.TB, admin *rest.Config, name string, rules ...rba
 // AgentRules are all the rights that a publisher to an APIExport needs in its workspace.
 func AgentRules(export string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"core.kcp.io"}, Resources: []string{"logicalclusters"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
+		{
+			APIGroups: []string{"core.kcp.io"}, Resources: []string{"logicalclusters"},
+			ResourceNames: []string{"cluster"}, Verbs: []string{"get"},
+		},
 		{
 			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: []string{export},
 			Verbs: []string{"get", "list", "watch", "patch", "update"},
 		},
 		{
-			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexportendpointslices"}, ResourceNames: []string{export},
-			Verbs: []string{"get", "list", "watch"},
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexportendpointslices"},
+			ResourceNames: []string{export},
+			Verbs:         []string{"get", "list", "watch"},
 		},
-		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"get", "list", "watch", "create"}},
-		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports/content"}, ResourceNames: []string{export}, Verbs: []string{"*"}},
+		{
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"},
+			Verbs: []string{"get", "list", "watch", "create"},
+		},
+		{
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports/content"},
+			ResourceNames: []string{export}, Verbs: []string{"*"},
+		},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch", "update"}},
 	}
 }

@@ -40,7 +40,9 @@ func Schema(name, group, plural, kind string) *apisv1alpha1.APIResourceSchema {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: apisv1alpha1.APIResourceSchemaSpec{
 			Group: group,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: plural[:len(plural)-1], Kind: kind, ListKind: kind + "List"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: plural, Singular: plural[:len(plural)-1], Kind: kind, ListKind: kind + "List",
+			},
 			Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apisv1alpha1.APIResourceVersion{{
 				Name: "v1", Served: true, Storage: true,
@@ -52,7 +54,9 @@ func Schema(name, group, plural, kind string) *apisv1alpha1.APIResourceSchema {
 }
 
 // Bind creates an APIBinding to the APIExport of a workspace in another one, with claims accepted on all objects.
-func Bind(tb testing.TB, in *rest.Config, path, export string, accept ...apisv1alpha2.PermissionClaim) *apisv1alpha2.APIBinding {
+func Bind(tb testing.TB, in *rest.Config, path, export string,
+	accept ...apisv1alpha2.PermissionClaim,
+) *apisv1alpha2.APIBinding {
 	tb.Helper()
 	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: export}}
 	b.Spec.Reference.Export = &apisv1alpha2.ExportBindingReference{Path: path, Name: export}

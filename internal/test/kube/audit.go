@@ -110,7 +110,8 @@ func (r Requests) String() string {
 		fmt.Fprintf(&b, "%6d %s\n", count[what], what)
 	}
 	for _, e := range r {
-		fmt.Fprintf(&b, "%s %s: %s %s/%s %d\n", e.Time.Format("15:04:05.000"), e.User, e.Verb+" "+e.Subject(), e.Namespace, e.Name, e.Code)
+		fmt.Fprintf(&b, "%s %s: %s %s/%s %d\n", e.Time.Format("15:04:05.000"), e.User, e.Verb+" "+e.Subject(),
+			e.Namespace, e.Name, e.Code)
 	}
 	return b.String()
 }

@@ -45,7 +45,8 @@ func (s *Server) HoldDeletion(tb testing.TB, r schema.GroupResource, until func(
 	h := &Hold{until: until, begun: make(chan struct{})}
 	srv := httptest.NewTLSServer(h)
 	tb.Cleanup(srv.Close)
-	h.Labels = map[string]string{labelHeld: strconv.Itoa(srv.Listener.Addr().(*net.TCPAddr).Port)} // Unique among the tests that run.
+	// Unique among the tests that run.
+	h.Labels = map[string]string{labelHeld: strconv.Itoa(srv.Listener.Addr().(*net.TCPAddr).Port)}
 	hook := webhook(srv, r)
 	hook.ObjectSelector = &metav1.LabelSelector{MatchLabels: h.Labels}
 	config := &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{hook}}
@@ -119,7 +120,9 @@ func webhook(srv *httptest.Server, r schema.GroupResource) admissionregistration
 		AdmissionReviewVersions: []string{"v1"},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Delete},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{r.Group}, APIVersions: []string{"*"}, Resources: []string{r.Resource}},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{r.Group}, APIVersions: []string{"*"}, Resources: []string{r.Resource},
+			},
 		}},
 	}
 }

@@ -72,9 +72,11 @@ func TestAudit(t *testing.T) {
 	create(t, c, ns, "one")
 	create(t, c, ns, "two")
 
-	assertCount(t, "Since(mark)", audit.Since(mark).By("audited"), map[string]int{"get configmaps": 3, "create configmaps": 2})
+	assertCount(t, "Since(mark)", audit.Since(mark).By("audited"),
+		map[string]int{"get configmaps": 3, "create configmaps": 2})
 	assertCount(t, "Since(mark) of another user", audit.Since(mark).By("other"), map[string]int{"get configmaps": 3})
-	assertCount(t, "Since(before)", audit.Since(before).By("audited"), map[string]int{"get configmaps": 3, "create configmaps": 3})
+	assertCount(t, "Since(before)", audit.Since(before).By("audited"),
+		map[string]int{"get configmaps": 3, "create configmaps": 3})
 	assertCount(t, "Since now", audit.Since(audit.Mark()).By("audited"), nil)
 	assertCount(t, "Watches", audit.Watches(mark).By("audited"), map[string]int{"watch configmaps": 1})
 
@@ -104,14 +106,16 @@ func newUser(t *testing.T, name string) client.WithWatch {
 
 func create(t *testing.T, c client.Client, namespace, name string) {
 	t.Helper()
-	if err := c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}); err != nil {
+	if err := c.Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func get(t *testing.T, c client.Client, namespace, name string) {
 	t.Helper()
-	if err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &corev1.ConfigMap{}); err != nil {
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name},
+		&corev1.ConfigMap{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -188,7 +192,8 @@ func TestEventually(t *testing.T) {
 
 	failing := &recorder{TB: t}
 	failing.run(func() {
-		kube.Eventually(failing, time.Millisecond, "the end of time", func() (bool, string) { return false, "still going" })
+		kube.Eventually(failing, time.Millisecond, "the end of time",
+			func() (bool, string) { return false, "still going" })
 	})
 	want := "gave up waiting for the end of time after 1ms, last state: still going"
 	if diff := cmp.Diff(want, failing.fatal); diff != "" {
@@ -214,7 +219,8 @@ func TestWithin(t *testing.T) {
 				return tc.took[got-1]
 			})
 			if got != tc.want || r.error != "" != tc.failed {
-				t.Errorf("%s\nwant %d measurements and failure %t, got %d and %q", tc.reason, tc.want, tc.failed, got, r.error)
+				t.Errorf("%s\nwant %d measurements and failure %t, got %d and %q", tc.reason, tc.want, tc.failed, got,
+					r.error)
 			}
 		})
 	}

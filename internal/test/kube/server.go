@@ -55,7 +55,10 @@ func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make folder of server")
 	}
-	s.cluster, err = local.StartCluster(ctx, local.ClusterOptions{Dir: dir, ControllerManager: s.ControllerManager, Audit: true, TokenWebhook: s.TokenWebhook})
+	s.cluster, err = local.StartCluster(ctx,
+		local.ClusterOptions{
+			Dir: dir, ControllerManager: s.ControllerManager, Audit: true, TokenWebhook: s.TokenWebhook,
+		})
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
@@ -131,7 +134,8 @@ func Kubeconfig(tb testing.TB, cfg *rest.Config) []byte {
 // They stay: other tests of the package may use them.
 func (s *Server) InstallCRDs(tb testing.TB, paths ...string) {
 	tb.Helper()
-	if _, err := envtest.InstallCRDs(s.Config(), envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}); err != nil {
+	if _, err := envtest.InstallCRDs(s.Config(),
+		envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}); err != nil {
 		tb.Fatalf("cannot install CustomResourceDefinitions: %v", err)
 	}
 }

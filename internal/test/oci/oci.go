@@ -27,7 +27,11 @@ func Push(tb testing.TB, image string, files fs.FS) {
 	if err := w.Close(); err != nil {
 		tb.Fatalf("cannot end layer: %v", err)
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser,
+		error,
+	) {
+		return io.NopCloser(bytes.NewReader(b.Bytes())), nil
+	})
 	if err != nil {
 		tb.Fatalf("cannot make layer: %v", err)
 	}

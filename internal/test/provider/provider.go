@@ -57,7 +57,8 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	features.Enable(feature.EnableBetaManagementPolicies)
 	o := object.Options{
 		Options: xpcontroller.Options{
-			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers, Features: features,
+			Logger: logging.NewLogrLogger(ctrl.Log), PollInterval: poll, MaxConcurrentReconciles: workers,
+			Features: features,
 		},
 		Registry: registry, LegacyFieldManagers: []string{"a-former-provider"},
 	}

@@ -85,7 +85,8 @@ func (c cache) Copies(key string) ([]*unstructured.Unstructured, error) {
 // States is that of a cache.
 func (c cache) States(key string) ([]*unstructured.Unstructured, error) {
 	all, err := c.Select("", labels.Everything())
-	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.StateKeyOf(u) != key }), err
+	return slices.DeleteFunc(all, func(u *unstructured.Unstructured) bool { return objectsync.StateKeyOf(u) != key }),
+		err
 }
 
 // A writer writes with a client of its own.
@@ -99,7 +100,8 @@ func (w *writer) Create(ctx context.Context, r schema.GroupVersionResource, u *u
 
 // Patch is that of a writer.
 func (w *writer) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subresources ...string) error {
-	_, err := w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{}, subresources...)
+	_, err := w.client.Resource(o.GVR()).Namespace(o.Namespace).Patch(ctx, o.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, subresources...)
 	return err
 }
 

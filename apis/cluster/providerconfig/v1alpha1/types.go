@@ -28,7 +28,8 @@ var (
 
 // AddToScheme registers the kinds of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &ProviderConfig{}, &ProviderConfigList{}, &ProviderConfigUsage{}, &ProviderConfigUsageList{})
+	s.AddKnownTypes(GroupVersion, &ProviderConfig{}, &ProviderConfigList{}, &ProviderConfigUsage{},
+		&ProviderConfigUsageList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

@@ -125,8 +125,12 @@ func TestLocated(t *testing.T) {
 			identifier: "tls",
 		},
 		"Reference": {
-			reason:     "The oldest form says the same.",
-			r:          publishedv1alpha1.RelatedResource{Kind: "Secret", Reference: &publishedv1alpha1.RelatedResourceReference{Name: name, Namespace: &namespace}},
+			reason: "The oldest form says the same.",
+			r: publishedv1alpha1.RelatedResource{
+				Kind: "Secret", Reference: &publishedv1alpha1.RelatedResourceReference{
+					Name: name, Namespace: &namespace,
+				},
+			},
 			want:       located,
 			identifier: "secret",
 		},

@@ -45,7 +45,8 @@ conditions:
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := r.Get().Resource("publishedresources").Name("columns").SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(t.Context())
+	b, err := r.Get().Resource("publishedresources").Name("columns").SetHeader("Accept",
+		"application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,8 +60,10 @@ conditions:
 	}
 	delete(got, "AGE")
 	want := map[string]any{
-		"Name": "columns", "KIND": "Certificate", "PUBLISHED": "True", "BOUND": float64(3), "OBJECTS": float64(41), "FAILED": float64(1),
-		"SYNCED": "True", "READY": "False", "PROVIDERCONFIG": "default", "EXPORT": "services", "SCHEMA": "v1.certificates.cert-manager.io",
+		"Name": "columns", "KIND": "Certificate", "PUBLISHED": "True", "BOUND": float64(3), "OBJECTS": float64(41),
+		"FAILED": float64(1),
+		"SYNCED": "True", "READY": "False", "PROVIDERCONFIG": "default", "EXPORT": "services",
+		"SCHEMA": "v1.certificates.cert-manager.io",
 		"REASON": "Unavailable", "MESSAGE": nil,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -24,7 +24,8 @@ const storedGroup = "stored.example.com"
 // laxly returns our definition in another group, with a schema that accepts anything, and with its own.
 func laxly(t *testing.T) (lax, strict *unstructured.Unstructured) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "package", "crds", "syncagent.kcp.io_publishedresources.yaml"))
+	content, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "package", "crds",
+		"syncagent.kcp.io_publishedresources.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,9 @@ func laxly(t *testing.T) (lax, strict *unstructured.Unstructured) {
 	versions, _, _ := unstructured.NestedSlice(lax.Object, "spec", "versions")
 	for i := range versions {
 		v, _ := versions[i].(map[string]any)
-		v["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
+		v["schema"] = map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+		}}
 	}
 	if err := unstructured.SetNestedSlice(lax.Object, versions, "spec", "versions"); err != nil {
 		t.Fatal(err)

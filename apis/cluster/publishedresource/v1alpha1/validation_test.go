@@ -131,7 +131,8 @@ func TestAccepted(t *testing.T) {
 		},
 		"TwoIdentifiers": {
 			reason: "Related resources with different identifiers.",
-			spec:   source + "related: [{" + secret + "," + byPath + "},{identifier: ca, origin: service, kind: Secret, " + byPath + "}]",
+			spec: source + "related: [{" + secret + "," + byPath +
+				"},{identifier: ca, origin: service, kind: Secret, " + byPath + "}]",
 		},
 		"TwoWithoutIdentifier": {
 			reason: "The default identifier is the kind.",
@@ -148,7 +149,8 @@ func TestAccepted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := c.Create(t.Context(), published(t, "accepted", tc.spec), client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+			err := c.Create(t.Context(), published(t, "accepted", tc.spec), client.DryRunAll,
+				client.FieldValidation(metav1.FieldValidationStrict))
 			if err != nil {
 				t.Errorf("%s\n%v", tc.reason, err)
 			}
@@ -370,7 +372,8 @@ func TestRefused(t *testing.T) {
 		},
 		"OpenedByAnything": {
 			reason: "Only * and the logical cluster stand for something else.",
-			spec:   related(secret + `, consumerMayName: {objects: ["$remoteName-[a-z]"]}, ` + byPath), want: "consumerMayName.objects[0]",
+			spec:   related(secret + `, consumerMayName: {objects: ["$remoteName-[a-z]"]}, ` + byPath),
+			want:   "consumerMayName.objects[0]",
 		},
 		"EmptyRewrite": {
 			reason: "Names must not leak.",
@@ -602,7 +605,9 @@ func TestGuide(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := u.Object["spec"].(map[string]any)
-			for _, added := range []string{"providerConfigRef", "managementPolicies", "deletionPolicy", "retainSchemas", "stateNamespace"} {
+			for _, added := range []string{
+				"providerConfigRef", "managementPolicies", "deletionPolicy", "retainSchemas", "stateNamespace",
+			} {
 				delete(got, added)
 			}
 			if diff := cmp.Diff(written, got); diff != "" {

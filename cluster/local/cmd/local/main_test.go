@@ -47,7 +47,9 @@ func TestUpDown(t *testing.T) {
 	// Nothing is left already when down returns.
 	assertNoProcess(t, dir)
 	u.awaitEnd(t, exitOK, "stopped\n")
-	for _, line := range []string{"one: etcd ready after ", "two: kube-apiserver ready after ", "kcp: kcp ready after ", "all ready after "} {
+	for _, line := range []string{
+		"one: etcd ready after ", "two: kube-apiserver ready after ", "kcp: kcp ready after ", "all ready after ",
+	} {
 		if got := strings.Count("\n"+u.out.String(), "\n"+line); got != 1 {
 			t.Errorf("up: want one line with %q, got %d in\n%s", line, got, u.out)
 		}
@@ -121,7 +123,8 @@ func TestSignals(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "dir")
-			u := start(t, append([]string{"up", "--dir", dir, "--clusters", "one", "--controller-manager"}, tc.args...)...)
+			u := start(t, append([]string{"up", "--dir", dir, "--clusters", "one", "--controller-manager"},
+				tc.args...)...)
 			tc.when(u, t, dir)
 			t.Log(tc.reason)
 			// As a terminal does, to the whole process group.
@@ -190,7 +193,9 @@ func TestParseUp(t *testing.T) {
 		},
 		"All": {
 			reason: "Every flag is used.", args: "--dir d --clusters a,b-2 --kcp --controller-manager --audit",
-			want: want{o: upOptions{dir: "d", clusters: []string{"a", "b-2"}, kcp: true, controllerManager: true, audit: true}},
+			want: want{o: upOptions{
+				dir: "d", clusters: []string{"a", "b-2"}, kcp: true, controllerManager: true, audit: true,
+			}},
 		},
 		"OnlyKCP": {
 			reason: "Clusters may be none.",

@@ -66,7 +66,9 @@ func provide(t *testing.T) client.Client {
 func connect(t *testing.T, c client.Client, s build.CollectionScope, kubeconfig []byte) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	create(t, c, &corev1.Secret{ObjectMeta: build.Meta(ns, "credentials"), Data: map[string][]byte{"kubeconfig": kubeconfig}},
+	create(t, c, &corev1.Secret{
+		ObjectMeta: build.Meta(ns, "credentials"), Data: map[string][]byte{"kubeconfig": kubeconfig},
+	},
 		s.Config(ns, ns, build.FromSecret(ns, "credentials")))
 	return ns
 }
@@ -114,7 +116,8 @@ func configMap(namespace, name, label string) *corev1.ConfigMap {
 func count(t *testing.T, c client.Client, s build.CollectionScope, collection string) (members, ready int) {
 	t.Helper()
 	list := s.NewList()
-	if err := c.List(t.Context(), list, client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection}); err != nil {
+	if err := c.List(t.Context(), list,
+		client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection}); err != nil {
 		t.Fatal(err)
 	}
 	_ = apimeta.EachListItem(list, func(o runtime.Object) error {
@@ -146,13 +149,14 @@ func awaitReady(t *testing.T, c client.Client, s build.CollectionScope, collecti
 func awaitUses(t *testing.T, c client.Client, s build.CollectionScope, config string) {
 	t.Helper()
 	pc := s.Config(config, config, commonv1.ProviderConfigSpec{})
-	kube.Eventually(t, eventually, "all members to be recorded as users of their ProviderConfig", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc); err != nil {
-			return false, err.Error()
-		}
-		users := pc.(resource.ProviderConfig).GetUsers()
-		return users == many+1, fmt.Sprintf("%d users", users)
-	})
+	kube.Eventually(t, eventually, "all members to be recorded as users of their ProviderConfig",
+		func() (bool, string) {
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc); err != nil {
+				return false, err.Error()
+			}
+			users := pc.(resource.ProviderConfig).GetUsers()
+			return users == many+1, fmt.Sprintf("%d users", users)
+		})
 }
 
 // memberName returns the name of a ConfigMap's member.

@@ -69,7 +69,8 @@ func TestLargeCollection(t *testing.T) {
 func patches(rs kube.Requests) int {
 	n := 0
 	for _, e := range rs {
-		if what := e.Subject(); e.Verb == "patch" && (what == "objects.kubernetes.crossplane.io" || what == "objects.kubernetes.m.crossplane.io") {
+		if what := e.Subject(); e.Verb == "patch" &&
+			(what == "objects.kubernetes.crossplane.io" || what == "objects.kubernetes.m.crossplane.io") {
 			n++
 		}
 	}

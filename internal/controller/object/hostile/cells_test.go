@@ -88,7 +88,8 @@ func says(o build.Object) bool {
 
 // ready reports whether an Object says that all is well.
 func ready(o build.Object) bool {
-	return o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionTrue && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue
+	return o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionTrue &&
+		o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue
 }
 
 // exists reports whether the target has the ConfigMap of an Object.

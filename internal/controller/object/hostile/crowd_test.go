@@ -131,7 +131,8 @@ func (c *crowd) wave(t *testing.T) time.Duration {
 	}
 	slices.Sort(took)
 	p99 := took[len(took)*99/100]
-	t.Logf("%d Objects of healthy targets are Ready within: half %s, 99 of 100 %s, all %s", len(took), took[len(took)/2], p99, took[len(took)-1])
+	t.Logf("%d Objects of healthy targets are Ready within: half %s, 99 of 100 %s, all %s", len(took),
+		took[len(took)/2], p99, took[len(took)-1])
 	return p99
 }
 
@@ -139,7 +140,8 @@ func (c *crowd) wave(t *testing.T) time.Duration {
 func (c *crowd) check(t *testing.T, when string, alone time.Duration) {
 	t.Helper()
 	limit := time.Duration(share*float64(alone)) + slack
-	kube.Within(t, limit, "time until 99 of 100 Objects of healthy targets are Ready "+when, func() time.Duration { return c.wave(t) })
+	kube.Within(t, limit, "time until 99 of 100 Objects of healthy targets are Ready "+when,
+		func() time.Duration { return c.wave(t) })
 }
 
 // addSick connects the sick targets and makes their Objects.
@@ -151,7 +153,8 @@ func (c *crowd) addSick(t *testing.T) {
 			return err
 		}
 		for n := range objectsEach {
-			if err := c.c.Create(t.Context(), c.object(c.namespace, fmt.Sprintf("%s-%d", s.name, n), s.name)); err != nil {
+			if err := c.c.Create(t.Context(),
+				c.object(c.namespace, fmt.Sprintf("%s-%d", s.name, n), s.name)); err != nil {
 				return err
 			}
 		}

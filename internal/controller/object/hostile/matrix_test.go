@@ -65,7 +65,9 @@ type matrix struct {
 
 func newMatrix(t *testing.T, w world) *matrix {
 	t.Helper()
-	m := &matrix{world: w, namespace: local.Namespace(t), cells: table(), sink: hostile.NewSink(t, "canary-of-the-sink")}
+	m := &matrix{
+		world: w, namespace: local.Namespace(t), cells: table(), sink: hostile.NewSink(t, "canary-of-the-sink"),
+	}
 	m.record = w.watch(t, m.namespace)
 	for _, c := range m.cells {
 		c.start(t, w, m.sink)

@@ -59,7 +59,8 @@ func (g *gauge) report(t *testing.T, w world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("memory grew by %d MB, from %d MB; %.2f processors were busy", g.growth()>>20, g.start>>20, float64(used-g.used)/float64(time.Since(g.began)))
+	t.Logf("memory grew by %d MB, from %d MB; %.2f processors were busy", g.growth()>>20, g.start>>20,
+		float64(used-g.used)/float64(time.Since(g.began)))
 }
 
 // growth returns by how many bytes the memory has grown at most.

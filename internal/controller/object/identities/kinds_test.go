@@ -34,15 +34,25 @@ func always(plugin string) func(string) string { return func(string) string { re
 func kinds() map[string]kind {
 	return map[string]kind{
 		"GoogleServiceAccount": {
-			reason: "The key of a service account makes tokens of Google.", identity: commonv1.IdentityGoogle, plugin: always(""),
-			credentials: func(w world, id string, p cloud.Principal) []byte { return clouds.GoogleServiceAccount(w, id, p) },
+			reason: "The key of a service account makes tokens of Google.", identity: commonv1.IdentityGoogle,
+			plugin: always(""),
+			credentials: func(w world, id string,
+				p cloud.Principal,
+			) []byte {
+				return clouds.GoogleServiceAccount(w, id, p)
+			},
 		},
 		"GoogleToken": {
 			reason: "A bare access token is one.", identity: commonv1.IdentityGoogle, plugin: always(googlePlugin),
-			credentials: func(w world, id string, p cloud.Principal) []byte { return append(clouds.GoogleToken(w, id, p), '\n') },
+			credentials: func(w world, id string,
+				p cloud.Principal,
+			) []byte {
+				return append(clouds.GoogleToken(w, id, p), '\n')
+			},
 		},
 		"GoogleDefault": {
-			reason: "The provider has Google credentials of its own.", identity: commonv1.IdentityGoogle, plugin: always(""), operator: true,
+			reason: "The provider has Google credentials of its own.", identity: commonv1.IdentityGoogle,
+			plugin: always(""), operator: true,
 			credentials: func(w world, id string, p cloud.Principal) []byte {
 				path := w.TempDir() + "/google.json"
 				if err := os.WriteFile(path, clouds.GoogleServiceAccount(w, id, p), 0o600); err != nil {
@@ -53,22 +63,30 @@ func kinds() map[string]kind {
 			},
 		},
 		"AzureSecret": {
-			reason: "A service principal has a secret.", identity: commonv1.IdentityAzureServicePrincipal, plugin: always(azurePlugin),
+			reason: "A service principal has a secret.", identity: commonv1.IdentityAzureServicePrincipal,
+			plugin: always(azurePlugin),
 			credentials: func(w world, id string, p cloud.Principal) []byte {
 				p.Secret = "hunter2-" + id
 				return clouds.AzureServicePrincipal(w, id, p)
 			},
 		},
 		"AzureCertificate": {
-			reason: "A service principal has a certificate.", identity: commonv1.IdentityAzureServicePrincipal, plugin: always(azurePlugin),
-			credentials: func(w world, id string, p cloud.Principal) []byte { return clouds.AzureCertificate(w, id, p) },
+			reason: "A service principal has a certificate.", identity: commonv1.IdentityAzureServicePrincipal,
+			plugin: always(azurePlugin),
+			credentials: func(w world, id string,
+				p cloud.Principal,
+			) []byte {
+				return clouds.AzureCertificate(w, id, p)
+			},
 		},
 		"AzureWorkload": {
-			reason: "A workload has a federated token.", identity: commonv1.IdentityAzureWorkload, plugin: always(azurePlugin), operator: true,
+			reason: "A workload has a federated token.", identity: commonv1.IdentityAzureWorkload,
+			plugin: always(azurePlugin), operator: true,
 			credentials: func(w world, id string, p cloud.Principal) []byte { return clouds.AzureWorkload(w, id, p) },
 		},
 		"AWS": {
-			reason: "The provider has a web identity.", identity: commonv1.IdentityAWSWeb, plugin: always(awsPlugin), operator: true,
+			reason: "The provider has a web identity.", identity: commonv1.IdentityAWSWeb, plugin: always(awsPlugin),
+			operator: true,
 			credentials: func(_ world, _ string, p cloud.Principal) []byte {
 				clouds.AWSWebIdentity(p)
 				return nil
@@ -97,7 +115,8 @@ func TestIdentities(t *testing.T) {
 			for _, s := range scopes {
 				t.Run(s.Name, func(t *testing.T) {
 					w := newWorld(t, s)
-					w.connect(k.identity, w.kubeconfig(k.plugin(w.user)), k.credentials(w, w.user, cloud.Principal{User: w.user}))
+					w.connect(k.identity, w.kubeconfig(k.plugin(w.user)),
+						k.credentials(w, w.user, cloud.Principal{User: w.user}))
 					o := w.object("settings", "color", "blue")
 					w.create(w.c, o)
 					w.awaitReady(o)

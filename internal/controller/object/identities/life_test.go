@@ -28,7 +28,8 @@ func TestTokensAreShared(t *testing.T) {
 	const objects, changes = 10, 5
 	forScopes(t, func(w world) {
 		id := w.user + "@example.org"
-		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""), clouds.GoogleServiceAccount(w, id, cloud.Principal{User: w.user}))
+		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""),
+			clouds.GoogleServiceAccount(w, id, cloud.Principal{User: w.user}))
 		all := make([]build.Object, objects)
 		for i := range all {
 			all[i] = w.object("settings-"+strconv.Itoa(i), "step", "first")
@@ -56,7 +57,8 @@ func TestTokensAreRenewed(t *testing.T) {
 	const life, lives = 5 * time.Second, 3
 	forScopes(t, func(w world) {
 		proxy, cfg := kube.NewProxy(w, rest.AnonymousClientConfig(target.Config()))
-		w.connect(commonv1.IdentityAzureServicePrincipal, []byte(withPlugin(w, string(kube.Kubeconfig(w, cfg)), azurePlugin)),
+		w.connect(commonv1.IdentityAzureServicePrincipal,
+			[]byte(withPlugin(w, string(kube.Kubeconfig(w, cfg)), azurePlugin)),
 			clouds.AzureServicePrincipal(w, w.user, cloud.Principal{User: w.user, Secret: hunter2, Life: life}))
 		o := w.object("settings", "step", "first")
 		w.create(w.c, o)
@@ -79,7 +81,8 @@ func TestIdentityRotates(t *testing.T) {
 	forScopes(t, func(w world) {
 		other := w.user + "-new"
 		w.admit(other)
-		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""), clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
+		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""),
+			clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
 		o := w.object("settings", "color", "blue")
 		w.create(w.c, o)
 		w.awaitReady(o)
@@ -114,21 +117,26 @@ func TestRefusedIdentityHeals(t *testing.T) {
 		want     string
 	}{
 		"AzureSecret": {
-			reason: "A refusal is said by its code.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, good: azure,
+			reason: "A refusal is said by its code.", identity: commonv1.IdentityAzureServicePrincipal,
+			plugin: azurePlugin, good: azure,
 			bad:  []byte(`{"clientId":"nobody","clientSecret":"hunter2-hunter2","tenantId":"tenant"}`),
 			want: "the token endpoint answers 401 Unauthorized, invalid_client",
 		},
 		"AzureGarbage": {
-			reason: "Garbage is not repeated.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, good: azure,
-			bad: []byte(`{"clientSecret": hunter2`), want: "Azure credentials are not a JSON object",
+			reason: "Garbage is not repeated.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin,
+			good: azure,
+			bad:  []byte(`{"clientSecret": hunter2`), want: "Azure credentials are not a JSON object",
 		},
 		"AzureEmpty": {
-			reason: "What is missing is named.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin, good: azure,
-			bad: []byte(`{"clientSecret":"hunter2"}`), want: "need clientId and tenantId",
+			reason: "What is missing is named.", identity: commonv1.IdentityAzureServicePrincipal, plugin: azurePlugin,
+			good: azure,
+			bad:  []byte(`{"clientSecret":"hunter2"}`), want: "need clientId and tenantId",
 		},
 		"AzureWithoutPlugin": {
-			reason: "The kubeconfig says for which server a token is.", identity: commonv1.IdentityAzureServicePrincipal, good: nil,
-			bad: []byte(`{"clientId":"a","clientSecret":"hunter2","tenantId":"tenant"}`), want: "users[].user.exec.args is missing",
+			reason:   "The kubeconfig says for which server a token is.",
+			identity: commonv1.IdentityAzureServicePrincipal, good: nil,
+			bad:  []byte(`{"clientId":"a","clientSecret":"hunter2","tenantId":"tenant"}`),
+			want: "users[].user.exec.args is missing",
 		},
 		"GoogleKey": {
 			reason: "A key that is none is not repeated.", identity: commonv1.IdentityGoogle, good: google,
@@ -187,7 +195,8 @@ func TestTokenEndpointComesBack(t *testing.T) {
 	forScopes(t, func(w world) {
 		clouds.SetDown(true)
 		w.Cleanup(func() { clouds.SetDown(false) })
-		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""), clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
+		w.connect(commonv1.IdentityGoogle, w.kubeconfig(""),
+			clouds.GoogleServiceAccount(w, w.user, cloud.Principal{User: w.user}))
 		o := w.object("settings", "color", "blue")
 		w.create(w.c, o)
 		w.awaitInvalid(o, "cannot reach the token endpoint")

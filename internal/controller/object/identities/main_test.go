@@ -68,7 +68,9 @@ type world struct {
 
 func newWorld(t *testing.T, s build.Scope) world {
 	t.Helper()
-	w := world{T: t, c: provide(t), tc: target.Client(t), scope: s, namespace: local.Namespace(t), target: target.Namespace(t)}
+	w := world{
+		T: t, c: provide(t), tc: target.Client(t), scope: s, namespace: local.Namespace(t), target: target.Namespace(t),
+	}
 	w.user = w.target + "-robot"
 	w.admit(w.user)
 	return w
@@ -106,7 +108,9 @@ func (w world) create(c client.Client, objs ...client.Object) {
 func (w world) connect(kind commonv1.IdentityType, kubeconfig, identity []byte) {
 	w.Helper()
 	spec := build.FromSecret(w.namespace, "credentials")
-	spec.Identity = &commonv1.Identity{Type: kind, ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity}}
+	spec.Identity = &commonv1.Identity{
+		Type: kind, ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+	}
 	w.create(w.c, w.secret("credentials", "kubeconfig", kubeconfig))
 	if identity != nil {
 		w.create(w.c, w.secret("identity", "identity", identity))
@@ -174,7 +178,8 @@ func (w world) awaitReady(o build.Object) {
 			return false, err.Error()
 		}
 		synced, ready := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
-		return synced.Status == corev1.ConditionTrue && ready.Status == corev1.ConditionTrue, string(synced.Reason) + " " + synced.Message
+		return synced.Status == corev1.ConditionTrue &&
+			ready.Status == corev1.ConditionTrue, string(synced.Reason) + " " + synced.Message
 	})
 }
 
@@ -187,7 +192,8 @@ func (w world) awaitInvalid(o build.Object, part string) {
 			return false, err.Error()
 		}
 		synced := o.GetCondition(xpv2.TypeSynced)
-		return synced.Reason == commonv1.ReasonInvalidConnection && strings.Contains(synced.Message, part), string(synced.Reason) + " " + synced.Message
+		return synced.Reason == commonv1.ReasonInvalidConnection &&
+			strings.Contains(synced.Message, part), string(synced.Reason) + " " + synced.Message
 	})
 }
 

@@ -143,10 +143,11 @@ func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	if err := c.DeleteAllOf(t.Context(), usage, client.InNamespace(tn.namespace)); err != nil {
 		t.Fatal(err)
 	}
-	kube.Throughout(t, 5*time.Second, "the ProviderConfig of Objects that still are there stays", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(tn.config), tn.config)
-		return err == nil, fmt.Sprint(err)
-	})
+	kube.Throughout(t, 5*time.Second, "the ProviderConfig of Objects that still are there stays",
+		func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(tn.config), tn.config)
+			return err == nil, fmt.Sprint(err)
+		})
 	remove(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
 	awaitGone(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", tn.namespace)})
 	tn.checkGone(t)

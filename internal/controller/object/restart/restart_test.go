@@ -68,10 +68,12 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 	}
 	kube.Eventually(t, soon, "the Object to be ready", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
+		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+			o.GetCondition(xpv2.TypeSynced).Message
 	})
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "settings")}
-	if err := tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"new"}}`))); err != nil {
+	if err := tc.Patch(t.Context(), cm,
+		client.RawPatch(types.MergePatchType, []byte(`{"data":{"theirs":"new"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	stop()

@@ -79,7 +79,8 @@ func keep(t *testing.T, c client.Client, config, namespace, name string) {
 	create(t, c, o)
 	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
+		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+			o.GetCondition(xpv2.TypeSynced).Message
 	})
 }
 
@@ -144,7 +145,8 @@ func goOn(t *testing.T, s *kube.Server, namespace string) {
 
 func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, i int) {
 	patch := `{"data":{"beat":"` + strconv.Itoa(i) + `"}}`
-	_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))) // One more or less does not matter.
+	// One more or less does not matter.
+	_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
 // awaitEvent waits for the event that says on a ProviderConfig that its target was restored.
@@ -156,7 +158,8 @@ func awaitEvent(t *testing.T, c client.Client, config string) {
 			return false, err.Error()
 		}
 		for _, e := range events.Items {
-			if e.InvolvedObject.Kind == "ProviderConfig" && e.InvolvedObject.Name == config && e.Reason == commonv1.ReasonTargetRestored {
+			if e.InvolvedObject.Kind == "ProviderConfig" && e.InvolvedObject.Name == config &&
+				e.Reason == commonv1.ReasonTargetRestored {
 				return e.Type == corev1.EventTypeWarning, e.Message
 			}
 		}
@@ -189,7 +192,8 @@ func TestTargetRestored(t *testing.T) {
 
 	begin = time.Now()
 	patched := &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "patched")}
-	if err := tc.Patch(t.Context(), patched, client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"red"}}`))); err != nil {
+	if err := tc.Patch(t.Context(), patched,
+		client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"red"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	if err := tc.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: build.Meta(tns, "deleted")}); err != nil {

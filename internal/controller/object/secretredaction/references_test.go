@@ -26,7 +26,9 @@ const promptly = 3 * time.Second
 // refersTo makes an Object take the password from the Secret of another.
 func refersTo(o build.Object, name, namespace string) {
 	o.Desired().References = []commonv1.Reference{{
-		PatchesFrom: &commonv1.PatchesFrom{Name: name, Namespace: namespace, FieldPath: "status.atProvider.manifest.data.password"},
+		PatchesFrom: &commonv1.PatchesFrom{
+			Name: name, Namespace: namespace, FieldPath: "status.atProvider.manifest.data.password",
+		},
 		ToFieldPath: new("data.password"),
 	}}
 }
@@ -70,8 +72,11 @@ func newPair(t *testing.T, c client.Client, s build.Scope) pair {
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": tns, "name": "reader"},
 	})
 	refersTo(p.reader, p.source.GetName(), p.source.GetNamespace())
-	must(t, tc.Create(t.Context(), &corev1.Secret{ObjectMeta: build.Meta(tns, "source"), Data: map[string][]byte{"password": []byte(password)}}))
-	for _, o := range []client.Object{kubeconfigOf(t, ns, p.user), s.Config(ns, ns, build.FromSecret(ns, "credentials")), p.reader, p.source} {
+	must(t, tc.Create(t.Context(),
+		&corev1.Secret{ObjectMeta: build.Meta(tns, "source"), Data: map[string][]byte{"password": []byte(password)}}))
+	for _, o := range []client.Object{
+		kubeconfigOf(t, ns, p.user), s.Config(ns, ns, build.FromSecret(ns, "credentials")), p.reader, p.source,
+	} {
 		must(t, c.Create(t.Context(), o))
 	}
 	awaitPassword(t, tc, p.key, password)
@@ -116,7 +121,9 @@ func TestReferenceToWithheldValues(t *testing.T) {
 			checkStatus(t, c, p.reader)
 			checkEvents(t, c)
 			tellsNothing(t, "log", d.log.String())
-			for _, cond := range []xpv2.Condition{p.reader.GetCondition(xpv2.TypeSynced), p.reader.GetCondition(xpv2.TypeReady)} {
+			for _, cond := range []xpv2.Condition{
+				p.reader.GetCondition(xpv2.TypeSynced), p.reader.GetCondition(xpv2.TypeReady),
+			} {
 				tellsNothing(t, "condition", cond.Message)
 			}
 			for _, o := range []build.Object{p.reader, p.source} {

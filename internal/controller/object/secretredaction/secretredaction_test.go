@@ -127,11 +127,15 @@ func TestNothingIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			adopted := &corev1.Secret{ObjectMeta: build.Meta(tns, "database"), Data: map[string][]byte{"password": []byte(password)}}
+			adopted := &corev1.Secret{
+				ObjectMeta: build.Meta(tns, "database"), Data: map[string][]byte{"password": []byte(password)},
+			}
 			adopted.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)}
 			o := s.Object(ns, tns, ns, credentials(tns, "database", password))
 			takePassword(o, ns, tns)
-			for _, r := range []client.Object{kubeconfig(t, ns), s.Config(ns, ns, build.FromSecret(ns, "credentials"))} {
+			for _, r := range []client.Object{
+				kubeconfig(t, ns), s.Config(ns, ns, build.FromSecret(ns, "credentials")),
+			} {
 				must(t, c.Create(t.Context(), r))
 			}
 			must(t, tc.Create(t.Context(), adopted))
@@ -159,7 +163,9 @@ func TestNothingIsTold(t *testing.T) {
 // takePassword makes an Object publish the password of its Secret.
 func takePassword(o build.Object, namespace, targetNamespace string) {
 	build.WriteConnectionSecret(o, types.NamespacedName{Namespace: namespace, Name: "connection"})
-	from := corev1.ObjectReference{Kind: "Secret", Namespace: targetNamespace, Name: "database", FieldPath: "data.password"}
+	from := corev1.ObjectReference{
+		Kind: "Secret", Namespace: targetNamespace, Name: "database", FieldPath: "data.password",
+	}
 	o.Desired().ConnectionDetails = append(o.Desired().ConnectionDetails, build.ConnectionDetail(from, "password"))
 }
 
@@ -201,7 +207,8 @@ func checkStatus(t *testing.T, c client.Client, o build.Object) {
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		tellsNothing(t, "status.atProvider", string(o.Observed().Manifest.Raw))
 		clear(seen)
-		if r := o.GetCondition(xpv2.TypeReady); r.Status != corev1.ConditionTrue || len(o.Observed().Manifest.Raw) == 0 {
+		if r := o.GetCondition(xpv2.TypeReady); r.Status != corev1.ConditionTrue ||
+			len(o.Observed().Manifest.Raw) == 0 {
 			return false, r.Message
 		}
 		must(t, json.Unmarshal(o.Observed().Manifest.Raw, &seen))

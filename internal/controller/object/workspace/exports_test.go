@@ -140,7 +140,8 @@ func TestExports(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			ns := local.Namespace(t)
 			if err := c.Create(t.Context(), &corev1.Secret{
-				ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))},
+				ObjectMeta: build.Meta(ns, "kcp"),
+				Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))},
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -157,13 +158,15 @@ func TestExports(t *testing.T) {
 			for doc := range strings.SplitSeq(widgets, "\n---\n") {
 				kept = append(kept, keepManifest(t, c, s, ns+"-exporter", manifestOf(t, doc)))
 			}
-			kept = append(kept, keepManifest(t, c, s, ns+"-consumer", manifestOf(t, strings.ReplaceAll(binding, "PATH", exporter))))
+			kept = append(kept, keepManifest(t, c, s, ns+"-consumer",
+				manifestOf(t, strings.ReplaceAll(binding, "PATH", exporter))))
 			for _, o := range kept {
 				kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
 					if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 						return false, err.Error()
 					}
-					return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
+					return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+						o.GetCondition(xpv2.TypeSynced).Message
 				})
 			}
 			b := &apisv1alpha1.APIBinding{}

@@ -26,7 +26,9 @@ func TestMissingWorkspace(t *testing.T) {
 			pc := s.Config(ns, ns, spec)
 			o := s.Object(ns, ns, ns, build.ConfigMap("default", "settings"))
 			kubeconfig := map[string][]byte{"kubeconfig": kube.Kubeconfig(t, workspaces.Config("root"))}
-			for _, obj := range []client.Object{&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: kubeconfig}, pc, o} {
+			for _, obj := range []client.Object{
+				&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: kubeconfig}, pc, o,
+			} {
 				if err := c.Create(t.Context(), obj); err != nil {
 					t.Fatal(err)
 				}
@@ -34,7 +36,8 @@ func TestMissingWorkspace(t *testing.T) {
 			kube.Eventually(t, soon, "the Object to say that there is no such workspace", func() (bool, string) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 				message := o.GetCondition(xpv2.TypeSynced).Message
-				return err == nil && strings.Contains(message, `workspaces.tenancy.kcp.io "root:none-such" not found`), message
+				return err == nil && strings.Contains(message, `workspaces.tenancy.kcp.io "root:none-such" not found`),
+					message
 			})
 			path, _ := workspaces.Workspace(t)
 			body := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"kcp":{"workspacePath":"`+path+`"}}}`))
@@ -43,7 +46,8 @@ func TestMissingWorkspace(t *testing.T) {
 			}
 			kube.Eventually(t, soon, "the Object to be ready", func() (bool, string) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-				return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, o.GetCondition(xpv2.TypeSynced).Message
+				return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+					o.GetCondition(xpv2.TypeSynced).Message
 			})
 		})
 	}

@@ -98,7 +98,9 @@ func (s *stage) run(t *testing.T, m moment, until func() (bool, string)) []strin
 func (s *stage) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	ns := strings.TrimSuffix(s.group, ".example.com")
-	secret := &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)}}
+	secret := &corev1.Secret{
+		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)},
+	}
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}}
 	for _, obj := range []client.Object{secret, build.Cluster().Config("", s.group, spec)} {
@@ -135,8 +137,10 @@ func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
 	diff := cmp.Diff(want, e.Spec.Resources) + cmp.Diff([]apisv1alpha2.PermissionClaim{
 		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}},
 	}, e.Spec.PermissionClaims)
-	ready := s.o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && s.o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionTrue
-	return diff == "" && ready && len(names) == schemas && s.o.Status.ResourceSchemaName != s.was && slices.Contains(names, s.o.Status.ResourceSchemaName),
+	ready := s.o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue &&
+		s.o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionTrue
+	return diff == "" && ready && len(names) == schemas && s.o.Status.ResourceSchemaName != s.was &&
+			slices.Contains(names, s.o.Status.ResourceSchemaName),
 		fmt.Sprintf("%s, schemas %v, status %+v", diff, names, s.o.Status)
 }
 
@@ -194,7 +198,10 @@ func TestKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			done: func(s *stage) func() (bool, string) { return func() (bool, string) { return s.withdrawn(t.Context()) } },
+			done: func(s *stage) func() (bool,
+				string) {
+				return func() (bool, string) { return s.withdrawn(t.Context()) }
+			},
 		},
 	}
 	for _, act := range acts {

@@ -114,7 +114,8 @@ func renamed(body io.ReadCloser, from, to string) io.ReadCloser {
 }
 
 func isWrite(r *http.Request) bool {
-	return !slices.Contains([]string{http.MethodGet, http.MethodHead}, r.Method) && !strings.Contains(r.URL.Path, "/events")
+	return !slices.Contains([]string{http.MethodGet, http.MethodHead}, r.Method) &&
+		!strings.Contains(r.URL.Path, "/events")
 }
 
 func (w *witness) isDead() bool {

@@ -29,7 +29,9 @@ func (s *stage) hat(name, size string) *unstructured.Unstructured {
 func (s *stage) bound(t *testing.T) client.Client {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
-	events := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
+	events := apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
+	}
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, events))
 	return kcp.Client(t, cfg)
 }
@@ -50,7 +52,8 @@ func (s *stage) inStep(t *testing.T, in client.Client) (bool, string) {
 	}
 	var want, got []string
 	for _, u := range above.Items {
-		want = append(want, fmt.Sprint(u.GetName(), u.Object["spec"], u.GetDeletionTimestamp() != nil, slices.Contains(u.GetFinalizers(), objectsync.Finalizer)))
+		want = append(want, fmt.Sprint(u.GetName(), u.Object["spec"], u.GetDeletionTimestamp() != nil,
+			slices.Contains(u.GetFinalizers(), objectsync.Finalizer)))
 	}
 	for _, u := range below.Items {
 		got = append(got, fmt.Sprint(u.GetAnnotations()[objectsync.AnnotationName], u.Object["spec"], false, true))
@@ -82,7 +85,8 @@ func TestKilledWhileSyncing(t *testing.T) {
 			done := func() (bool, string) { return s.inStep(t, in) }
 			s.run(t, m, done)
 			s.run(t, never, done)
-			if err := in.Patch(t.Context(), stays, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":"L"}}`))); err != nil {
+			if err := in.Patch(t.Context(), stays,
+				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":"L"}}`))); err != nil {
 				t.Fatal(err)
 			}
 			if err := in.Delete(t.Context(), goes); err != nil {

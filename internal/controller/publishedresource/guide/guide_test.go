@@ -57,7 +57,8 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	service.InstallCRDs(t, filepath.Join(root, "package", "crds"), filepath.Join(root, "internal", "projection", "testdata"))
+	service.InstallCRDs(t, filepath.Join(root, "package", "crds"),
+		filepath.Join(root, "internal", "projection", "testdata"))
 	s := &scene{c: service.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
@@ -66,7 +67,9 @@ func newScene(t *testing.T) *scene {
 	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
-	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)}},
+	create(t, s.c, &corev1.Secret{
+		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
+	},
 		build.Cluster().Config("", "default", spec))
 	s.bind(t, path)
 	provider.Start(t, service.User(t, "provider", "system:masters"))
@@ -78,7 +81,9 @@ func (s *scene) bind(t *testing.T, path string) {
 	_, cfg := workspaces.Workspace(t)
 	var claims []apisv1alpha2.PermissionClaim
 	for _, r := range []string{"events", "namespaces", "secrets"} {
-		claims = append(claims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
+		claims = append(claims, apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
+		})
 	}
 	kcp.Bind(t, cfg, path, exportName, claims...)
 	s.in = kcp.Client(t, cfg)
@@ -105,7 +110,8 @@ func short(s string) string {
 // certificate returns one with the labels that the guides filter by.
 func certificate(apiVersion, kind, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"secretName": "my-" + name, "dnsNames": []any{"example.com"}, "issuerRef": map[string]any{"name": "any", "group": "cert-manager.io"},
+		"secretName": "my-" + name, "dnsNames": []any{"example.com"},
+		"issuerRef": map[string]any{"name": "any", "group": "cert-manager.io"},
 	}}}
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
@@ -153,13 +159,16 @@ var guides = map[string]guide{
 		spec: map[string]any{"secretName": "kcp-my-mutation-copy", "issuerRef": map[string]any{"name": "any"}},
 	},
 	"reference": {
-		reason: "The Secret that a field names comes back.", copied: inShared, issued: "my-reference", returned: "my-reference",
+		reason: "The Secret that a field names comes back.", copied: inShared, issued: "my-reference",
+		returned: "my-reference",
 	},
 	"older-reference": {
-		reason: "So it does in the form of the first versions.", copied: inShared, issued: "my-older-reference", returned: "my-older-reference",
+		reason: "So it does in the form of the first versions.", copied: inShared, issued: "my-older-reference",
+		returned: "my-older-reference",
 	},
 	"selector-regex": {
-		reason: "Selected Secrets come back with a name that a regular expression makes.", copied: inShared, issued: "foo-secret", returned: "bar-secret",
+		reason: "Selected Secrets come back with a name that a regular expression makes.", copied: inShared,
+		issued: "foo-secret", returned: "bar-secret",
 		labels: map[string]string{"my-key": "my-value", "another": "pair"},
 	},
 	// What follows has patterns that stand for something else, and only has to do no harm.
@@ -202,7 +211,8 @@ func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o); err != nil {
 			return false, err.Error()
 		}
-		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && o.Status.Objects != nil, fmt.Sprintf("%+v", o.Status)
+		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue &&
+			o.Status.Objects != nil, fmt.Sprintf("%+v", o.Status)
 	})
 	return func() {
 		if err := s.c.Delete(t.Context(), u); err != nil {
@@ -238,7 +248,8 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 		create(t, s.c, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: copied.GetNamespace(), Name: g.issued, Labels: g.labels,
-				Annotations: map[string]string{"cert-manager.io/certificate-name": copied.GetName()}, // As cert-manager does.
+				// As cert-manager does.
+				Annotations: map[string]string{"cert-manager.io/certificate-name": copied.GetName()},
 			},
 			Data: map[string][]byte{"key": []byte(name)},
 		})
@@ -263,7 +274,8 @@ func (s *scene) copyOf(t *testing.T, name string) *unstructured.Unstructured {
 	list.SetKind("CertificateList")
 	kube.Eventually(t, soon, "one copy", func() (bool, string) {
 		err := s.c.List(t.Context(), list)
-		is := err == nil && len(list.Items) == 1 && list.Items[0].GetAnnotations()["syncagent.kcp.io/remote-object-name"] == name
+		is := err == nil && len(list.Items) == 1 &&
+			list.Items[0].GetAnnotations()["syncagent.kcp.io/remote-object-name"] == name
 		return is, fmt.Sprint(err, len(list.Items))
 	})
 	return &list.Items[0]

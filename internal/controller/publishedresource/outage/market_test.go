@@ -69,7 +69,9 @@ func connect(t *testing.T, c client.Client, name string, kubeconfig []byte, k *c
 	t.Helper()
 	spec := build.FromSecret("default", name)
 	spec.KCP = k
-	create(t, c, &corev1.Secret{ObjectMeta: build.Meta("default", name), Data: map[string][]byte{"kubeconfig": kubeconfig}},
+	create(t, c, &corev1.Secret{
+		ObjectMeta: build.Meta("default", name), Data: map[string][]byte{"kubeconfig": kubeconfig},
+	},
 		build.Cluster().Config("", name, spec))
 }
 
@@ -152,7 +154,8 @@ func (m *market) awaitUnreachable(t *testing.T, o *v1alpha1.PublishedResource) {
 	kube.Eventually(t, soon, o.GetName()+" to say that kcp does not answer", func() (bool, string) {
 		err := m.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		c := o.GetCondition(xpv2.TypeSynced)
-		return err == nil && c.Status == corev1.ConditionFalse && c.Reason == commonv1.ReasonTargetUnreachable, describe(o)
+		return err == nil && c.Status == corev1.ConditionFalse &&
+			c.Reason == commonv1.ReasonTargetUnreachable, describe(o)
 	})
 }
 

@@ -22,9 +22,10 @@ import (
 )
 
 const (
-	soon      = 60 * time.Second
-	promptly  = 30 * time.Second // how long what takes seconds may take on a busy machine: less than the minute that a stream which is denied rests
-	elsewhere = "elsewhere"      // the ProviderConfig of the other service cluster
+	soon = 60 * time.Second
+	// How long what takes seconds may take on a busy machine: less than the minute that a stream which is denied rests.
+	promptly  = 30 * time.Second
+	elsewhere = "elsewhere" // the ProviderConfig of the other service cluster
 	admins    = "system:masters"
 )
 
@@ -46,7 +47,8 @@ func TestOutage(t *testing.T) {
 	create(t, c, build.Definition(group, "hats"))
 	create(t, other.Client(t), build.Definition(group, "coats"))
 	markets := map[*kcp.Server]*market{&north: open(t, c, &north, group), &south: open(t, c, &south, group)}
-	if n, s := markets[&north].schemas(t), markets[&south].schemas(t); !cmp.Equal(n, s) || n["hats"] == "" || n["coats"] == "" {
+	if n, s := markets[&north].schemas(t), markets[&south].schemas(t); !cmp.Equal(n, s) || n["hats"] == "" ||
+		n["coats"] == "" {
 		t.Errorf("want the same offered by both, got %v and %v", n, s)
 	}
 	for name, tc := range map[string]struct {
@@ -90,8 +92,10 @@ func TestOutage(t *testing.T) {
 			for _, o := range append(gone.resources(), late) {
 				gone.awaitServed(t, o)
 			}
-			if e := gone.read(t); e.GetUID() != gone.export || gone.schemas(t)["boats"] != stranger || gone.schemas(t)[plural] == "" {
-				t.Errorf("%s\nwant the same APIExport with what a stranger has in it, and %s, got %s with %v", tc.reason, plural, e.GetUID(), e.Spec.Resources)
+			if e := gone.read(t); e.GetUID() != gone.export || gone.schemas(t)["boats"] != stranger ||
+				gone.schemas(t)[plural] == "" {
+				t.Errorf("%s\nwant the same APIExport with what a stranger has in it, and %s, got %s with %v",
+					tc.reason, plural, e.GetUID(), e.Spec.Resources)
 			}
 			if diff := cmp.Diff(calm, there.since(t)); diff != "" {
 				t.Errorf("%s\nthe other kcp must not be concerned: conditions -before, +after:\n%s", tc.reason, diff)

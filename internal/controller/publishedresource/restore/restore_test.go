@@ -63,11 +63,14 @@ func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.Published
 	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
 	create(t, c,
-		&corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)}},
+		&corev1.Secret{
+			ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)},
+		},
 		build.Cluster().Config("", ns, spec), build.Definition(group, "hats"), o)
 	kube.Eventually(t, soon, "Hats to be published", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.GetCondition(v1alpha1.TypeExportUpdated).Status == corev1.ConditionTrue, fmt.Sprint(o.Status.Conditions)
+		return err == nil && o.GetCondition(v1alpha1.TypeExportUpdated).Status == corev1.ConditionTrue,
+			fmt.Sprint(o.Status.Conditions)
 	})
 	consumer, in := workspaces.Workspace(t)
 	kcp.AwaitBound(t, in, kcp.Bind(t, in, path, exportName))
@@ -134,11 +137,14 @@ func awaitCopy(t *testing.T, c client.Client, within time.Duration, u *unstructu
 
 // wantLeft waits until the status reports one orphan, the copy whose object the restore has undone, and no failure. It
 // fails unless the copy stays, and is the copy of an object of that name that is made again.
-func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, consumer string, undone *unstructured.Unstructured) {
+func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, consumer string,
+	undone *unstructured.Unstructured,
+) {
 	t.Helper()
 	kube.Eventually(t, healing, "a copy left behind in the status", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 && o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
+		return err == nil && o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 &&
+			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
 	})
 	awaitCopy(t, c, healing, undone, "L")
 	kube.Throughout(t, 5*time.Second, "the copy stays", func() (bool, string) {
@@ -151,7 +157,8 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 	awaitCopy(t, c, healing, undone, "S")
 	kube.Eventually(t, healing, "no copy left behind", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects.Orphaned == 0 && o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
+		return err == nil && o.Status.Objects.Orphaned == 0 &&
+			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
 	})
 }
 
@@ -159,7 +166,8 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, n int, pause time.Duration) {
 	for i := 0; i < n && ctx.Err() == nil; i++ {
 		patch := []byte(`{"data":{"beat":"` + strconv.Itoa(i) + `"}}`)
-		_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, patch)) // One more or less does not matter.
+		// One more or less does not matter.
+		_ = c.Patch(ctx, cm.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 		time.Sleep(pause)
 	}
 }
@@ -232,7 +240,8 @@ func TestKCPRestored(t *testing.T) {
 			return false, err.Error()
 		}
 		for _, e := range events.Items {
-			if e.InvolvedObject.Kind == "PublishedResource" && e.InvolvedObject.Name == o.GetName() && e.Reason == commonv1.ReasonTargetRestored {
+			if e.InvolvedObject.Kind == "PublishedResource" && e.InvolvedObject.Name == o.GetName() &&
+				e.Reason == commonv1.ReasonTargetRestored {
 				return e.Type == corev1.EventTypeWarning, e.Message
 			}
 		}

@@ -67,7 +67,9 @@ func newScene(t *testing.T, server *kube.Server) *scene {
 	_, s.consumer = workspaces.Workspace(t)
 	var claims []apisv1alpha2.PermissionClaim
 	for _, r := range []string{"events", "namespaces"} {
-		claims = append(claims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
+		claims = append(claims, apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
+		})
 	}
 	s.binding = kcp.Bind(t, s.consumer, path, exportName, claims...)
 	kcp.Bind(t, s.consumer, otherPath, otherName, claims[0])
@@ -88,7 +90,9 @@ func (s *scene) offer(t *testing.T, admin *rest.Config, config, export string) {
 	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(export)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
-	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)}},
+	create(t, s.c, &corev1.Secret{
+		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
+	},
 		build.Cluster().Config("", config, spec))
 }
 
@@ -111,7 +115,9 @@ func appear(t *testing.T, c client.Client, o *unstructured.Unstructured) {
 }
 
 func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(3), "part": "p", "plan": "gold"}}}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"size": int64(3), "part": "p", "plan": "gold",
+	}}}
 	u.SetAPIVersion(apiVersion)
 	u.SetKind(kind)
 	u.SetNamespace(namespace)
@@ -155,7 +161,8 @@ func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
 		o := &v1alpha1.PublishedResource{}
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue, fmt.Sprintf("%v %+v", err, o.Status)
+		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
+			fmt.Sprintf("%v %+v", err, o.Status)
 	})
 }
 
@@ -196,18 +203,22 @@ const gadgets = "resource: {apiGroup: rules.example.org, kind: Gadget}\n"
 func (s *scene) rules() map[string]rule {
 	return map[string]rule{
 		"Version": {
-			reason: "Exactly one version is published.", spec: "resource: {apiGroup: rules.example.org, kind: Gadget, version: v1}\nprojection: {kind: Single, plural: singles}",
-			kind: "Single", copied: s.cluster + "/",
+			reason: "Exactly one version is published.",
+			spec:   "resource: {apiGroup: rules.example.org, kind: Gadget, version: v1}\nprojection: {kind: Single, plural: singles}",
+			kind:   "Single", copied: s.cluster + "/",
 			after: func(t *testing.T) {
 				t.Helper()
-				err := kcp.Client(t, s.consumer).Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "web"}, object("rules.example.org/v2", "Single", namespace, "web"))
+				err := kcp.Client(t, s.consumer).Get(t.Context(),
+					types.NamespacedName{Namespace: namespace, Name: "web"}, object("rules.example.org/v2", "Single",
+						namespace, "web"))
 				if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
 					t.Errorf("the other version: want it not to be served, got %v", err)
 				}
 			},
 		},
 		"OtherNamespace": {
-			reason: "An object of another namespace than the filter names stays alone.", spec: gadgets + "filter: {namespace: " + namespace + "}", copied: s.cluster + "/",
+			reason: "An object of another namespace than the filter names stays alone.",
+			spec:   gadgets + "filter: {namespace: " + namespace + "}", copied: s.cluster + "/",
 			aside: []*unstructured.Unstructured{object("rules.example.org/v1", "Gadget", "elsewhere", "alone")},
 			after: func(t *testing.T) {
 				t.Helper()
@@ -219,11 +230,13 @@ func (s *scene) rules() map[string]rule {
 			},
 		},
 		"Scope": {
-			reason: "Consumers may have no namespaces for it.", spec: gadgets + "projection: {kind: Wide, plural: wides, scope: Cluster}",
-			kind: "Wide", unnamespaced: true, copied: s.cluster + "/",
+			reason: "Consumers may have no namespaces for it.",
+			spec:   gadgets + "projection: {kind: Wide, plural: wides, scope: Cluster}",
+			kind:   "Wide", unnamespaced: true, copied: s.cluster + "/",
 		},
 		"RemoteNamespace": {
-			reason: "The consumer's namespace makes names.", spec: gadgets + "naming: {namespace: in-$remoteClusterName, name: $remoteNamespace-$remoteName}",
+			reason: "The consumer's namespace makes names.",
+			spec:   gadgets + "naming: {namespace: in-$remoteClusterName, name: $remoteNamespace-$remoteName}",
 			copied: "in-" + s.cluster + "/" + namespace + "-web",
 		},
 		"Identity": {
@@ -304,7 +317,8 @@ func (s *scene) spec(t *testing.T, r rule) string {
 		return err == nil && export.Status.IdentityHash != "", fmt.Sprint(err)
 	})
 	claim := apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Group: "billing.example.org", Resource: "plans"}, Verbs: []string{"*"}, IdentityHash: export.Status.IdentityHash,
+		GroupResource: apisv1alpha2.GroupResource{Group: "billing.example.org", Resource: "plans"},
+		Verbs:         []string{"*"}, IdentityHash: export.Status.IdentityHash,
 	}
 	kube.Eventually(t, soon, "the claim to be accepted", func() (bool, string) {
 		b := &apisv1alpha2.APIBinding{}
@@ -337,13 +351,15 @@ func (s *scene) follow(t *testing.T, r rule) {
 		return err == nil && len(list.Items) == 1, fmt.Sprint(err, len(list.Items))
 	})
 	copied := &list.Items[0]
-	if got := copied.GetNamespace() + "/" + copied.GetName(); got != r.copied && !(strings.HasSuffix(r.copied, "/") && strings.HasPrefix(got, r.copied)) {
+	if got := copied.GetNamespace() + "/" + copied.GetName(); got != r.copied &&
+		!(strings.HasSuffix(r.copied, "/") && strings.HasPrefix(got, r.copied)) {
 		t.Errorf("name of the copy: want %s, got %s", r.copied, got)
 	}
 	if diff := cmp.Diff(above.Object["spec"], copied.Object["spec"]); diff != "" {
 		t.Errorf("spec of the copy: -want, +got:\n%s", diff)
 	}
-	if err := s.c.Status().Patch(t.Context(), copied.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
+	if err := s.c.Status().Patch(t.Context(), copied.DeepCopy(),
+		client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	kube.Eventually(t, soon, "the status", func() (bool, string) {

@@ -43,7 +43,8 @@ func TestSelection(t *testing.T) {
 	above := object("rules.example.org/v1", "Gadget", namespace, "web")
 	appear(t, s.in, above)
 	s.awaitSize(t, 3)
-	if all := (&corev1.SecretList{}); s.c.List(t.Context(), all, client.InNamespace(stateNamespace)) != nil || len(all.Items) != 1 {
+	if all := (&corev1.SecretList{}); s.c.List(t.Context(), all, client.InNamespace(stateNamespace)) != nil ||
+		len(all.Items) != 1 {
 		t.Errorf("want one state in the namespace of the flag, got %d", len(all.Items))
 	}
 
@@ -54,7 +55,9 @@ func TestSelection(t *testing.T) {
 
 	s.give(t, pr, "")
 	s.remove(t, pr)
-	s.awaitReady(t, s.describe(t, "parts-again", "resource: {apiGroup: rules.example.org, kind: Part}\nprojection: {plural: portions, kind: Portion}"+unsynced, "b"))
+	s.awaitReady(t, s.describe(t, "parts-again",
+		"resource: {apiGroup: rules.example.org, kind: Part}\nprojection: {plural: portions, kind: Portion}"+
+			unsynced, "b"))
 	s.read(t, s.in, above)
 	s.awaitSize(t, 4)
 }
@@ -63,10 +66,11 @@ func TestSelection(t *testing.T) {
 func (s *scene) serve(t *testing.T, team string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	wait := provider.StartUntil(t, ctx, s.server.User(t, "provider", "system:masters"), func(o *objectcontroller.Options) {
-		o.PublishedResourceSelector = labels.SelectorFromSet(labels.Set{labelTeam: team})
-		o.StateNamespace = stateNamespace
-	})
+	wait := provider.StartUntil(t, ctx, s.server.User(t, "provider", "system:masters"),
+		func(o *objectcontroller.Options) {
+			o.PublishedResourceSelector = labels.SelectorFromSet(labels.Set{labelTeam: team})
+			o.StateNamespace = stateNamespace
+		})
 	return func() { cancel(); wait() }
 }
 
@@ -93,7 +97,8 @@ func (s *scene) remove(t *testing.T, pr *unstructured.Unstructured) {
 	if err := s.c.Delete(t.Context(), pr); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.c.Patch(t.Context(), pr, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+	if err := s.c.Patch(t.Context(), pr,
+		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitGone(t, s.c, pr)
@@ -108,7 +113,8 @@ func (s *scene) read(t *testing.T, c client.Client, o client.Object) {
 
 func (s *scene) resize(t *testing.T, above *unstructured.Unstructured, size int) {
 	t.Helper()
-	if err := s.in.Patch(t.Context(), above, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, size))); err != nil {
+	if err := s.in.Patch(t.Context(), above,
+		client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, size))); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -81,7 +81,9 @@ func (a *agent) publish(t *testing.T) {
 	t.Helper()
 	d := build.Definition(a.group, "certs", "secretName", "settingsName", "defaulted")
 	create(t, a.c, d)
-	spec := &v1alpha1.PublishedResourceSpec{Resource: v1alpha1.SourceResource{APIGroup: a.group, Kind: "Cert", Version: "v1"}}
+	spec := &v1alpha1.PublishedResourceSpec{Resource: v1alpha1.SourceResource{
+		APIGroup: a.group, Kind: "Cert", Version: "v1",
+	}}
 	projected, err := projection.Project(d, spec)
 	if err != nil {
 		t.Fatal(err)
@@ -90,10 +92,13 @@ func (a *agent) publish(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &apisv1alpha1.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName, Annotations: map[string]string{domain + "agent-name": agentName}}}
+	e := &apisv1alpha1.APIExport{ObjectMeta: metav1.ObjectMeta{
+		Name: exportName, Annotations: map[string]string{domain + "agent-name": agentName},
+	}}
 	e.Spec.LatestResourceSchemas = []string{schema.GetName()}
 	for _, r := range []string{"configmaps", "events", "namespaces", "secrets"} {
-		e.Spec.PermissionClaims = append(e.Spec.PermissionClaims, apisv1alpha1.PermissionClaim{GroupResource: apisv1alpha1.GroupResource{Resource: r}, All: true})
+		e.Spec.PermissionClaims = append(e.Spec.PermissionClaims,
+			apisv1alpha1.PermissionClaim{GroupResource: apisv1alpha1.GroupResource{Resource: r}, All: true})
 	}
 	create(t, kcp.Client(t, a.admin), schema, e)
 }
@@ -105,7 +110,8 @@ func hash(s string) string {
 }
 
 func keyOf(cluster, namespace, name string) string {
-	return hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":%q}`+"\n", cluster, namespace, name))
+	return hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":%q}`+"\n", cluster, namespace,
+		name))
 }
 
 // A cert is an object of a consumer, and all there is of it.
@@ -130,7 +136,9 @@ func (o cert) above(group string) *unstructured.Unstructured {
 // copied by us.
 func (o cert) below(group string) *unstructured.Unstructured {
 	u := object(group+"/v1", "Cert", o.in.cluster, o.copied)
-	u.Object["spec"] = map[string]any{"size": "L", "secretName": o.name + "-issued", "settingsName": o.settingsName(), "defaulted": "by a webhook"}
+	u.Object["spec"] = map[string]any{
+		"size": "L", "secretName": o.name + "-issued", "settingsName": o.settingsName(), "defaulted": "by a webhook",
+	}
 	l := o.identity()
 	l["app"], l[domain+"agent-name"] = o.name, agentName
 	u.SetLabels(l)
@@ -152,15 +160,22 @@ func (o cert) identity() map[string]string {
 // secret returns what an operator has issued, or the copy of it.
 func (o cert) secret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"issued-for": o.name}},
-		Type:       corev1.SecretTypeTLS,
-		Data:       map[string][]byte{"tls.crt": []byte("certificate of " + o.name), "tls.key": []byte("key of " + o.name)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Labels: map[string]string{"issued-for": o.name},
+		},
+		Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{
+			"tls.crt": []byte("certificate of " + o.name), "tls.key": []byte("key of " + o.name),
+		},
 	}
 }
 
 // settings returns what a consumer has made, or the copy of it.
 func (o cert) settings(namespace string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.settingsName()}, Data: map[string]string{"for": o.name}}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.settingsName()},
+		Data:       map[string]string{"for": o.name},
+	}
 }
 
 // snapshot returns an object as the agent remembers it.
@@ -188,9 +203,12 @@ func (a *agent) stateOf(t *testing.T, o cert) *corev1.Secret {
 	settings.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
 	l := o.identity()
 	l[domain+"object-state"] = "true"
-	id := fmt.Sprintf(`{"apiVersion":%q,"kind":"Cert","name":%q,"namespace":%q}`+"\n", a.group+"/v1", o.name, o.namespace)
+	id := fmt.Sprintf(`{"apiVersion":%q,"kind":"Cert","name":%q,"namespace":%q}`+"\n", a.group+"/v1", o.name,
+		o.namespace)
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: a.state, Name: "obj-state-" + o.in.cluster + "-" + hash(id)[:20], Labels: l},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: a.state, Name: "obj-state-" + o.in.cluster + "-" + hash(id)[:20], Labels: l,
+		},
 		Data: map[string][]byte{
 			keyOf(o.in.cluster, o.namespace, o.name):           snapshot(t, mutated),
 			keyOf("", o.in.cluster, o.name+"-issued"):          snapshot(t, secret),
@@ -221,7 +239,8 @@ func (a *agent) sync(t *testing.T, o cert) {
 	t.Helper()
 	above := a.accept(t, o)
 	note := fmt.Sprintf(`{"namespace":%q,"name":%q,"apiVersion":"v1","kind":"Secret"}`, o.namespace, o.name)
-	patch(t, o.in, above, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotations + "tls.0": note}}})
+	patch(t, o.in, above, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotations +
+		"tls.0": note}}})
 	below := a.place(t, o)
 	held := o.settings(o.namespace)
 	held.Finalizers = []string{finalizer}

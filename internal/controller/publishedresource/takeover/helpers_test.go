@@ -45,7 +45,8 @@ func patch(t *testing.T, c client.Client, o client.Object, body map[string]any) 
 
 func patchStatus(t *testing.T, c client.Client, u *unstructured.Unstructured, phase string) {
 	t.Helper()
-	if err := c.Status().Patch(t.Context(), u, mergePatch(t, map[string]any{"status": map[string]any{"phase": phase}})); err != nil {
+	if err := c.Status().Patch(t.Context(), u,
+		mergePatch(t, map[string]any{"status": map[string]any{"phase": phase}})); err != nil {
 		t.Errorf("cannot patch status of %s/%s: %v", u.GetNamespace(), u.GetName(), err)
 	}
 }

@@ -30,8 +30,10 @@ var interruptions = map[string]struct {
 		},
 		want: func(t *testing.T, s *stage, o cert) {
 			below := o.below(s.group)
-			await(t, s.c, object("v1", "Secret", s.state, s.stateOf(t, o).Name), "the state", func() bool { return true })
-			await(t, s.c, below, "what a webhook has set", func() bool { return field(below, "spec.defaulted") == "by a webhook" })
+			await(t, s.c, object("v1", "Secret", s.state, s.stateOf(t, o).Name), "the state",
+				func() bool { return true })
+			await(t, s.c, below, "what a webhook has set",
+				func() bool { return field(below, "spec.defaulted") == "by a webhook" })
 			if below.GetGeneration() != 1 {
 				t.Errorf("the copy has been changed: %v", below.Object)
 			}
@@ -42,13 +44,15 @@ var interruptions = map[string]struct {
 		leave: func(t *testing.T, s *stage, o cert) {
 			s.sync(t, o)
 			patch(t, o.in, o.above(s.group), map[string]any{
-				"spec": map[string]any{"size": nil}, "metadata": map[string]any{"annotations": map[string]any{"note": nil}},
+				"spec":     map[string]any{"size": nil},
+				"metadata": map[string]any{"annotations": map[string]any{"note": nil}},
 			})
 		},
 		want: func(t *testing.T, s *stage, o cert) {
 			below := o.below(s.group)
 			await(t, s.c, below, "the change", func() bool {
-				return field(below, "spec.size") == "" && field(below, "spec.defaulted") == "by a webhook" && below.GetAnnotations()["note"] == ""
+				return field(below, "spec.size") == "" && field(below, "spec.defaulted") == "by a webhook" &&
+					below.GetAnnotations()["note"] == ""
 			})
 		},
 	},
@@ -56,12 +60,14 @@ var interruptions = map[string]struct {
 		reason: "What an operator has changed meanwhile passes, too.",
 		leave: func(t *testing.T, s *stage, o cert) {
 			s.sync(t, o)
-			patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"), map[string]any{"data": map[string]any{"tls.crt": "b3RoZXI=", "ca.crt": "bmV3"}})
+			patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"),
+				map[string]any{"data": map[string]any{"tls.crt": "b3RoZXI=", "ca.crt": "bmV3"}})
 			patchStatus(t, s.c, o.below(s.group), "Renewed")
 		},
 		want: func(t *testing.T, s *stage, o cert) {
 			issued, above := object("v1", "Secret", o.namespace, o.name), o.above(s.group)
-			await(t, o.in, issued, "the change", func() bool { return dataOf(issued, "ca.crt") == "bmV3" && dataOf(issued, "tls.crt") == "b3RoZXI=" })
+			await(t, o.in, issued, "the change",
+				func() bool { return dataOf(issued, "ca.crt") == "bmV3" && dataOf(issued, "tls.crt") == "b3RoZXI=" })
 			await(t, o.in, above, "the status", func() bool { return field(above, "status.phase") == "Renewed" })
 		},
 	},

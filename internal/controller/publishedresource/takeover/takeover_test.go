@@ -83,7 +83,9 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	account := kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...)
-	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)}},
+	create(t, s.c, &corev1.Secret{
+		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
+	},
 		build.Cluster().Config("", "default", spec), o)
 	return s
 }
@@ -94,7 +96,9 @@ func (s *stage) tenant(t *testing.T) tenant {
 	_, cfg := workspaces.Workspace(t)
 	var claims []apisv1alpha2.PermissionClaim
 	for _, r := range []string{"configmaps", "events", "namespaces", "secrets"} {
-		claims = append(claims, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"}})
+		claims = append(claims, apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
+		})
 	}
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims...))
 	in := tenant{Client: kcp.Client(t, cfg)}
@@ -154,7 +158,8 @@ func (s *stage) serve(t *testing.T) {
 // changing returns the requests of one user that have changed something of a tenant, but for events.
 func changing(a kube.Audit, since kube.Mark, user string, in tenant) kube.Requests {
 	return slices.DeleteFunc(a.Since(since).By(user), func(e local.AuditEvent) bool {
-		return slices.Contains([]string{"get", "list"}, e.Verb) || e.Resource == "events" || !strings.Contains(e.URI, in.cluster)
+		return slices.Contains([]string{"get", "list"}, e.Verb) || e.Resource == "events" ||
+			!strings.Contains(e.URI, in.cluster)
 	})
 }
 
@@ -183,7 +188,8 @@ func TestTakeover(t *testing.T) {
 		if diff := cmp.Diff(before[i], s.standing(t, in)); diff != "" {
 			t.Errorf("what the agent has left for %s: -before, +after:\n%s", in.cluster, diff)
 		}
-		if got := changing(below, belowMark, user, in); cmp.Diff(map[string]int{"patch secrets": objectsEach}, got.Count()) != "" {
+		if got := changing(below, belowMark, user, in); cmp.Diff(map[string]int{"patch secrets": objectsEach},
+			got.Count()) != "" {
 			t.Errorf("want each state of %s patched once, got writes:\n%s", in.cluster, got)
 		}
 		if got := changing(above, aboveMark, agentUser, in); len(got) > 0 {
@@ -205,7 +211,8 @@ func TestTakeover(t *testing.T) {
 func (s *stage) states(t *testing.T) map[string]corev1.Secret {
 	t.Helper()
 	list := &corev1.SecretList{}
-	if err := s.c.List(t.Context(), list, client.InNamespace(s.state), client.MatchingLabels{domain + "object-state": "true"}); err != nil {
+	if err := s.c.List(t.Context(), list, client.InNamespace(s.state),
+		client.MatchingLabels{domain + "object-state": "true"}); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]corev1.Secret{}
@@ -235,7 +242,8 @@ func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 		}
 		delete(is.Labels, domain+"agent-name")
 		was := before[name]
-		if diff := cmp.Diff(was.Data, is.Data) + cmp.Diff(was.UID, is.UID) + cmp.Diff(was.Labels, is.Labels); diff != "" {
+		if diff := cmp.Diff(was.Data, is.Data) + cmp.Diff(was.UID, is.UID) + cmp.Diff(was.Labels,
+			is.Labels); diff != "" {
 			t.Errorf("state %s: -before, +after:\n%s", name, diff)
 		}
 	}
@@ -245,18 +253,22 @@ func (s *stage) compareStates(t *testing.T, before map[string]corev1.Secret) {
 func (s *stage) flow(t *testing.T) {
 	for _, o := range s.all[:4] {
 		above, below := o.above(s.group), o.below(s.group)
-		patch(t, o.in, above, map[string]any{"spec": map[string]any{"size": "XL"}, "metadata": map[string]any{"labels": map[string]any{"app": nil}}})
+		patch(t, o.in, above, map[string]any{
+			"spec": map[string]any{"size": "XL"}, "metadata": map[string]any{"labels": map[string]any{"app": nil}},
+		})
 		await(t, s.c, below, "the change", func() bool {
 			_, labelled := below.GetLabels()["app"]
 			return field(below, "spec.size") == "XL" && !labelled
 		})
-		if got := field(below, "spec.defaulted") + " " + field(below, "spec.secretName"); got != "by a webhook "+o.name+"-issued" {
+		if got := field(below, "spec.defaulted") + " " + field(below, "spec.secretName"); got != "by a webhook "+o.name+
+			"-issued" {
 			t.Errorf("what others have set of the copy: got %q", got)
 		}
 		patchStatus(t, s.c, below, "Renewed")
 		await(t, o.in, above, "the status", func() bool { return field(above, "status.phase") == "Renewed" })
 
-		patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"), map[string]any{"data": map[string]any{"tls.crt": "bmV3"}})
+		patch(t, s.c, o.secret(o.in.cluster, o.name+"-issued"),
+			map[string]any{"data": map[string]any{"tls.crt": "bmV3"}})
 		issued := object("v1", "Secret", o.namespace, o.name)
 		await(t, o.in, issued, "the new certificate", func() bool { return dataOf(issued, "tls.crt") == "bmV3" })
 		patch(t, o.in, o.settings(o.namespace), map[string]any{"data": map[string]any{"for": "something else"}})
