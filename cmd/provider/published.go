@@ -1,9 +1,12 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 )
@@ -27,6 +30,9 @@ func (p *published) apply(o *object.Options) error {
 	s, err := labels.Parse(p.selector)
 	if err != nil {
 		return errors.Wrap(err, "--published-resource-selector")
+	}
+	if wrong := validation.IsDNS1123Label(p.stateNamespace); len(wrong) > 0 {
+		return errors.Errorf("--state-namespace: %s", strings.Join(wrong, "; "))
 	}
 	o.PublishedResourceSelector, o.StateNamespace = s, p.stateNamespace
 	return nil

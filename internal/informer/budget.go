@@ -20,14 +20,15 @@ type Pool struct {
 // NewPool returns a Pool of so many bytes.
 func NewPool(bytes int64) *Pool { return &Pool{left: bytes} }
 
-// take takes bytes out of the pool, or gives some back, and reports whether it had as many.
-func (p *Pool) take(n int64) bool {
+// lend changes what a Set has borrowed, and reports whether it does. Nobody gets more than half of what the others leave,
+// so that none has all of it.
+func (p *Pool) lend(before, now int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n > p.left {
+	if now > before && now > (p.left+before)/2 {
 		return false
 	}
-	p.left -= n
+	p.left -= now - before
 	return true
 }
 
@@ -50,7 +51,13 @@ func newBudget(o Options, owners func() int) *budget {
 }
 
 // take takes bytes, or gives some back, and reports whether there was room for them. To give back always succeeds.
-func (b *budget) take(n int64) bool {
+func (b *budget) take(n int64) bool { return b.charge(n, n > 0) }
+
+// hold is take for a caller that can do without what it has, too: it fails if there is no room for all of that, as when
+// owners have gone.
+func (b *budget) hold(n int64) bool { return b.charge(n, true) }
+
+func (b *budget) charge(n int64, strict bool) bool {
 	if b == nil {
 		return true
 	}
@@ -61,15 +68,12 @@ func (b *budget) take(n int64) bool {
 	if n > 0 && used > b.max {
 		return false
 	}
-	if b.pool != nil {
-		lent := max(used-own, 0)
-		if n <= 0 {
-			lent = min(lent, b.lent) // Owners that have gone are no reason to fail.
-		}
-		if !b.pool.take(lent - b.lent) {
+	if lent := max(used-own, 0); b.pool != nil {
+		if b.pool.lend(b.lent, lent) {
+			b.lent = lent
+		} else if strict {
 			return false
 		}
-		b.lent = lent
 	}
 	b.used = used
 	return true

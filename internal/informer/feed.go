@@ -124,7 +124,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	}
 	g := &watchSupervisor{
 		ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize,
-		budget: o.budget,
+		budget: o.budget, quota: f.quota,
 	}
 	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, supervisedStore{f.store, g, f.quota},
 		reflectorOptions(key))
@@ -201,10 +201,12 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *watchSupervisor) 
 		case failures >= patientRounds:
 			f.deny(err)
 		}
-		if pause, err := g.rest(time.Now()); pause > 0 {
+		if pause, recovered, err := g.rest(time.Now()); pause > 0 {
 			rest = pause
-			f.deny(err)
-			f.empty()
+			if !recovered {
+				f.deny(err)
+				f.empty()
+			}
 		}
 		select {
 		case <-ctx.Done():

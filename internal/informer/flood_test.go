@@ -16,7 +16,7 @@ func TestFloodRests(t *testing.T) {
 		if flood {
 			g.flood(fullError{})
 		}
-		pause, err := g.rest(now)
+		pause, _, err := g.rest(now)
 		if (err != nil) != flood {
 			t.Errorf("want an error after a flood only, got %v", err)
 		}

@@ -1,6 +1,8 @@
 package informer
 
 import (
+	"sync/atomic"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +29,7 @@ type quota struct {
 	*budget
 
 	sizes map[types.NamespacedName]int64
-	sum   int64
+	sum   atomic.Int64 // of sizes
 }
 
 func (b *budget) newQuota() *quota {
@@ -46,7 +48,7 @@ func (q *quota) add(obj any) bool {
 		return false
 	}
 	q.sizes[n] = size
-	q.sum += more
+	q.sum.Add(more)
 	return true
 }
 
@@ -54,7 +56,7 @@ func (q *quota) add(obj any) bool {
 func (q *quota) remove(obj any) {
 	n, _ := sizeOf(obj)
 	q.take(-q.sizes[n])
-	q.sum -= q.sizes[n]
+	q.sum.Add(-q.sizes[n])
 	delete(q.sizes, n)
 }
 
@@ -67,12 +69,20 @@ func (q *quota) replace(list []any) bool {
 		sizes[n] = size
 		sum += size
 	}
-	more := sum - q.sum
-	if !q.take(more) {
+	if !q.hold(sum - q.sum.Load()) {
 		return false
 	}
-	q.sizes, q.sum = sizes, sum
+	q.sizes = sizes
+	q.sum.Store(sum)
 	return true
+}
+
+// held returns how many bytes the stream holds. Any goroutine may call it.
+func (q *quota) held() int64 {
+	if q == nil {
+		return 0
+	}
+	return q.sum.Load()
 }
 
 // release counts nothing any more.
@@ -80,8 +90,8 @@ func (q *quota) release() {
 	if q == nil {
 		return
 	}
-	q.take(-q.sum)
-	q.sizes, q.sum = map[types.NamespacedName]int64{}, 0
+	q.take(-q.sum.Swap(0))
+	q.sizes = map[types.NamespacedName]int64{}
 }
 
 // sizeOf returns the name of a resource, and about how many bytes it takes.

@@ -92,11 +92,7 @@ func (s *Set) owners() int {
 // wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far
 // may have resumed where others have seen a history that is gone.
 func (s *Set) wentBack() {
-	s.mu.Lock()
-	for _, f := range s.feeds {
-		f.round.renew()
-	}
-	s.mu.Unlock()
+	s.renew()
 	if s.options.WentBack != nil {
 		s.options.WentBack()
 	}
@@ -123,11 +119,23 @@ func (s *Set) Track(o Owner, p Purpose, interests ...Interest) {
 // Forget drops all interests of an owner.
 func (s *Set) Forget(o Owner) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, interests := range s.interests[o] {
 		s.release(o, interests)
 	}
 	delete(s.interests, o)
+	s.mu.Unlock()
+	if !s.options.budget.hold(0) {
+		s.renew() // The lists have no room any more, unless there is less by now.
+	}
+}
+
+// renew has all streams list again.
+func (s *Set) renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.feeds {
+		f.round.renew()
+	}
 }
 
 // Denied reports whether the server is known to refuse the stream of an interest.

@@ -37,7 +37,7 @@
 // Each workspace has a queue of its own for events, and one event of it is written at a time. So a burst of one
 // workspace, or its webhook that hangs, costs no other an event. The queues outlive a spec, because events are about
 // objects. We rejected client-go's broadcaster: it has one queue, drops without a count what it has no room for, and
-// limits Warnings, too.
+// limits how often an object is told of anything, by counting what is no Warning, too.
 //
 // # Objects and workspaces that go
 //
@@ -62,10 +62,10 @@
 // objects.
 //
 // When a workspace is deleted, kcp deletes namespaces and APIBindings one after the other, in any order. Objects
-// without a namespace go with their binding, others with their namespace, after a pause of five seconds. That pause
-// makes the look at the bindings right for them, too. Only if kcp took longer from a namespace to a binding would
-// copies be deleted that are to stay. We rejected reading the LogicalCluster, which would be certain: it takes a claim
-// that most do without, and a request for each deletion.
+// without a namespace go with their binding, others with their namespace, which kcp lets rest for five seconds first.
+// That pause makes the look at the bindings right for them, too. Only if kcp took longer from a namespace to a binding
+// would copies be deleted that are to stay. We rejected reading the LogicalCluster, which would be certain: it takes a
+// claim that most do without, and a request for each deletion.
 //
 // # Empty namespaces
 //

@@ -27,10 +27,10 @@
 //
 // # Refused requests
 //
-// Of all owners that a target refuses alike, for the same kind in the same namespace, one is tried again every few
-// seconds and notices the cure. The others wait for up to a minute, and are woken when that one succeeds. We rejected
-// one fixed pause, because hundreds of failing Objects keep a processor busy, and a pause that only grows, because
-// nobody would notice the cure.
+// A refused request is retried soon at first. Of all owners that a target goes on to refuse alike, for the same kind in
+// the same namespace, one is tried again every few seconds and notices the cure. The others wait for up to a minute,
+// and are woken when that one succeeds. We rejected one fixed pause, because hundreds of failing Objects keep a
+// processor busy, and a pause that only grows, because nobody would notice the cure.
 //
 // # The wall
 //

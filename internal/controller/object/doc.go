@@ -25,17 +25,19 @@
 // # Create and adopt
 //
 // If the policy allows both creation and change, a resource that the watch does not show is applied without a look:
-// server-side apply creates or adopts in one write, and the answer tells which. If the policy allows only one, the
-// request itself is restricted: a creation that fails if the resource exists, or an apply that names the expected UID.
-// We rejected a look before a server-side apply, because somebody may act in between.
+// server-side apply creates or adopts in one write, and the answer tells which. If the policy allows less, the resource
+// is looked up by its name first. If it allows only one of both, the request itself is restricted: a creation that
+// fails if the resource exists, or an apply that names the expected UID. We rejected a look before a server-side apply,
+// because somebody may act in between.
 //
 // # Deleting what others make
 //
 // An Object that may delete but not create deletes what others make. The maker may be an Object that it refers to and
 // that is being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is there. Such an
 // Object takes its finalizers off the Objects it refers to first. It is deleted after them, and until then finds its
-// resource by name. We rejected this order for all such Objects: a Pod that a StatefulSet makes again at once would
-// never be gone. We also rejected waiting for other resources it refers to: an owner may wait for the resource itself.
+// resource by name. We rejected this order whatever becomes of the others: a Pod that a StatefulSet makes again at once
+// would never be gone. We also rejected waiting for other resources it refers to: an owner may wait for the resource
+// itself.
 //
 // # Moves
 //
@@ -53,8 +55,8 @@
 //
 // # Deletion
 //
-// An Object that is deleted early, that is, in spite of its finalizer, is finished as if it were there; see package
-// deletedearly. The garbage collector deletes its connection secret and its record of use.
+// An Object that is deleted early, because its deletion has missed the finalizer by a moment, is finished as if it were
+// there; see package deletedearly. The garbage collector deletes its connection secret and its record of use.
 //
 // Fields of a partial Object are withdrawn when the finalizer goes, because crossplane-runtime does not connect for a
 // deleted Object without the policy Delete. We rejected showing it that policy: events and metrics would tell of

@@ -33,7 +33,7 @@
 // # One offer each
 //
 // Two PublishedResources may not offer the same resource in one APIExport. The one that has published it keeps it, also
-// after a restart, because the status records it.
+// after a restart, because the status records it. Two providers do not share that lock.
 //
 // # Several providers
 //

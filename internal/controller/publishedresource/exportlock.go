@@ -12,7 +12,8 @@ type exportedResource struct {
 	resource       schema.GroupResource
 }
 
-// An exportLock lets only one PublishedResource publish to a place. The first one has it until it goes or moves.
+// An exportLock lets only one PublishedResource publish a resource in an APIExport. The first one has it until it goes
+// or moves.
 type exportLock struct {
 	wake func(name string)
 

@@ -99,7 +99,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	r := &reconciler{
 		managed: newManaged(m, o, c), halt: c.stopSync, unhold: c.removeFinalizers, forget: c.forget,
 		counts: c.countWrites,
-		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
+		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selectedAs(lasting.GetClient()),
 	}
 	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)
