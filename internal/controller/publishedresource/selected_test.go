@@ -1,0 +1,51 @@
+package publishedresource
+
+import (
+	"context"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A shown client shows one object, or none if it is nil.
+type shown struct {
+	client.Client
+
+	labels labels.Set
+}
+
+func (s shown) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	if s.labels == nil {
+		return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	}
+	o.SetLabels(s.labels)
+	return nil
+}
+
+// TestSelected shows which PublishedResources are reconciled here, and which of these count.
+func TestSelected(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason        string
+		labels        labels.Set
+		want, counted bool
+	}{
+		"Selected": {reason: "The selector selects it.", labels: labels.Set{"team": "a"}, want: true, counted: true},
+		"Other":    {reason: "It is another provider's.", labels: labels.Set{"team": "b"}},
+		"Gone":     {reason: "One that is gone is finished with.", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
+			c := &connector{selects: o.selects, reconciled: &reconciledNames{names: sets.New[string]()}}
+			got := c.selectedAs(shown{labels: tc.labels})(t.Context(), types.NamespacedName{Name: "x"})
+			if counted := c.reconciled.names.Has("x"); got != tc.want || counted != tc.counted {
+				t.Errorf("%s\ngot %t, counted %t", tc.reason, got, counted)
+			}
+			c.reconciled.remove("x")
+		})
+	}
+}
