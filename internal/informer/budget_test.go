@@ -96,7 +96,7 @@ func TestListFloods(t *testing.T) {
 	}
 	t.Run("Recovered", func(t *testing.T) {
 		g := &watchSupervisor{}
-		g.flood(fullError{})
+		g.flood()
 		g.replaced()
 		if pause, recovered, _ := g.rest(time.Now()); pause == 0 || !recovered {
 			t.Errorf("want a rest without forgetting the list that came in pages, got %s, %t", pause, recovered)

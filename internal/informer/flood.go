@@ -12,9 +12,9 @@ const (
 )
 
 // flood ends the watch under way, as there is no room for what it brings. The reflector lists when it goes on.
-func (g *watchSupervisor) flood(err error) {
+func (g *watchSupervisor) flood() {
 	g.mu.Lock()
-	g.flooded, g.recovered, g.away = err, false, true
+	g.flooded, g.recovered, g.away = fullError{}, false, true
 	s := g.current
 	g.mu.Unlock()
 	if s != nil {

@@ -14,7 +14,7 @@ func TestFloodRests(t *testing.T) {
 	var got []time.Duration
 	next := func(flood bool) {
 		if flood {
-			g.flood(fullError{})
+			g.flood()
 		}
 		pause, _, err := g.rest(now)
 		if (err != nil) != flood {

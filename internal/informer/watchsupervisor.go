@@ -283,7 +283,7 @@ func (s supervisedStore) Add(obj any) error { return s.Update(obj) }
 // whether there are so many.
 func (s supervisedStore) Update(obj any) error {
 	if s.quota != nil && !s.quota.add(obj) {
-		s.supervisor.flood(fullError{})
+		s.supervisor.flood()
 		return nil
 	}
 	return s.bookmarkStore.Update(obj)
@@ -301,7 +301,7 @@ func (s supervisedStore) Delete(obj any) error {
 func (s supervisedStore) Replace(list []any, version string) error {
 	s.supervisor.listed()
 	if s.quota != nil && !s.quota.replace(list) {
-		s.supervisor.flood(fullError{})
+		s.supervisor.flood()
 		return fullError{}
 	}
 	s.supervisor.replaced()
