@@ -94,7 +94,7 @@ type ObjectParameters struct {
 
 // ConnectionDetail selects one value of a resource on the target for the connection secret.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.fieldPath) || !self.fieldPath.startsWith('{') && !self.fieldPath.startsWith('.') && !self.fieldPath.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
+// +kubebuilder:validation:XValidation:rule="!has(self.fieldPath) || !self.fieldPath.startsWith('{')",message="a field path is not JSONPath: write data.key and not {.data.key}"
 type ConnectionDetail struct {
 	// The reference names a resource on the target and, in fieldPath, the field whose value is copied.
 	corev1.ObjectReference `json:",inline"`
