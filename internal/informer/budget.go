@@ -20,12 +20,12 @@ type Pool struct {
 // NewPool returns a Pool of so many bytes.
 func NewPool(bytes int64) *Pool { return &Pool{left: bytes} }
 
-// lend changes what a Set has borrowed, and reports whether it does. Nobody gets more than half of what the others leave,
-// so that none has all of it.
+// lend changes what a Set has borrowed, and reports whether it does. Nobody gets more than a quarter of what the others
+// leave: none has all of it, and the more there are that want much, the less each gets.
 func (p *Pool) lend(before, now int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now > before && now > (p.left+before)/2 {
+	if now > before && now > (p.left+before)/4 {
 		return false
 	}
 	p.left -= now - before

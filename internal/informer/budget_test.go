@@ -18,10 +18,10 @@ type outcomes []string
 func (o *outcomes) try(what string, has bool) { *o = append(*o, fmt.Sprintf("%s %t", what, has)) }
 
 // TestPool shows that each Set has a share of its own, which grows with its owners, that what is beyond it comes from
-// the pool, of which none gets more than half of what is left, and that a list counts while it arrives.
+// the pool, of which none gets more than a quarter of what is left, and that a list counts while it arrives.
 func TestPool(t *testing.T) {
 	owners := 0
-	pool := NewPool(4 * mebi)
+	pool := NewPool(8 * mebi)
 	one := newBudget(Options{MaxBytes: 8 * mebi, Pool: pool}, func() int { return owners })
 	other := newBudget(Options{MaxBytes: 8 * mebi, Pool: pool}, func() int { return 0 })
 	list := &ListSize{budget: other, free: mebi}
@@ -29,14 +29,14 @@ func TestPool(t *testing.T) {
 	got := outcomes{}
 
 	got.try("its share", one.take(shareOfSet))
-	got.try("half of the pool", one.take(2*mebi))
+	got.try("a quarter of the pool", one.take(2*mebi))
 	got.try("more", one.take(1))
 	got.try("a list in place of what is held, and the share of another", arrives(mebi+shareOfSet))
-	got.try("half of what is left", arrives(mebi))
+	got.try("a quarter of what is left", arrives(mebi*3/2))
 	got.try("more of another", arrives(1))
 	owners = 32
 	got.try("the share of 32 owners", one.hold(0))
-	got.try("what the first has left in the pool", arrives(mebi))
+	got.try("what the first has left in the pool", arrives(mebi/2))
 	list.end()
 	list.end()
 	got.try("what the list has left", other.take(3*mebi))
@@ -48,8 +48,8 @@ func TestPool(t *testing.T) {
 	other.take(-3 * mebi)
 	got.try("more than its most", one.take(8*mebi+1))
 	want := outcomes{
-		"its share true", "half of the pool true", "more false",
-		"a list in place of what is held, and the share of another true", "half of what is left true", "more of another false",
+		"its share true", "a quarter of the pool true", "more false",
+		"a list in place of what is held, and the share of another true", "a quarter of what is left true", "more of another false",
 		"the share of 32 owners true", "what the first has left in the pool true", "what the list has left true",
 		"all of it, without owners false", "less, without owners true", "the rest, without owners true",
 		"more than its most false",
@@ -57,7 +57,7 @@ func TestPool(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
-	if pool.left != 4*mebi || one.used != 0 || other.used != 0 {
+	if pool.left != 8*mebi || one.used != 0 || other.used != 0 {
 		t.Errorf("after all is given back: want a full pool, got %d bytes left, %d and %d in use", pool.left, one.used,
 			other.used)
 	}

@@ -29,8 +29,8 @@ const (
 	bytesPerValue = 8
 	// maxTenantCache is about how many bytes of the resources of a tenant's server are held at most, and tenantPool how
 	// many of all servers of tenants, beside the share that the owners of each have.
-	maxTenantCache = 64 << 20
-	tenantPool     = 8 << 20
+	maxTenantCache = 32 << 20
+	tenantPool     = 256 << 20
 	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time:
 	// of one cluster, or of all clusters of tenants together, whose number nobody limits.
 	largeBody   = 512 << 10

@@ -58,7 +58,7 @@ func TestFlood(t *testing.T) {
 	const (
 		inFlight = 16 * mebibyte // what is on its way
 		share    = 2 * mebibyte  // more than a server with one owner has of its own
-		most     = tenantPool + share + inFlight
+		most     = maxTenantCache + share + inFlight
 	)
 	for name, tc := range map[string]struct{ streamed bool }{
 		"List":    {streamed: true},

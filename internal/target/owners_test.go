@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
@@ -18,7 +19,9 @@ import (
 // all servers use would have no room for it.
 func TestOwnersGo(t *testing.T) {
 	const owners, pages, perPage, size = 100, 3, 20, 100 << 10 // 6 MiB
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	route := newRoutes(Addresses{}, nil)[identity.WriterTenant]
+	route.pool = informer.NewPool(mebibyte)
+	c := serveBy(t, route, func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		if q.Get("watch") != "" && q.Get("sendInitialEvents") != "" {
 			w.WriteHeader(http.StatusMethodNotAllowed)
