@@ -658,7 +658,6 @@ func TestDefaults(t *testing.T) {
 		ProviderConfigReference: &xpv2.Reference{Name: "default"},
 		ManagementPolicies:      xpv2.ManagementPolicies{"*"},
 		DeletionPolicy:          xpv2.DeletionOrphan,
-		StateNamespace:          "crossplane-system",
 		RetainSchemas:           new(true),
 		Resource:                publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
 	}
