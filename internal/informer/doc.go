@@ -45,11 +45,6 @@
 // streams of a Set hold. A stream that brings more is left, forgotten and denied for a while that doubles. We rejected
 // holding what fits: nobody could tell what is missing from what does not exist.
 //
-// Sets of servers that nobody vouches for share a Pool. Beside it a Set holds no more than a share that grows with its
-// owners, because whoever adds a server pays nothing, but each owner costs its maker something, too. Lists of resources
-// count from their first byte, and names once they are kept. We rejected a bound of each server alone: a hundred
-// servers would make us hold a hundred times as much.
-//
 // # Turns
 //
 // Streams that begin anew after a failure take turns, a few milliseconds apart. After a restart of their server, ten

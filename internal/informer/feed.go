@@ -124,7 +124,6 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	}
 	g := &watchSupervisor{
 		ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize,
-		budget: o.budget, quota: f.quota,
 	}
 	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, supervisedStore{f.store, g, f.quota},
 		reflectorOptions(key))
@@ -185,7 +184,6 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *watchSupervisor) 
 	for ctx.Err() == nil {
 		before := f.listed()
 		renewed, err := f.round.run(ctx, r.ListAndWatchWithContext)
-		g.endList()
 		if renewed {
 			f.takeTurn(ctx)
 			continue
@@ -201,12 +199,10 @@ func (f *feed) run(ctx context.Context, r *cache.Reflector, g *watchSupervisor) 
 		case failures >= patientRounds:
 			f.deny(err)
 		}
-		if pause, recovered, err := g.rest(time.Now()); pause > 0 {
+		if pause, err := g.rest(time.Now()); pause > 0 {
 			rest = pause
-			if !recovered {
-				f.deny(err)
-				f.empty()
-			}
+			f.deny(err)
+			f.empty()
 		}
 		select {
 		case <-ctx.Done():

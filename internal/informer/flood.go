@@ -12,9 +12,9 @@ const (
 )
 
 // flood ends the watch under way, as there is no room for what it brings. The reflector lists when it goes on.
-func (g *watchSupervisor) flood() {
+func (g *watchSupervisor) flood(err error) {
 	g.mu.Lock()
-	g.flooded, g.recovered, g.away = fullError{}, false, true
+	g.flooded, g.away = err, true
 	s := g.current
 	g.mu.Unlock()
 	if s != nil {
@@ -22,19 +22,18 @@ func (g *watchSupervisor) flood() {
 	}
 }
 
-// rest returns for how long the stream rests after a flood and what that was, zero if there was none, and whether a list
-// has been taken over since.
-func (g *watchSupervisor) rest(now time.Time) (pause time.Duration, recovered bool, err error) {
+// rest returns for how long the stream rests after a flood and what that was, zero if there was none.
+func (g *watchSupervisor) rest(now time.Time) (time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	err = g.flooded
+	err := g.flooded
 	if err == nil {
-		return 0, false, nil
+		return 0, nil
 	}
 	if now.Sub(g.rested) > floodForgotten {
 		g.pause = 0
 	}
 	g.pause = min(max(2*g.pause, floodRestFirst), floodRestMost)
 	g.flooded, g.rested = nil, now.Add(g.pause)
-	return g.pause, g.recovered, err
+	return g.pause, err
 }

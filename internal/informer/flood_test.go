@@ -14,9 +14,9 @@ func TestFloodRests(t *testing.T) {
 	var got []time.Duration
 	next := func(flood bool) {
 		if flood {
-			g.flood()
+			g.flood(fullError{max: 1 << 20})
 		}
-		pause, _, err := g.rest(now)
+		pause, err := g.rest(now)
 		if (err != nil) != flood {
 			t.Errorf("want an error after a flood only, got %v", err)
 		}

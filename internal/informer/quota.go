@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,11 +18,27 @@ const (
 	bytesPerName = 256
 )
 
-// A fullError means that the streams of a Set hold as much as they may.
-type fullError struct{}
+// A budget bounds how many bytes all streams of a Set hold together.
+type budget struct {
+	max  int64
+	used atomic.Int64
+}
 
-// Error says so. It holds no number, as what there is room for changes with the owners, and conditions must not flap.
-func (fullError) Error() string { return "server shows more resources than there is room for" }
+// newBudget returns a budget, nil for no bound if max is zero.
+func newBudget(most int64) *budget {
+	if most == 0 {
+		return nil
+	}
+	return &budget{max: most}
+}
+
+// A fullError means that the streams of a Set hold as much as they may.
+type fullError struct{ max int64 }
+
+// Error names the bound.
+func (e fullError) Error() string {
+	return fmt.Sprintf("server shows resources of more than %d MiB", e.max>>20)
+}
 
 // A quota is what one stream has of a budget. A nil one has no bound. Only the reflector of the stream may call its
 // methods.
@@ -29,7 +46,7 @@ type quota struct {
 	*budget
 
 	sizes map[types.NamespacedName]int64
-	sum   atomic.Int64 // of sizes
+	sum   int64
 }
 
 func (b *budget) newQuota() *quota {
@@ -44,19 +61,20 @@ func (b *budget) newQuota() *quota {
 func (q *quota) add(obj any) bool {
 	n, size := sizeOf(obj)
 	more := size - q.sizes[n]
-	if !q.take(more) {
+	if q.used.Add(more) > q.max && more > 0 {
+		q.used.Add(-more)
 		return false
 	}
 	q.sizes[n] = size
-	q.sum.Add(more)
+	q.sum += more
 	return true
 }
 
 // remove counts a resource no more.
 func (q *quota) remove(obj any) {
 	n, _ := sizeOf(obj)
-	q.take(-q.sizes[n])
-	q.sum.Add(-q.sizes[n])
+	q.used.Add(-q.sizes[n])
+	q.sum -= q.sizes[n]
 	delete(q.sizes, n)
 }
 
@@ -69,20 +87,13 @@ func (q *quota) replace(list []any) bool {
 		sizes[n] = size
 		sum += size
 	}
-	if !q.hold(sum - q.sum.Load()) {
+	more := sum - q.sum
+	if q.used.Add(more) > q.max && more > 0 {
+		q.used.Add(-more)
 		return false
 	}
-	q.sizes = sizes
-	q.sum.Store(sum)
+	q.sizes, q.sum = sizes, sum
 	return true
-}
-
-// held returns how many bytes the stream holds. Any goroutine may call it.
-func (q *quota) held() int64 {
-	if q == nil {
-		return 0
-	}
-	return q.sum.Load()
 }
 
 // release counts nothing any more.
@@ -90,8 +101,8 @@ func (q *quota) release() {
 	if q == nil {
 		return
 	}
-	q.take(-q.sum.Swap(0))
-	q.sizes = map[types.NamespacedName]int64{}
+	q.used.Add(-q.sum)
+	q.sizes, q.sum = map[types.NamespacedName]int64{}, 0
 }
 
 // sizeOf returns the name of a resource, and about how many bytes it takes.

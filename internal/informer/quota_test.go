@@ -21,7 +21,7 @@ func sized(name string, bytes int) *unstructured.Unstructured {
 // two streams share a budget.
 func TestQuota(t *testing.T) {
 	const room, large = 1 << 20, 400 << 10
-	b := newBudget(Options{MaxBytes: room}, nil)
+	b := newBudget(room)
 	one, other := b.newQuota(), b.newQuota()
 	var got []string
 	try := func(what string, has bool) { got = append(got, fmt.Sprintf("%s %t", what, has)) }
@@ -45,10 +45,10 @@ func TestQuota(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
-	if left := b.used; left != 0 {
+	if left := b.used.Load(); left != 0 {
 		t.Errorf("after all are released: want nothing in use, got %d bytes", left)
 	}
-	if q := newBudget(Options{}, nil).newQuota(); q != nil {
+	if q := newBudget(0).newQuota(); q != nil {
 		t.Error("without a bound nothing is counted")
 	}
 }

@@ -37,9 +37,6 @@ type Options struct {
 	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream whose list has no
 	// room counts as denied, and one that has none for a change lists again.
 	MaxBytes int64
-	// Pool, if set, has most of these bytes: beside what comes from it a Set holds no more than its share, which grows
-	// with its owners.
-	Pool *Pool
 
 	budget   *budget
 	streams  func() int
@@ -70,7 +67,7 @@ func NewSet(c dynamic.Interface, o Options) *Set {
 		client: c, options: o, ctx: ctx, cancel: cancel,
 		feeds: map[feedKey]*feed{}, interests: map[Owner]map[Purpose][]Interest{},
 	}
-	s.options.budget, s.options.streams = newBudget(o, s.owners), s.streams
+	s.options.budget, s.options.streams = newBudget(o.MaxBytes), s.streams
 	s.options.wentBack = onceFor(restoreMost, s.wentBack)
 	return s
 }
@@ -82,17 +79,14 @@ func (s *Set) streams() int {
 	return len(s.feeds)
 }
 
-// owners returns how many owners have interests.
-func (s *Set) owners() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.interests)
-}
-
 // wentBack reports that the cluster has gone back in its history, and lists all again: a stream that had not come far
 // may have resumed where others have seen a history that is gone.
 func (s *Set) wentBack() {
-	s.renew()
+	s.mu.Lock()
+	for _, f := range s.feeds {
+		f.round.renew()
+	}
+	s.mu.Unlock()
 	if s.options.WentBack != nil {
 		s.options.WentBack()
 	}
@@ -119,23 +113,11 @@ func (s *Set) Track(o Owner, p Purpose, interests ...Interest) {
 // Forget drops all interests of an owner.
 func (s *Set) Forget(o Owner) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, interests := range s.interests[o] {
 		s.release(o, interests)
 	}
 	delete(s.interests, o)
-	s.mu.Unlock()
-	if !s.options.budget.hold(0) {
-		s.renew() // The lists have no room any more, unless there is less by now.
-	}
-}
-
-// renew has all streams list again.
-func (s *Set) renew() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.feeds {
-		f.round.renew()
-	}
 }
 
 // Denied reports whether the server is known to refuse the stream of an interest.
@@ -197,8 +179,7 @@ func (s *Set) Names(ctx context.Context, o Owner, i Interest) ([]types.Namespace
 // with the answer of the server or nil if there is none. The next Get then sees the answer; its echo from the stream,
 // before or after, does not wake the owner, while other owners of the resource are woken. The Set keeps the answer.
 func (s *Set) Writing(o Owner, r schema.GroupVersionResource,
-	n types.NamespacedName,
-) (done func(answer *unstructured.Unstructured)) {
+	n types.NamespacedName) (done func(answer *unstructured.Unstructured)) {
 	stores := s.carriers(r, n)
 	for _, st := range stores {
 		st.begin(n)

@@ -18,8 +18,6 @@ const (
 	// listMost is how long a list that comes as a stream may take: as long as API servers give any other list by
 	// default.
 	listMost = time.Minute
-	// pagesMost is how long a list that comes in pages may take where lists have a bound.
-	pagesMost = 5 * time.Minute
 	// bookmarkMost is how long a server that sends bookmarks may send nothing: API servers send them each minute.
 	bookmarkMost = 150 * time.Second
 	// overdue is how much later than it has been asked to a server may end a watch.
@@ -37,23 +35,18 @@ const (
 type watchSupervisor struct {
 	cache.ListerWatcherWithContext
 
-	single bool    // lists hold no more than one resource
-	page   int64   // the size of a page, zero for whole lists
-	budget *budget // what lists count against while they arrive, nil for none; names do not count
-
-	quota *quota // of the stream, nil for no bound
+	single bool  // lists hold no more than one resource
+	page   int64 // the size of a page, zero for whole lists
 
 	mu      sync.Mutex
-	size    *ListSize        // of the list under way; nil without one
+	size    *ListSize        // of the list under way, or of the last one
 	current *supervisedWatch // the watch under way, nil without one
 	cut     bool             // the last watch has not ended because its time was over
 	away    bool             // the server could not be reached since
 	stalled bool             // the last list has not come to its end
 	flooded error            // why a stream was left that brought too much; nil after the rest for it
-	// recovered means that a list has been taken over since, as when the pages of a list had room that came as a stream.
-	recovered bool
-	pause     time.Duration
-	rested    time.Time // when the last rest ended
+	pause   time.Duration
+	rested  time.Time // when the last rest ended
 }
 
 // IsWatchListSemanticsUnSupported reports whether lists must not be asked for as streams.
@@ -75,14 +68,6 @@ func (g *watchSupervisor) Watch(o metav1.ListOptions) (watch.Interface, error) {
 // ListWithContext lists. A list that follows another is the newest the server has: one that is no older than what is
 // held, as reflectors ask for, does not exist if the server has gone back in its history.
 func (g *watchSupervisor) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err // The next round may have begun: its list is another one.
-	}
-	if o.Continue != "" {
-		if err := g.checkPages(); err != nil {
-			return nil, err
-		}
-	}
 	if (o.ResourceVersion != "0" || g.page > 0) && o.Continue == "" {
 		o.ResourceVersion, o.ResourceVersionMatch = "", ""
 	}
@@ -223,8 +208,8 @@ func (s *supervisedWatch) Stop() {
 		return // It is told twice.
 	}
 	g.current = nil
-	if err := g.size.failure(); s.lists && err != nil {
-		g.flooded, g.recovered = err, false
+	if s.lists && g.size.failure() != nil {
+		g.flooded = g.size.failure()
 	}
 	lasted := time.Since(s.begun)
 	g.cut = lasted < s.lasts-early || lasted >= s.lasts+overdue
@@ -236,22 +221,12 @@ func (g *watchSupervisor) listed() {
 	g.begin()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.size.end()
 	if s := g.current; s != nil && s.lists {
 		s.lists = false
+		g.size.end()
 		s.deadline.Reset(s.left())
 	}
 }
-
-// replaced records that a list was taken over.
-func (g *watchSupervisor) replaced() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.recovered = true
-}
-
-// held returns how many bytes the stream holds.
-func (g *watchSupervisor) held() int64 { return g.quota.held() }
 
 // bookmarked records that the watch under way has had a bookmark. From then on the server sends one each minute.
 func (g *watchSupervisor) bookmarked() {
@@ -283,7 +258,7 @@ func (s supervisedStore) Add(obj any) error { return s.Update(obj) }
 // whether there are so many.
 func (s supervisedStore) Update(obj any) error {
 	if s.quota != nil && !s.quota.add(obj) {
-		s.supervisor.flood()
+		s.supervisor.flood(fullError{max: s.quota.max})
 		return nil
 	}
 	return s.bookmarkStore.Update(obj)
@@ -301,10 +276,8 @@ func (s supervisedStore) Delete(obj any) error {
 func (s supervisedStore) Replace(list []any, version string) error {
 	s.supervisor.listed()
 	if s.quota != nil && !s.quota.replace(list) {
-		s.supervisor.flood()
-		return fullError{}
+		return fullError{max: s.quota.max}
 	}
-	s.supervisor.replaced()
 	return s.bookmarkStore.Replace(list, version)
 }
 

@@ -27,10 +27,8 @@ const (
 	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length
 	// does not show.
 	bytesPerValue = 8
-	// maxTenantCache is about how many bytes of the resources of a tenant's server are held at most, and tenantPool how
-	// many of all servers of tenants, beside the share that the owners of each have.
-	maxTenantCache = 32 << 20
-	tenantPool     = 256 << 20
+	// maxTenantCache is about how many bytes of the resources of a tenant's server are held.
+	maxTenantCache = 64 << 20
 	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time:
 	// of one cluster, or of all clusters of tenants together, whose number nobody limits.
 	largeBody   = 512 << 10
@@ -123,7 +121,9 @@ func (a *answer) look(p []byte) error {
 		return errors.Errorf("server answers with more than %d MiB, or %d values, at once", a.max>>20,
 			a.max/bytesPerValue)
 	}
-	if err := a.addToList(len(p)); err != nil {
+	if a.list != nil && a.list.Add(len(p)) > a.maxList {
+		err := errors.Errorf("server lists more than %d MiB", a.maxList>>20)
+		a.list.Fail(err)
 		return err
 	}
 	if size <= largeBody {
@@ -131,21 +131,6 @@ func (a *answer) look(p []byte) error {
 		return nil
 	}
 	return a.enter()
-}
-
-// addToList counts bytes of a list that comes in pages or as a stream.
-func (a *answer) addToList(n int) error {
-	if a.list == nil {
-		return nil
-	}
-	sum, err := a.list.Add(n)
-	if err == nil && sum > a.maxList {
-		err = errors.Errorf("server lists more than %d MiB", a.maxList>>20)
-	}
-	if err != nil {
-		a.list.Fail(err)
-	}
-	return err
 }
 
 // enter waits for a slot, as the body, or the event of a watch, has become large.

@@ -30,13 +30,8 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // clusterAt connects to a server, as a tenant does or as an operator.
 func clusterAt(t *testing.T, url string, by identity.Writer, a Addresses) *Cluster {
 	t.Helper()
-	return clusterBy(t, url, newRoutes(a, nil)[by])
-}
-
-// clusterBy connects to a server by a route.
-func clusterBy(t *testing.T, url string, r route) *Cluster {
-	t.Helper()
-	c, err := newCluster(access{config: &rest.Config{Host: url}, route: r}, func(informer.Owner) {}, func(*Cluster) {})
+	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]}, func(informer.Owner) {},
+		func(*Cluster) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,12 +42,6 @@ func clusterBy(t *testing.T, url string, r route) *Cluster {
 // serve connects to a server that answers probes, and everything else by a function.
 func serve(t *testing.T, answer http.HandlerFunc) *Cluster {
 	t.Helper()
-	return serveBy(t, newRoutes(Addresses{}, nil)[identity.WriterTenant], answer)
-}
-
-// serveBy is serve by a route.
-func serveBy(t *testing.T, r route, answer http.HandlerFunc) *Cluster {
-	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/version" {
 			_, _ = io.WriteString(w, "{}")
@@ -61,7 +50,7 @@ func serveBy(t *testing.T, r route, answer http.HandlerFunc) *Cluster {
 		answer(w, r)
 	}))
 	t.Cleanup(s.Close)
-	c := clusterBy(t, s.URL, r)
+	c := clusterAt(t, s.URL, identity.WriterTenant, Addresses{})
 	awaitUp(t, c)
 	return c
 }

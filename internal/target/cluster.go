@@ -111,7 +111,7 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
 		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.waitForList,
-		PageSize: r.page, MaxBytes: r.cache, Pool: r.pool,
+		PageSize: r.page, MaxBytes: r.cache,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); wake(o) })

@@ -15,7 +15,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
@@ -37,11 +36,10 @@ type route struct {
 	// How long answers may be, in bytes: one object, one page of a list, a list.
 	maxObject, maxPage, maxList int64
 
-	page  int64          // how many resources a page of a list has, zero for whole lists
-	cache int64          // how many bytes of resources are held, zero for no bound
-	pool  *informer.Pool // that clusters of the route share for these; nil if each has all of it
-	large chan struct{}  // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
-	fence *fence.Fence   // nil for none
+	page  int64         // how many resources a page of a list has, zero for whole lists
+	cache int64         // how many bytes of resources are held, zero for no bound
+	large chan struct{} // bounds how many large bodies are read at a time; nil for a bound of each cluster's own
+	fence *fence.Fence  // nil for none
 }
 
 // newRoutes returns the routes by writer. The fence is nil for none.
@@ -55,7 +53,7 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 			dialer: a.dialer(), tokens: own, direct: true, fence: f,
 			maxObject: maxTenantObject, maxPage: maxTenantObject, maxList: maxTenantList, page: tenantPage,
 			cache: maxTenantCache,
-			large: make(chan struct{}, largeBodies), pool: informer.NewPool(tenantPool),
+			large: make(chan struct{}, largeBodies),
 		},
 	}
 	for _, r := range routes {
