@@ -25,7 +25,8 @@ const retryRefused = 500 * time.Millisecond
 func NewInformer(wentBack func()) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
 	wentBack = onceFor(restoreMost, wentBack)
 	return func(lw cache.ListerWatcher, o runtime.Object, resync time.Duration,
-		indexers cache.Indexers) cache.SharedIndexInformer {
+		indexers cache.Indexers,
+	) cache.SharedIndexInformer {
 		g := &informerSupervisor{watchSupervisor: watchSupervisor{ListerWatcherWithContext: cache.ToListerWatcherWithContext(lw)}, wentBack: wentBack}
 		return cache.NewSharedIndexInformer(g, o, resync, indexers)
 	}

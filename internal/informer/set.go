@@ -179,7 +179,8 @@ func (s *Set) Names(ctx context.Context, o Owner, i Interest) ([]types.Namespace
 // with the answer of the server or nil if there is none. The next Get then sees the answer; its echo from the stream,
 // before or after, does not wake the owner, while other owners of the resource are woken. The Set keeps the answer.
 func (s *Set) Writing(o Owner, r schema.GroupVersionResource,
-	n types.NamespacedName) (done func(answer *unstructured.Unstructured)) {
+	n types.NamespacedName,
+) (done func(answer *unstructured.Unstructured)) {
 	stores := s.carriers(r, n)
 	for _, st := range stores {
 		st.begin(n)

@@ -124,7 +124,8 @@ func interest(ref *xpv2.SecretKeySelector, tenant string) informer.Interest {
 
 // read returns what a source holds.
 func (r *Registry) read(ctx context.Context, o informer.Owner, tenant string,
-	p commonv1.ProviderCredentials) (document, error) {
+	p commonv1.ProviderCredentials,
+) (document, error) {
 	d := document{source: p.Source}
 	var err error
 	switch p.Source {

@@ -9,7 +9,8 @@ import (
 // mappings returns how the target serves kinds, without those it does not serve. Who asks waits for these, and for no
 // others.
 func (k *kinds) mappings(ctx context.Context, w waiter,
-	gvks []schema.GroupVersionKind) (map[schema.GroupVersionKind]Mapping, error) {
+	gvks []schema.GroupVersionKind,
+) (map[schema.GroupVersionKind]Mapping, error) {
 	for _, gvk := range k.unsought(gvks) {
 		if err := k.discoverOnce(ctx, gvk); err != nil {
 			return nil, err

@@ -137,7 +137,8 @@ func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described co
 // ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
 // virtual workspace of kcp. It is reached with the same credentials.
 func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
-	url string) (*Cluster, error) {
+	url string,
+) (*Cluster, error) {
 	creds, err := r.resolve(ctx, o, described)
 	if IsInvalidConnection(err) {
 		r.Release(o)

@@ -17,7 +17,8 @@ import (
 // TestReadNames shows how an error names what could not be read: with its namespace if it has one.
 func TestReadNames(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
-		_ *http.Request) {
+		_ *http.Request,
+	) {
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	t.Cleanup(srv.Close)
