@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 )
 
 // published are the settings of PublishedResources.
@@ -22,7 +23,7 @@ func (p *published) addTo(app *kingpin.Application) {
 		"Label selector of the PublishedResources that this provider reconciles. Default: all. Others are left to another provider.").
 		StringVar(&p.selector)
 	app.Flag("state-namespace", "Namespace of the service cluster with the states of PublishedResources that name no other.").
-		Default("crossplane-system").StringVar(&p.stateNamespace)
+		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
 }
 
 // apply sets the options of the controllers.

@@ -36,6 +36,7 @@ const (
 type connector struct {
 	controller string
 	local      client.Client
+	lasting    client.Client // shows PublishedResources that were deleted early, too
 	registry   *target.Registry
 	publisher  scope.Publisher
 	events     event.Recorder
@@ -43,7 +44,7 @@ type connector struct {
 	writer      *kcp.Writer
 	sources     *sources
 	projections *projections
-	guard       *exportLock
+	exports     *exportLock
 	keptSchemas *keptSchemas
 	settling    *settling
 	countWrites *countWrites
@@ -170,7 +171,7 @@ func (c *connector) forget(n types.NamespacedName) {
 	c.settling.forget(n.Name)
 	c.countWrites.forget(n.Name)
 	c.apis.forget(n.Name)
-	c.guard.release(n.Name)
+	c.exports.release(n.Name)
 }
 
 func (c *connector) owner(name, suffix string) informer.Owner {

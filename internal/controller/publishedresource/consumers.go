@@ -47,7 +47,7 @@ func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedRe
 	v := e.view(ctx)
 	e.seen = v
 	r, offered := e.published(o)
-	if offered && e.wanted != nil {
+	if offered && e.desiredAPI != nil {
 		e.checkServed(ctx, v)
 	}
 	if v.early {
@@ -75,8 +75,8 @@ func (e *external) observeConsumers(ctx context.Context, o *v1alpha1.PublishedRe
 
 // published returns the resource that consumers see, and whether the APIExport offers it.
 func (e *external) published(o *v1alpha1.PublishedResource) (schema.GroupResource, bool) {
-	if e.wanted != nil {
-		return e.wanted.resource, e.state.offers(e.wanted.resource)
+	if e.desiredAPI != nil {
+		return e.desiredAPI.resource, e.state.offers(e.desiredAPI.resource)
 	}
 	r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName)
 	return r, ok && e.state.offers(r)
@@ -149,7 +149,7 @@ func (e *external) checkServed(ctx context.Context, v *consumerView) {
 		if err != nil {
 			continue // It is noted already.
 		}
-		if _, err := cluster.Mapping(ctx, owner, e.wanted.kind); err != nil {
+		if _, err := cluster.Mapping(ctx, owner, e.desiredAPI.kind); err != nil {
 			v.note(url, err)
 			v.listed[url] = false
 		}

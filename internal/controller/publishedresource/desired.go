@@ -136,13 +136,13 @@ func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r s
 		}
 		for _, other := range others {
 			if theirs, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && theirs == r {
-				e.guard.waitFor(p, e.name)
+				e.exports.waitFor(p, e.name)
 				return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r,
 					other.GetName())
 			}
 		}
 	}
-	if holder := e.guard.claim(p, e.name); holder != e.name {
+	if holder := e.exports.claim(p, e.name); holder != e.name {
 		return errors.Wrapf(errTaken, "APIExport %q has %s of PublishedResource %q", e.plan.export, r, holder)
 	}
 	return nil
@@ -190,7 +190,7 @@ func (e *external) buildSchema(o *v1alpha1.PublishedResource, src source) (*unst
 
 // change returns what the PublishedResource wants of the APIExport.
 func (e *external) change(ctx context.Context, o *v1alpha1.PublishedResource) kcp.Change {
-	w, before := e.wanted, o.Status.ResourceSchemaName
+	w, before := e.desiredAPI, o.Status.ResourceSchemaName
 	return func(d *kcp.Draft) error {
 		d.SetDefaultAnnotation(v1alpha1.AnnotationKeyAgentName, e.plan.agent)
 		if !d.Exists() && e.plan.policy {
@@ -246,5 +246,5 @@ func (e *external) settled(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if err := d.Make(e.change(ctx, o)); err != nil {
 		return false, err
 	}
-	return !d.Changed() && e.state.hasSchema(e.wanted.schema), nil
+	return !d.Changed() && e.state.hasSchema(e.desiredAPI.schema), nil
 }

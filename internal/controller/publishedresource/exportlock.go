@@ -40,7 +40,7 @@ func (g *exportLock) claim(p exportedResource, name string) string {
 	}
 	var free map[string]struct{}
 	if g.held[name] != p {
-		free = g.drop(name)
+		free = g.remove(name)
 	}
 	g.holders[p], g.held[name] = name, p
 	g.stopWaiting(p, name)
@@ -66,7 +66,7 @@ func (g *exportLock) waitFor(p exportedResource, name string) {
 // release takes a PublishedResource off its place.
 func (g *exportLock) release(name string) {
 	g.mu.Lock()
-	free := g.drop(name)
+	free := g.remove(name)
 	for p := range g.waiting {
 		g.stopWaiting(p, name)
 	}
@@ -82,8 +82,8 @@ func (g *exportLock) await(p exportedResource, name string) {
 	g.waiting[p][name] = struct{}{}
 }
 
-// drop frees the place of a PublishedResource and returns who waits for it. The caller holds the lock.
-func (g *exportLock) drop(name string) map[string]struct{} {
+// remove frees the place of a PublishedResource and returns who waits for it. The caller holds the lock.
+func (g *exportLock) remove(name string) map[string]struct{} {
 	p, ok := g.held[name]
 	if !ok {
 		return nil

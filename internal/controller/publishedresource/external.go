@@ -31,8 +31,8 @@ type external struct {
 	cluster    *target.Cluster     // the workspace
 	plan       plan
 
-	wanted *desiredAPI // what is to be published; nil if the source tells nothing
-	state  *workspace  // what the workspace has, as last seen
+	desiredAPI *desiredAPI // what is to be published; nil if the source tells nothing
+	state      *workspace  // what the workspace has, as last seen
 
 	seen      *consumerView  // what the endpoints show; nil if nobody has looked
 	consumers []kcp.Consumer // of the view
@@ -62,7 +62,7 @@ func (e *external) observe(ctx context.Context, o *v1alpha1.PublishedResource) (
 		return managed.ExternalObservation{}, err
 	}
 	var err error
-	e.wanted, err = e.desired(ctx, o)
+	e.desiredAPI, err = e.desired(ctx, o)
 	if err != nil && (o.Status.ResourceSchemaName == "" || !errors.Is(err, errSourceMissing)) {
 		e.describe(o, err)
 		return managed.ExternalObservation{}, err
@@ -86,7 +86,7 @@ func (e *external) compare(ctx context.Context, o *v1alpha1.PublishedResource) (
 	if err := e.observeConsumers(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.wanted.resource), ResourceUpToDate: settled}
+	obs := managed.ExternalObservation{ResourceExists: e.state.offers(e.desiredAPI.resource), ResourceUpToDate: settled}
 	if !obs.ResourceExists && !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
 		e.pass.report(commonv1.ReasonResourceMissing,
 			errors.New("the API is not published, and management policies do not allow to publish it"))
@@ -115,13 +115,13 @@ func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.Ext
 // APIExport that refers to what does not exist.
 func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 	o, ok := mg.(*v1alpha1.PublishedResource)
-	if !ok || e.wanted == nil {
+	if !ok || e.desiredAPI == nil {
 		return errors.Errorf("resource is a %T that was not observed", mg)
 	}
 	if err := e.checkRecreation(ctx, o); err != nil {
 		return err
 	}
-	if !e.state.hasSchema(e.wanted.schema) {
+	if !e.state.hasSchema(e.desiredAPI.schema) {
 		if err := e.createSchema(ctx, o); err != nil {
 			return err
 		}
@@ -130,12 +130,12 @@ func (e *external) publish(ctx context.Context, mg resource.Managed) error {
 	if err != nil {
 		return explainClaims(err, o)
 	}
-	was := e.state.schemaOf(e.wanted.resource)
+	was := e.state.schemaOf(e.desiredAPI.resource)
 	e.state.export = export
 	e.describe(o, nil)
-	if was != e.wanted.schema {
+	if was != e.desiredAPI.schema {
 		e.events.Event(o, event.Normal(reasonExportUpdated,
-			"APIExport "+e.plan.export+" offers "+e.wanted.resource.String()+" by schema "+e.wanted.schema))
+			"APIExport "+e.plan.export+" offers "+e.desiredAPI.resource.String()+" by schema "+e.desiredAPI.schema))
 	}
 	return e.observeConsumers(ctx, o)
 }
@@ -153,7 +153,7 @@ func explainClaims(err error, o *v1alpha1.PublishedResource) error {
 
 // createSchema makes the schema, unless somebody else just has.
 func (e *external) createSchema(ctx context.Context, o *v1alpha1.PublishedResource) error {
-	s, err := e.wanted.build()
+	s, err := e.desiredAPI.build()
 	if err != nil {
 		return err
 	}
@@ -161,15 +161,15 @@ func (e *external) createSchema(ctx context.Context, o *v1alpha1.PublishedResour
 	switch {
 	case apierrors.IsAlreadyExists(err):
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		err = errors.Wrapf(errRefusedSchema, "cannot create APIResourceSchema %q: %v", e.wanted.schema, err)
+		err = errors.Wrapf(errRefusedSchema, "cannot create APIResourceSchema %q: %v", e.desiredAPI.schema, err)
 		e.describe(o, err)
 		return err
 	case err != nil:
-		return errors.Wrapf(err, "cannot create APIResourceSchema %q", e.wanted.schema)
+		return errors.Wrapf(err, "cannot create APIResourceSchema %q", e.desiredAPI.schema)
 	default:
-		e.events.Event(o, event.Normal(reasonSchemaPublished, "Created APIResourceSchema "+e.wanted.schema))
+		e.events.Event(o, event.Normal(reasonSchemaPublished, "Created APIResourceSchema "+e.desiredAPI.schema))
 	}
-	e.state.made = e.wanted.schema
+	e.state.made = e.desiredAPI.schema
 	return nil
 }
 

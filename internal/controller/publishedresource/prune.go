@@ -55,7 +55,7 @@ func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) err
 	var old []string
 	for _, n := range e.state.schemas {
 		r, ok := kcp.ResourceOf(n.Name)
-		if ok && r == e.wanted.resource && n.Name != e.wanted.schema && !bound[n.Name] &&
+		if ok && r == e.desiredAPI.resource && n.Name != e.desiredAPI.schema && !bound[n.Name] &&
 			!e.keptSchemas.has(e.name, n.Name) {
 			old = append(old, n.Name)
 		}

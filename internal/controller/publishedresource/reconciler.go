@@ -19,12 +19,12 @@ const wokenPoll = 30 * time.Second
 
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
-	managed reconcile.Reconciler
-	owner   func(types.NamespacedName) informer.Owner
-	halt    func(context.Context, types.NamespacedName)
-	unhold  func(context.Context, types.NamespacedName) time.Duration
-	forget  func(types.NamespacedName)
-	counts  *countWrites
+	managed          reconcile.Reconciler
+	owner            func(types.NamespacedName) informer.Owner
+	stopSync         func(context.Context, types.NamespacedName)
+	removeFinalizers func(context.Context, types.NamespacedName) time.Duration
+	forget           func(types.NamespacedName)
+	counts           *countWrites
 	// selected reports whether a PublishedResource is to be reconciled here.
 	selected func(context.Context, types.NamespacedName) bool
 }
@@ -37,12 +37,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	p := &pass{}
 	p.quiet.Postpone = p.postpone(r.counts)
-	r.halt(ctx, req.NamespacedName)
+	r.stopSync(ctx, req.NamespacedName)
 	owner := r.owner(req.NamespacedName)
 	ctx, done := target.Reconciling(ctx, owner)
 	defer done()
 	ctx = withPass(ctx, p)
-	if again := r.unhold(ctx, req.NamespacedName); again > 0 {
+	if again := r.removeFinalizers(ctx, req.NamespacedName); again > 0 {
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
 	res, err := r.managed.Reconcile(ctx, req)

@@ -16,7 +16,7 @@ import (
 // kcp lets it be made again, and could never finish. Nothing is asked of kcp while what has been published is there.
 func (e *external) checkRecreation(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	before := o.Status.ResourceSchemaName
-	if before == "" || e.state.export != nil && (e.wanted.schema != before || e.state.hasSchema(before)) {
+	if before == "" || e.state.export != nil && (e.desiredAPI.schema != before || e.state.hasSchema(before)) {
 		return nil
 	}
 	workspace, err := e.cluster.Resource(kcp.LogicalClusters, "").Get(ctx, kcp.LogicalCluster, metav1.GetOptions{})

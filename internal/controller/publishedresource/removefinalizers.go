@@ -68,7 +68,7 @@ func (c *connector) tryRemoveFinalizers(ctx context.Context, o *v1alpha1.Publish
 	if err != nil {
 		return err
 	}
-	if e.wanted, err = e.desired(ctx, o); err != nil {
+	if e.desiredAPI, err = e.desired(ctx, o); err != nil {
 		return err
 	}
 	e.seen = e.view(ctx)
@@ -79,7 +79,7 @@ func (c *connector) tryRemoveFinalizers(ctx context.Context, o *v1alpha1.Publish
 	if err != nil {
 		return err
 	}
-	if e.consumers, err = kcp.ConsumersOf(e.seen.bindings, e.wanted.resource, claims); err != nil {
+	if e.consumers, err = kcp.ConsumersOf(e.seen.bindings, e.desiredAPI.resource, claims); err != nil {
 		return err
 	}
 	p, err := e.publication(ctx, o)

@@ -52,20 +52,18 @@ func (o Options) selects(obj client.Object) bool {
 	return o.Selector == nil || o.Selector.Matches(labels.Set(obj.GetLabels()))
 }
 
-// selectedAs returns what reports whether a PublishedResource is to be reconciled here, as a client shows it, and
-// counts it. One that was deleted early comes before who has its name now. What is not selected any more is left as it
-// is: another provider takes it over, finalizers included. One that cannot be read is reconciled, which tells what is
-// wrong, or finishes with one that is gone.
-func (c *connector) selectedAs(local client.Client) func(context.Context, types.NamespacedName) bool {
-	return func(ctx context.Context, n types.NamespacedName) bool {
-		o := &v1alpha1.PublishedResource{}
-		if err := local.Get(ctx, n, o); err != nil {
-			return true
-		}
-		if c.selects(o) {
-			c.reconciled.add(n.Name)
-			return true
-		}
+// selected reports whether a PublishedResource is to be reconciled here, and counts it. One that was deleted early comes
+// before the one that has its name now. One that is not selected any more stays as it is, finalizers included: another
+// provider takes it over. One that cannot be read is reconciled: the reconcile reports what is wrong, or finishes one
+// that is gone.
+func (c *connector) selected(ctx context.Context, n types.NamespacedName) bool {
+	o := &v1alpha1.PublishedResource{}
+	if err := c.lasting.Get(ctx, n, o); err != nil {
+		return true
+	}
+	if !c.selects(o) {
 		return false
 	}
+	c.reconciled.add(n.Name)
+	return true
 }

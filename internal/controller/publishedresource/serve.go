@@ -17,8 +17,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 )
 
-// defaultStateNamespace is where states are if neither the spec nor an option says.
-const defaultStateNamespace = "crossplane-system"
+// DefaultStateNamespace is the namespace with the states of PublishedResources if neither they nor an option name one.
+const DefaultStateNamespace = "crossplane-system"
 
 // serve has the objects of consumers synced, and records in the status how far that is.
 func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) error {
@@ -32,7 +32,7 @@ func (e *external) serve(ctx context.Context, o *v1alpha1.PublishedResource) err
 		e.describeObjects(o)
 		return nil
 	}
-	if e.seen == nil || e.seen.early || e.wanted == nil || !e.state.offers(e.wanted.resource) {
+	if e.seen == nil || e.seen.early || e.desiredAPI == nil || !e.state.offers(e.desiredAPI.resource) {
 		return nil // It stays as it is.
 	}
 	c, err := e.publication(ctx, o)
@@ -56,7 +56,7 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 		return nil
 	}
 	var err error
-	if e.wanted, err = e.desired(ctx, o); err != nil {
+	if e.desiredAPI, err = e.desired(ctx, o); err != nil {
 		return nil //nolint:nilerr // Without a source there is nothing to sync to. What is to be withdrawn does not depend on it.
 	}
 	if err := e.observeConsumers(ctx, o); err != nil {
@@ -70,7 +70,7 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 func (e *external) publication(ctx context.Context, o *v1alpha1.PublishedResource) (publication.Config, error) {
 	c := publication.Config{Sync: objectsync.Config{
 		Spec: o.Spec.DeepCopy(), Agent: e.plan.agent, StateNamespace: cmp.Or(o.Spec.StateNamespace, e.stateNamespace),
-		Primary: e.wanted.pair,
+		Primary: e.desiredAPI.pair,
 	}}
 	var err error
 	if c.Consumers, err = e.audience(ctx, o); err != nil {
@@ -111,7 +111,7 @@ func (e *external) audience(ctx context.Context, o *v1alpha1.PublishedResource) 
 
 // schemas returns the names of the schemas by which consumers know the APIs that are synced, sorted.
 func (e *external) schemas(o *v1alpha1.PublishedResource) []string {
-	synced := map[schema.GroupResource]bool{e.wanted.pair.Workspace.GroupResource(): true}
+	synced := map[schema.GroupResource]bool{e.desiredAPI.pair.Workspace.GroupResource(): true}
 	for i := range o.Spec.Related {
 		synced[relatedAt(v1alpha1.OriginKCP, &o.Spec.Related[i]).GroupResource()] = true
 	}

@@ -52,7 +52,7 @@ type Options struct {
 	// Selector selects the PublishedResources that are reconciled, by their labels. Nil selects all. Others are left to
 	// another provider.
 	Selector labels.Selector
-	// StateNamespace is where states are if a spec does not say. The default is crossplane-system.
+	// StateNamespace is where states are if a spec does not say. The default is DefaultStateNamespace.
 	StateNamespace string
 }
 
@@ -67,19 +67,19 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		})
 	m := diffwrite.NewManager(lasting)
 	c := &connector{
-		controller: name, registry: o.Registry, local: mgr.GetClient(),
+		controller: name, registry: o.Registry, local: mgr.GetClient(), lasting: lasting.GetClient(),
 		publisher: scope.PublishedResources(mgr.GetClient()),
 		events:    events,
 		writer:    kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
 		settling: newSettling(), countWrites: newCountWrites(), reconciled: &reconciledNames{names: sets.New[string]()},
-		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, defaultStateNamespace),
+		selects: o.selects, stateNamespace: cmp.Or(o.StateNamespace, DefaultStateNamespace),
 		endpoints: map[string][]string{}, apis: newAPIs(),
 	}
 	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	if err := mgr.Add(c.publications); err != nil {
 		return errors.Wrap(err, "cannot have publications end with the manager")
 	}
-	c.guard = newExportLock(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
+	c.exports = newExportLock(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
@@ -97,9 +97,9 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
 	}
 	r := &reconciler{
-		managed: newManaged(m, o, c), halt: c.stopSync, unhold: c.removeFinalizers, forget: c.forget,
+		managed: newManaged(m, o, c), stopSync: c.stopSync, removeFinalizers: c.removeFinalizers, forget: c.forget,
 		counts: c.countWrites,
-		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selectedAs(lasting.GetClient()),
+		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
 	}
 	if err := b.Complete(r); err != nil {
 		return errors.Wrapf(err, "cannot set up controller %s", name)

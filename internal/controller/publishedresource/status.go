@@ -40,8 +40,8 @@ func (e *external) describe(o *v1alpha1.PublishedResource, err error) {
 	if ok {
 		e.set(o, c)
 	}
-	if ok && err == nil && e.wanted != nil && e.state.schemaOf(e.wanted.resource) == e.wanted.schema {
-		o.Status.ResourceSchemaName = e.wanted.schema
+	if ok && err == nil && e.desiredAPI != nil && e.state.schemaOf(e.desiredAPI.resource) == e.desiredAPI.schema {
+		o.Status.ResourceSchemaName = e.desiredAPI.schema
 	}
 }
 
@@ -52,15 +52,15 @@ func (e *external) schemaCondition(err error) (xpv2.Condition, bool) {
 	case r == v1alpha1.ReasonSourceMissing, r == v1alpha1.ReasonAlreadyPublished, errors.Is(err, errRefusedSchema),
 		projection.ReasonOf(err) != "":
 		return condition(v1alpha1.TypeSchemaPublished, r, err.Error()), true
-	case e.wanted == nil:
+	case e.desiredAPI == nil:
 		return xpv2.Condition{}, false
-	case e.state.hasSchema(e.wanted.schema):
+	case e.state.hasSchema(e.desiredAPI.schema):
 		c := holds(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonPublished)
-		c.Message = e.wanted.notes
+		c.Message = e.desiredAPI.notes
 		return c, true
 	}
 	return condition(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished,
-		fmt.Sprintf("APIResourceSchema %q does not exist", e.wanted.schema)), true
+		fmt.Sprintf("APIResourceSchema %q does not exist", e.desiredAPI.schema)), true
 }
 
 // exportCondition returns condition ExportUpdated, and whether there is something to say.
@@ -70,7 +70,7 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 	case e.state.export == nil:
 		return condition(t, v1alpha1.ReasonExportMissing, fmt.Sprintf("APIExport %q does not exist", e.plan.export)),
 			true
-	case e.wanted == nil:
+	case e.desiredAPI == nil:
 		if r, ok := kcp.ResourceOf(o.Status.ResourceSchemaName); ok &&
 			e.state.schemaOf(r) == o.Status.ResourceSchemaName {
 			return xpv2.Condition{}, false
@@ -79,9 +79,9 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 			fmt.Sprintf("APIExport %q does not offer the API", e.plan.export)), true
 	case err != nil:
 		return condition(t, v1alpha1.ReasonNotUpdated, err.Error()), true
-	case e.state.schemaOf(e.wanted.resource) != e.wanted.schema, len(e.unclaimed()) > 0:
+	case e.state.schemaOf(e.desiredAPI.resource) != e.desiredAPI.schema, len(e.unclaimed()) > 0:
 		return condition(t, v1alpha1.ReasonNotUpdated,
-			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.wanted.schema)), true
+			fmt.Sprintf("APIExport %q does not offer schema %q with all claims", e.plan.export, e.desiredAPI.schema)), true
 	case kcp.IdentityHash(e.state.export) == "":
 		return condition(t, v1alpha1.ReasonNoIdentity,
 			fmt.Sprintf("kcp has not given APIExport %q an identity", e.plan.export)), true
@@ -93,7 +93,7 @@ func (e *external) exportCondition(o *v1alpha1.PublishedResource, err error) (xp
 func (e *external) unclaimed() []kcp.Claim {
 	d := kcp.NewDraft("", e.state.export)
 	made := d.Claims()
-	return slices.DeleteFunc(claimsIn(d, e.wanted.claims), func(c kcp.Claim) bool {
+	return slices.DeleteFunc(claimsIn(d, e.desiredAPI.claims), func(c kcp.Claim) bool {
 		return slices.ContainsFunc(made, func(has kcp.Claim) bool { return has.Covers(c) })
 	})
 }
