@@ -69,13 +69,20 @@ func ReadAudit(path string) ([]AuditEvent, error) {
 }
 
 // ReadAuditFrom is ReadAudit from a byte offset. It also returns the offset behind the last complete line, to go on
-// from.
+// from. A log that is shorter than the offset is an error: what it had is not known any more.
 func ReadAuditFrom(path string, offset int64) ([]AuditEvent, int64, error) {
 	f, err := os.Open(path) //nolint:gosec // Callers choose the file.
 	if err != nil {
 		return nil, offset, errors.Wrap(err, "cannot open audit log")
 	}
 	defer f.Close() //nolint:errcheck // Only read.
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, offset, errors.Wrap(err, "cannot seek in audit log")
+	}
+	if end < offset {
+		return nil, offset, errors.Errorf("audit log has %d bytes, fewer than the %d that were read: it was rotated", end, offset)
+	}
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return nil, offset, errors.Wrap(err, "cannot seek in audit log")
 	}
@@ -167,6 +174,10 @@ func parseAuditEvent(line []byte) (AuditEvent, error) {
 	}, nil
 }
 
+// auditLogMegabytes is more than any log grows to. Readers keep offsets, so the log must not be rotated, and 0 stands for
+// 100 MB (https://pkg.go.dev/gopkg.in/natefinch/lumberjack.v2#Logger).
+const auditLogMegabytes = "1000000"
+
 // auditFlags writes the policy to dir and returns the flags of a server that logs to <dir>/audit.log, by name.
 func auditFlags(dir string) (map[string]string, error) {
 	policy := filepath.Join(dir, "audit-policy.yaml")
@@ -177,7 +188,7 @@ func auditFlags(dir string) (map[string]string, error) {
 		"audit-policy-file": policy,
 		"audit-log-path":    auditLog(dir),
 		"audit-log-mode":    "blocking",
-		"audit-log-maxsize": "0", // Never rotated: readers keep offsets.
+		"audit-log-maxsize": auditLogMegabytes,
 	}, nil
 }
 

@@ -57,6 +57,12 @@ func TestReadAuditFrom(t *testing.T) {
 			from:   len(one),
 			want:   want{nil, len(one), false},
 		},
+		"Rotated": {
+			reason: "A log that was rotated does not tell what happened, least of all that nothing did.",
+			log:    one,
+			from:   len(one + two),
+			want:   want{nil, len(one + two), true},
+		},
 		"BrokenLine": {
 			reason: "A whole line that cannot be read is an error: counts would be wrong.",
 			log:    one + partial + "\n",
