@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestShortNames shows that each kind has a short name that no other kind has: kubectl takes one of two kinds of one short name by chance.
+// TestShortNames shows that each kind has a short name that no other kind has: kubectl takes one of two kinds of one
+// short name by chance.
 func TestShortNames(t *testing.T) {
 	taken := map[string]string{}
 	for _, d := range definitions(t) {
@@ -26,7 +27,8 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-// TestColumns shows that kubectl get -o wide tells why something is not as it should be, for each kind that has conditions.
+// TestColumns shows that kubectl get -o wide tells why something is not as it should be, for each kind
+// that has conditions.
 func TestColumns(t *testing.T) {
 	for _, d := range definitions(t) {
 		for _, v := range d.Spec.Versions {

@@ -174,8 +174,8 @@ func parseAuditEvent(line []byte) (AuditEvent, error) {
 	}, nil
 }
 
-// auditLogMegabytes is more than any log grows to. Readers keep offsets, so the log must not be rotated, and 0 stands for
-// 100 MB (https://pkg.go.dev/gopkg.in/natefinch/lumberjack.v2#Logger).
+// auditLogMegabytes is more than any log grows to. Readers keep offsets, so the log must not be rotated, and 0 stands
+// for 100 MB (https://pkg.go.dev/gopkg.in/natefinch/lumberjack.v2#Logger).
 const auditLogMegabytes = "1000000"
 
 // auditFlags writes the policy to dir and returns the flags of a server that logs to <dir>/audit.log, by name.

@@ -8,8 +8,8 @@ type APIExport struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// endpointSlice is the name of the APIExportEndpointSlice that lists where the objects of consumers are reached. The default is the
-	// name of the APIExport, as kcp makes it.
+	// endpointSlice is the name of the APIExportEndpointSlice that lists where the objects of consumers are reached.
+	// The default is the name of the APIExport, as kcp makes it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -19,12 +19,13 @@ type APIExport struct {
 	// +optional
 	Create *bool `json:"create,omitempty"`
 
-	// maximalPermissionPolicy is given to an APIExport that is made. It bounds what consumers may do with its APIs. The default is none.
+	// maximalPermissionPolicy is given to an APIExport that is made. It bounds what consumers may do with its APIs. The
+	// default is none.
 	// +optional
 	MaximalPermissionPolicy *MaximalPermissionPolicy `json:"maximalPermissionPolicy,omitempty"`
 
-	// claimVerbs says which verbs permission claims ask for: All (the default) asks for every verb, as api-syncagent does, Needed only for
-	// those that are used. Consumers must accept the same verbs.
+	// claimVerbs says which verbs permission claims ask for: All (the default) asks for every verb, as api-syncagent
+	// does, Needed only for those that are used. Consumers must accept the same verbs.
 	// +optional
 	// +kubebuilder:validation:Enum=All;Needed
 	ClaimVerbs ClaimVerbs `json:"claimVerbs,omitempty"`
@@ -32,8 +33,8 @@ type APIExport struct {
 
 // MaximalPermissionPolicy bounds what consumers may do.
 type MaximalPermissionPolicy struct {
-	// local means that the bounds are the RBAC rules of the workspace of the APIExport, for users and groups with the prefix
-	// apis.kcp.io:binding:.
+	// local means that the bounds are the RBAC rules of the workspace of the APIExport, for users and groups with
+	// the prefix apis.kcp.io:binding:.
 	Local LocalPermissionPolicy `json:"local"`
 }
 

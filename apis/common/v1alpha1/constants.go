@@ -9,15 +9,16 @@ const (
 	// ObjectKind is the kind of Object in every group.
 	ObjectKind = "Object"
 
-	// FieldManagerPrefix precedes the name of an Object in the field manager its manifest is applied with. It is the prefix of
-	// provider-kubernetes, so that fields applied by it stay ours.
+	// FieldManagerPrefix precedes the name of an Object in the field manager its manifest is applied with. It is the
+	// prefix of provider-kubernetes, so that fields applied by it stay ours.
 	FieldManagerPrefix = "provider-kubernetes/"
 
-	// LabelKeyManaged is the label on each resource on a target that an Object may change. Its watches select it, so that their
-	// memory grows with what is managed and not with what the target holds.
+	// LabelKeyManaged is the label on each resource on a target that an Object may change. Its watches select it, so
+	// that their memory grows with what is managed and not with what the target holds.
 	LabelKeyManaged = "kubernetes.crossplane.io/managed"
 
-	// LabelValueManaged is the value of LabelKeyManaged. It is the same for all Objects, so that several can share a resource.
+	// LabelValueManaged is the value of LabelKeyManaged. It is the same for all Objects, so that several can
+	// share a resource.
 	LabelValueManaged = "true"
 
 	// FinalizerReferredPrefix precedes the UID of an Object in the finalizer on each resource it refers to.
@@ -27,8 +28,8 @@ const (
 	AnnotationKeyDryRun = "kubernetes.crossplane.io/dry-run"
 )
 
-// TypeUpToDate is the condition that says whether the resource on the target is as the manifest wants it. Only Objects that may not apply
-// have it.
+// TypeUpToDate is the condition that says whether the resource on the target is as the manifest wants it. Only Objects
+// that may not apply have it.
 const TypeUpToDate xpv2.ConditionType = "UpToDate"
 
 // Reasons of condition UpToDate.
@@ -41,8 +42,8 @@ const (
 	ReasonCannotCompare xpv2.ConditionReason = "CannotCompare"
 )
 
-// ReasonTargetRestored is the reason of the event on a ProviderConfig or a PublishedResource whose server has gone back in its history, as after a
-// restore of its etcd from a backup. All that was seen of it is compared again.
+// ReasonTargetRestored is the reason of the event on a ProviderConfig or a PublishedResource whose server has gone back
+// in its history, as after a restore of its etcd from a backup. All that was seen of it is compared again.
 const ReasonTargetRestored = "TargetRestored"
 
 // Reasons of condition Synced beside those of crossplane-runtime.
@@ -59,18 +60,21 @@ const (
 	ReasonUnauthorized xpv2.ConditionReason = "Unauthorized"
 	// ReasonNamespaceMissing means that the namespace of the manifest does not exist on the target.
 	ReasonNamespaceMissing xpv2.ConditionReason = "NamespaceMissing"
-	// ReasonWaitingForReference means that a resource the Object refers to does not exist, is not ready, or lacks a field.
+	// ReasonWaitingForReference means that a resource the Object refers to does not exist, is not ready, or
+	// lacks a field.
 	ReasonWaitingForReference xpv2.ConditionReason = "WaitingForReference"
-	// ReasonWaitingForDependents means that a deleted Object keeps its resource until the Objects that refer to it are gone.
+	// ReasonWaitingForDependents means that a deleted Object keeps its resource until the Objects that refer to
+	// it are gone.
 	ReasonWaitingForDependents xpv2.ConditionReason = "WaitingForDependents"
 	// ReasonReferenceCycle means that Objects refer to each other in a circle.
 	ReasonReferenceCycle xpv2.ConditionReason = "ReferenceCycle"
-	// ReasonInvalidReference means that a reference cannot be resolved as it is written, or names what the Object may not refer to.
+	// ReasonInvalidReference means that a reference cannot be resolved as it is written, or names what the Object may
+	// not refer to.
 	ReasonInvalidReference xpv2.ConditionReason = "InvalidReference"
 	// ReasonResourceMissing means that the resource does not exist, and management policies do not allow to create it.
 	ReasonResourceMissing xpv2.ConditionReason = "ResourceMissing"
-	// ReasonReplacing means that the resource which the manifest or the ProviderConfig named before is not gone yet. The one they name
-	// now is made after that.
+	// ReasonReplacing means that the resource which the manifest or the ProviderConfig named before is not gone yet.
+	// The one they name now is made after that.
 	ReasonReplacing xpv2.ConditionReason = "Replacing"
 	// ReasonInvalidManifest means that the manifest cannot be applied as it is.
 	ReasonInvalidManifest xpv2.ConditionReason = "InvalidManifest"

@@ -15,13 +15,13 @@ type ObjectSpec struct {
 	// forProvider says which Kubernetes resource is kept on the target, and how it is deleted.
 	ForProvider ObjectParameters `json:"forProvider"`
 
-	// connectionDetails lists the values that are copied from resources on the target into the connection secret named by
-	// writeConnectionSecretToRef.
+	// connectionDetails lists the values that are copied from resources on the target into the connection secret
+	// named by writeConnectionSecretToRef.
 	// +optional
 	ConnectionDetails []ConnectionDetail `json:"connectionDetails,omitempty"`
 
-	// references lists the resources of the control plane this Object depends on, in the order in which they are resolved. There are at
-	// most 100: each is followed on each reconcile, and puts a finalizer on its resource.
+	// references lists the resources of the control plane this Object depends on, in the order in which they are
+	// resolved. There are at most 100: each is followed on each reconcile, and puts a finalizer on its resource.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	References []Reference `json:"references,omitempty"`
@@ -32,23 +32,25 @@ type ObjectSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is no CEL: compare with == and not with ="
 	Readiness Readiness `json:"readiness,omitempty"`
 
-	// watch is accepted for compatibility with provider-kubernetes and has no effect: the resource on the target is always watched.
+	// watch is accepted for compatibility with provider-kubernetes and has no effect: the resource on the target
+	// is always watched.
 	// +optional
 	// +kubebuilder:default=false
 	Watch bool `json:"watch,omitempty"`
 
-	// unreachableTarget says what becomes of a deleted Object whose target cannot be reached, for example because the cluster, its
-	// ProviderConfig or its credentials are gone for good: Wait (the default) keeps the Object until the target answers and the
-	// resource is deleted; Orphan lets the Object go and leaves the resource, if there still is one. It decides likewise about the
-	// resource that is left behind when the manifest names another one or providerConfigRef another target.
+	// unreachableTarget says what becomes of a deleted Object whose target cannot be reached, for example because the
+	// cluster, its ProviderConfig or its credentials are gone for good: Wait (the default) keeps the Object until the
+	// target answers and the resource is deleted; Orphan lets the Object go and leaves the resource, if there still is
+	// one. It decides likewise about the resource that is left behind when the manifest names another one or
+	// providerConfigRef another target.
 	// +optional
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 
-	// sharedResource says what becomes of the resource of a deleted Object while another Object, that is not deleted, has recorded the
-	// same resource and would delete it in turn: Delete (the default) deletes it all the same; Keep leaves it to the other, without the
-	// fields that only this Object has applied, so that the last Object deletes it. It decides likewise when the manifest names another
-	// resource or providerConfigRef another target.
+	// sharedResource says what becomes of the resource of a deleted Object while another Object, that is not deleted,
+	// has recorded the same resource and would delete it in turn: Delete (the default) deletes it all the same; Keep
+	// leaves it to the other, without the fields that only this Object has applied, so that the last Object deletes it.
+	// It decides likewise when the manifest names another resource or providerConfigRef another target.
 	// +optional
 	// +kubebuilder:validation:Enum=Delete;Keep
 	SharedResource SharedResourcePolicy `json:"sharedResource,omitempty"`
@@ -76,16 +78,16 @@ const (
 
 // ObjectParameters are the desired state of the resource on the target.
 type ObjectParameters struct {
-	// manifest is the resource to keep on the target, of any kind the target serves. metadata.name defaults to the name of the
-	// Object; metadata.namespace has no default, so a namespaced kind needs it. Only the fields given here are managed: fields that
-	// other managers set are left alone.
+	// manifest is the resource to keep on the target, of any kind the target serves. metadata.name defaults to the name
+	// of the Object; metadata.namespace has no default, so a namespaced kind needs it. Only the fields given here are
+	// managed: fields that other managers set are left alone.
 	// +kubebuilder:validation:EmbeddedResource
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Manifest runtime.RawExtension `json:"manifest"`
 
-	// deletionPropagationPolicy says what happens to the dependents of the resource on the target when it is deleted: Background
-	// (the default) deletes them afterwards, Foreground deletes them first, Orphan leaves them. Empty, as provider-kubernetes has
-	// stored it, is the default.
+	// deletionPropagationPolicy says what happens to the dependents of the resource on the target when it is deleted:
+	// Background (the default) deletes them afterwards, Foreground deletes them first, Orphan leaves them. Empty, as
+	// provider-kubernetes has stored it, is the default.
 	// +optional
 	// +kubebuilder:default=Background
 	// +kubebuilder:validation:Enum="";Orphan;Background;Foreground
@@ -120,15 +122,15 @@ const (
 
 // Readiness says when an Object counts as Ready.
 type Readiness struct {
-	// policy derives readiness: SuccessfulCreate (the default) once the manifest is applied, DeriveFromObject from condition Ready of
-	// the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery.
+	// policy derives readiness: SuccessfulCreate (the default) once the manifest is applied, DeriveFromObject from
+	// condition Ready of the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery.
 	// +optional
 	// +kubebuilder:default=SuccessfulCreate
 	// +kubebuilder:validation:Enum=SuccessfulCreate;DeriveFromObject;AllTrue;DeriveFromCelQuery
 	Policy ReadinessPolicy `json:"policy,omitempty"`
 
-	// celQuery is a CEL expression of type bool over the variable object, the observed resource. It is required by policy
-	// DeriveFromCelQuery.
+	// celQuery is a CEL expression of type bool over the variable object, the observed resource. It is required
+	// by policy DeriveFromCelQuery.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	CelQuery string `json:"celQuery,omitempty"`
@@ -150,41 +152,44 @@ func (s *ObjectStatus) RemoveCondition(t xpv2.ConditionType) {
 
 // ObjectObservation is what was last seen on the target.
 type ObjectObservation struct {
-	// manifest is the resource as the target holds it, its status included. It is updated when anything but its resourceVersion and
-	// its managedFields changes.
+	// manifest is the resource as the target holds it, its status included. It is updated when anything but its
+	// resourceVersion and its managedFields changes.
 	// +optional
 	// +kubebuilder:validation:EmbeddedResource
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Manifest runtime.RawExtension `json:"manifest,omitempty"`
 
-	// omittedBytes is the size of the resource, in bytes, if manifest does not show its content: with it the Object would be too large
-	// for the control plane. manifest then has apiVersion, kind, and the name, namespace and uid of metadata.
+	// omittedBytes is the size of the resource, in bytes, if manifest does not show its content: with it the
+	// Object would be too large for the control plane. manifest then has apiVersion, kind, and the name, namespace
+	// and uid of metadata.
 	// +optional
 	OmittedBytes int64 `json:"omittedBytes,omitempty"`
 
-	// providerConfigRef is the ProviderConfig through which manifest was seen. When the Object refers to another one, the resource is
-	// dealt with through this one first.
+	// providerConfigRef is the ProviderConfig through which manifest was seen. When the Object refers to another one,
+	// the resource is dealt with through this one first.
 	// +optional
 	ProviderConfigReference *xpv2.ProviderConfigReference `json:"providerConfigRef,omitempty"`
 
-	// applied identifies what was last applied. While it matches, the resource is up to date and nothing is sent to the target.
+	// applied identifies what was last applied. While it matches, the resource is up to date and nothing is sent
+	// to the target.
 	// +optional
 	Applied *AppliedRecord `json:"applied,omitempty"`
 
-	// references are the resources of the control plane that are kept from going before this Object, by a finalizer on each.
+	// references are the resources of the control plane that are kept from going before this Object, by a
+	// finalizer on each.
 	// +optional
 	// +listType=atomic
 	References []PinnedReference `json:"references,omitempty"`
 
-	// diff is what applying the manifest would change on the target, as a JSON patch (RFC 6902) in which values of Secrets are
-	// masked. It is only kept for Objects that may not apply: those that only observe, and those with annotation
-	// kubernetes.crossplane.io/dry-run.
+	// diff is what applying the manifest would change on the target, as a JSON patch (RFC 6902) in which values
+	// of Secrets are masked. It is only kept for Objects that may not apply: those that only observe, and those
+	// with annotation kubernetes.crossplane.io/dry-run.
 	// +optional
 	// +listType=atomic
 	Diff []DiffOperation `json:"diff,omitempty"`
 
-	// compared is the hexadecimal SHA-256 of all that diff and condition UpToDate follow from: the manifest, the resource on the target
-	// and the generation of the Object. While it matches, the target is not asked again.
+	// compared is the hexadecimal SHA-256 of all that diff and condition UpToDate follow from: the manifest, the
+	// resource on the target and the generation of the Object. While it matches, the target is not asked again.
 	// +optional
 	Compared string `json:"compared,omitempty"`
 }
@@ -208,11 +213,12 @@ type AppliedRecord struct {
 	// manifestHash is the hexadecimal SHA-256 of the manifest that was applied.
 	ManifestHash string `json:"manifestHash"`
 
-	// fieldsHash is the hexadecimal SHA-256 of the fields of the resource on the target that this Object owns, with their values.
+	// fieldsHash is the hexadecimal SHA-256 of the fields of the resource on the target that this Object owns,
+	// with their values.
 	FieldsHash string `json:"fieldsHash"`
 
-	// fieldManager is the field manager the manifest was applied with, if it is not provider-kubernetes/ and the name of the Object:
-	// another Object of that name has the resource, too.
+	// fieldManager is the field manager the manifest was applied with, if it is not provider-kubernetes/ and the name
+	// of the Object: another Object of that name has the resource, too.
 	// +optional
 	FieldManager string `json:"fieldManager,omitempty"`
 }

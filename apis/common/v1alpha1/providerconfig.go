@@ -17,8 +17,8 @@ type ProviderConfigSpec struct {
 	// +optional
 	KCP *KCPConnection `json:"kcp,omitempty"`
 
-	// impersonate says as whom requests are made on the target, so that a shared connection gives each tenant its own rights. The
-	// credentials need the right to impersonate.
+	// impersonate says as whom requests are made on the target, so that a shared connection gives each tenant its own
+	// rights. The credentials need the right to impersonate.
 	// +optional
 	Impersonate *Impersonation `json:"impersonate,omitempty"`
 }
@@ -38,8 +38,8 @@ type Impersonation struct {
 	// +listType=atomic
 	Groups []string `json:"groups,omitempty"`
 
-	// serviceAccountName is the name of a ServiceAccount of the target, in the namespace of the same name as that of the Object.
-	// Cluster-scoped Objects cannot use it.
+	// serviceAccountName is the name of a ServiceAccount of the target, in the namespace of the same name as that of
+	// the Object. Cluster-scoped Objects cannot use it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
@@ -52,8 +52,8 @@ type ProviderConfigStatus struct {
 
 // KCPConnection points a kubeconfig at one workspace of a kcp.
 type KCPConnection struct {
-	// workspacePath is the path of the workspace, for example root:org:team, or the name of its logical cluster. A path in the
-	// kubeconfig's server URL that names a workspace is replaced. The default is that path.
+	// workspacePath is the path of the workspace, for example root:org:team, or the name of its logical cluster. A path
+	// in the kubeconfig's server URL that names a workspace is replaced. The default is that path.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -79,9 +79,9 @@ type KCPConnection struct {
 type ProviderCredentials struct {
 	xpv2.CommonCredentialSelectors `json:",inline"`
 
-	// source of the credentials: Secret, Environment and Filesystem hold a kubeconfig, of which the current context is used;
-	// InjectedIdentity is the provider's own ServiceAccount on the cluster it runs in; None means there are none, which only some
-	// identities allow.
+	// source of the credentials: Secret, Environment and Filesystem hold a kubeconfig, of which the current context is
+	// used; InjectedIdentity is the provider's own ServiceAccount on the cluster it runs in; None means there are none,
+	// which only some identities allow.
 	// +kubebuilder:validation:Enum=None;Secret;InjectedIdentity;Environment;Filesystem
 	Source xpv2.CredentialsSource `json:"source"`
 }

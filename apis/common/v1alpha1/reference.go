@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reference is a dependency of an Object on another resource of the control plane. Of its members, patchesFrom counts first, then
-// fromObject, then dependsOn; without any, the reference has no effect.
+// Reference is a dependency of an Object on another resource of the control plane. Of its members, patchesFrom counts
+// first, then fromObject, then dependsOn; without any, the reference has no effect.
 type Reference struct {
 	// dependsOn names a resource that must exist, or be ready, before this Object is created.
 	// +optional
@@ -17,13 +17,14 @@ type Reference struct {
 	// +optional
 	PatchesFrom *PatchesFrom `json:"patchesFrom,omitempty"`
 
-	// fromObject is the form of patchesFrom that earlier providers have: toFieldPath may then be absolute, beginning with
-	// spec.forProvider.manifest. Without toFieldPath nothing is written, and the field must exist before this Object is created.
+	// fromObject is the form of patchesFrom that earlier providers have: toFieldPath may then be absolute, beginning
+	// with spec.forProvider.manifest. Without toFieldPath nothing is written, and the field must exist before this
+	// Object is created.
 	// +optional
 	FromObject *FromObject `json:"fromObject,omitempty"`
 
-	// toFieldPath is the field of the manifest that receives the value, for example metadata.name. The default is the fieldPath of
-	// patchesFrom.
+	// toFieldPath is the field of the manifest that receives the value, for example metadata.name. The default is the
+	// fieldPath of patchesFrom.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('{') && !self.startsWith('.') && !self.startsWith('$')",message="a field path is not JSONPath: write data.key and not {.data.key}"
 	// +kubebuilder:validation:MaxLength=4096
@@ -155,8 +156,8 @@ type Transform struct {
 	// +optional
 	String *StringTransform `json:"string,omitempty"`
 
-	// map maps each value that is expected to the one that takes its place. It must be set if type is map. A value that is not a key is
-	// an error.
+	// map maps each value that is expected to the one that takes its place. It must be set if type is map. A value that
+	// is not a key is an error.
 	// +optional
 	Map map[string]apiextensionsv1.JSON `json:"map,omitempty"`
 

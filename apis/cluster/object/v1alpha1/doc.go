@@ -1,4 +1,5 @@
-// Package v1alpha1 holds the cluster-scoped Object in its first version, which is served for compatibility and deprecated.
+// Package v1alpha1 holds the cluster-scoped Object in its first version, which is served for
+// compatibility and deprecated.
 //
 // Its schema is that of v1alpha2 to the letter; the controller reads and writes v1alpha2 only.
 //

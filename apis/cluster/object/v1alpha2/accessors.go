@@ -22,8 +22,8 @@ func (mg *Object) ConnectionSecret() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
-// GetManagementPolicies returns the effective management actions: those of managementPolicy unless it is Default, else those of
-// managementPolicies, and without Delete if the deletionPolicy is Orphan.
+// GetManagementPolicies returns the effective management actions: those of managementPolicy unless it is Default, else
+// those of managementPolicies, and without Delete if the deletionPolicy is Orphan.
 func (mg *Object) GetManagementPolicies() xpv2.ManagementPolicies {
 	p := commonv1.EffectivePolicies(mg.Spec.ManagementPolicy, mg.Spec.ManagementPolicies)
 	if mg.Spec.DeletionPolicy == xpv2.DeletionOrphan {

@@ -36,8 +36,8 @@ type ObjectSpec struct {
 	xpv2.ClusterManagedResourceSpec `json:",inline"`
 	commonv1.ObjectSpec             `json:",inline"`
 
-	// managementPolicy says in one word what may be done on the target: Default (everything), ObserveCreateUpdate (never delete),
-	// ObserveDelete (never create or change) or Observe. Newer Objects use managementPolicies.
+	// managementPolicy says in one word what may be done on the target: Default (everything), ObserveCreateUpdate
+	// (never delete), ObserveDelete (never create or change) or Observe. Newer Objects use managementPolicies.
 	// +optional
 	// +kubebuilder:default=Default
 	// +kubebuilder:validation:Enum=Default;ObserveCreateUpdate;ObserveDelete;Observe

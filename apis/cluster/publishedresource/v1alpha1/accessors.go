@@ -9,8 +9,8 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// GetManagementPolicies returns the effective management actions: those of managementPolicies, without Delete if the deletionPolicy is
-// Orphan.
+// GetManagementPolicies returns the effective management actions: those of managementPolicies, without Delete if the
+// deletionPolicy is Orphan.
 func (mg *PublishedResource) GetManagementPolicies() xpv2.ManagementPolicies {
 	if mg.Spec.DeletionPolicy == xpv2.DeletionOrphan {
 		return commonv1.WithoutDelete(mg.Spec.ManagementPolicies)

@@ -6,13 +6,15 @@ import (
 
 // Names that api-syncagent uses, and that stay what they are so that its work can be taken over.
 const (
-	// LabelKeyAgentName is the label with the name of the owner: on schemas in kcp and on objects of the service cluster.
+	// LabelKeyAgentName is the label with the name of the owner: on schemas in kcp and on objects of
+	// the service cluster.
 	LabelKeyAgentName = "syncagent.kcp.io/agent-name"
 
 	// AnnotationKeyAgentName is the annotation with the name of the owner, on schemas and APIExports.
 	AnnotationKeyAgentName = "syncagent.kcp.io/agent-name"
 
-	// AnnotationKeySourceGeneration is the annotation on a schema with the generation of the CustomResourceDefinition it was made from.
+	// AnnotationKeySourceGeneration is the annotation on a schema with the generation of the CustomResourceDefinition
+	// it was made from.
 	AnnotationKeySourceGeneration = "syncagent.kcp.io/source-generation"
 )
 

@@ -2,7 +2,8 @@ package v1alpha1
 
 // ResourceMutations are the changes made to objects on their way.
 type ResourceMutations struct {
-	// spec lists the steps, in order, that change an object on its way from its origin to its destination: all but its status.
+	// spec lists the steps, in order, that change an object on its way from its origin to its destination: all
+	// but its status.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -55,12 +56,14 @@ type RegexMutation struct {
 	// path to the value, without a leading dot, for example spec.secretName.
 	Path MutationPath `json:"path"`
 
-	// pattern is a Go regular expression, for texts of up to 16 KiB. Without it the whole value is replaced, however long it is.
+	// pattern is a Go regular expression, for texts of up to 16 KiB. Without it the whole value is replaced, however
+	// long it is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Pattern string `json:"pattern,omitempty"`
 
-	// replacement takes the place of what pattern matches. Groups are ${1}, $1 where no letter, digit or underscore follows, or \1.
+	// replacement takes the place of what pattern matches. Groups are ${1}, $1 where no letter, digit or underscore
+	// follows, or \1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Replacement string `json:"replacement,omitempty"`
@@ -71,8 +74,8 @@ type TemplateMutation struct {
 	// path to the value, without a leading dot, for example spec.secretName.
 	Path MutationPath `json:"path"`
 
-	// template is a Go template over Value, the value at path, LocalObject, the object that is changed, and RemoteObject, the one on the
-	// other side.
+	// template is a Go template over Value, the value at path, LocalObject, the object that is changed, and
+	// RemoteObject, the one on the other side.
 	// +kubebuilder:validation:MaxLength=16384
 	Template string `json:"template"`
 }
@@ -82,7 +85,8 @@ type CELMutation struct {
 	// path to the value, without a leading dot, for example spec.secretName.
 	Path MutationPath `json:"path"`
 
-	// expression is a CEL expression over value, the value at path, self, the object that is changed, and other, the one on the other side.
+	// expression is a CEL expression over value, the value at path, self, the object that is changed, and other, the
+	// one on the other side.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10000
 	Expression string `json:"expression"`

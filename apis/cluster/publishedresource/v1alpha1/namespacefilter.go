@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// NamespaceFilter selects namespaces by name or by labels. Any JSON decodes into it; Parse says whether it is one of the two.
+// NamespaceFilter selects namespaces by name or by labels. Any JSON decodes into it; Parse says whether it is one
+// of the two.
 type NamespaceFilter struct {
 	// Raw is the JSON as it was written: a text or an object.
 	Raw []byte `json:"-"`
@@ -33,14 +34,15 @@ func (f NamespaceFilter) MarshalJSON() ([]byte, error) {
 	return f.Raw, nil
 }
 
-// UnmarshalJSON keeps the JSON. It never fails, so that one wrong filter does not stop the reading of all PublishedResources.
+// UnmarshalJSON keeps the JSON. It never fails, so that one wrong filter does not stop the reading of all
+// PublishedResources.
 func (f *NamespaceFilter) UnmarshalJSON(b []byte) error {
 	f.Raw = bytes.Clone(b)
 	return nil
 }
 
-// Parse reads the filter. It fails if it is neither the name of a namespace nor a label selector. A nil filter selects by no name and no
-// labels, which is every namespace.
+// Parse reads the filter. It fails if it is neither the name of a namespace nor a label selector. A nil filter selects
+// by no name and no labels, which is every namespace.
 func (f *NamespaceFilter) Parse() (NamespaceSelection, error) {
 	if f == nil || len(f.Raw) == 0 || string(f.Raw) == "null" {
 		return NamespaceSelection{}, nil

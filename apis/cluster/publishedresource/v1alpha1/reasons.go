@@ -32,11 +32,13 @@ const (
 const (
 	// ReasonServing means that each endpoint serves the API.
 	ReasonServing xpv2.ConditionReason = "Serving"
-	// ReasonNotBound means that no workspace has bound the APIExport yet. It is also a reason of condition ClaimsAccepted.
+	// ReasonNotBound means that no workspace has bound the APIExport yet. It is also a reason of condition
+	// ClaimsAccepted.
 	ReasonNotBound xpv2.ConditionReason = "NotBound"
 	// ReasonEndpointSliceMissing means that there is no APIExportEndpointSlice.
 	ReasonEndpointSliceMissing xpv2.ConditionReason = "EndpointSliceMissing"
-	// ReasonNotServing means that an endpoint does not answer, does not accept the credentials, or does not serve the API yet.
+	// ReasonNotServing means that an endpoint does not answer, does not accept the credentials, or does not serve
+	// the API yet.
 	ReasonNotServing xpv2.ConditionReason = "NotServing"
 )
 
@@ -54,7 +56,8 @@ const (
 const (
 	// ReasonInvalidSpec means that the spec and the ProviderConfig together do not say what to publish.
 	ReasonInvalidSpec xpv2.ConditionReason = "InvalidSpec"
-	// ReasonWorkspaceDeleted means that what was published has gone because the workspace of the APIExport is being deleted.
+	// ReasonWorkspaceDeleted means that what was published has gone because the workspace of the APIExport
+	// is being deleted.
 	ReasonWorkspaceDeleted xpv2.ConditionReason = "WorkspaceDeleted"
 	// ReasonObjectsNotSynced means that the API is published and none of the objects of consumers can be synced.
 	ReasonObjectsNotSynced xpv2.ConditionReason = "ObjectsNotSynced"

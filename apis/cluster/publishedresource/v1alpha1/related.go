@@ -25,8 +25,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.object) != has(self.reference)",message="exactly one of object and reference must be set: use object"
 // +kubebuilder:validation:XValidation:rule="has(self.identifier) || (has(self.reference) && has(self.kind))",message="identifier must be set"
 type RelatedResource struct {
-	// identifier is what consumers know the related resource by, for example tls-secret. It is unique among those of the PublishedResource.
-	// Only beside reference it may be left out, and is then the kind in lower case.
+	// identifier is what consumers know the related resource by, for example tls-secret. It is unique among those of
+	// the PublishedResource. Only beside reference it may be left out, and is then the kind in lower case.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -56,18 +56,19 @@ type RelatedResource struct {
 	// +kubebuilder:validation:Enum=ConfigMap;Secret
 	Kind string `json:"kind,omitempty"`
 
-	// identityHash is the identity of the APIExport that offers the resource in kcp, if it is not built in and not published here.
+	// identityHash is the identity of the APIExport that offers the resource in kcp, if it is not built in and
+	// not published here.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	IdentityHash string `json:"identityHash,omitempty"`
 
-	// cleanup says whether the copies are deleted with the object of the consumer. The default is false; copies on the service cluster
-	// are always deleted.
+	// cleanup says whether the copies are deleted with the object of the consumer. The default is false; copies on the
+	// service cluster are always deleted.
 	// +optional
 	Cleanup bool `json:"cleanup,omitempty"`
 
-	// projection says what the copies are on the other side, if that differs from what the objects are at their origin: in kcp if the origin is
-	// service, and on the service cluster if it is kcp.
+	// projection says what the copies are on the other side, if that differs from what the objects are at their origin:
+	// in kcp if the origin is service, and on the service cluster if it is kcp.
 	// +optional
 	Projection *RelatedResourceProjection `json:"projection,omitempty"`
 
@@ -79,17 +80,20 @@ type RelatedResource struct {
 	// +optional
 	Reference *RelatedResourceReference `json:"reference,omitempty"`
 
-	// consumerMayName opens what values of the consumer's object may name on the service cluster. Without it they name only what belongs to the
-	// workspace: objects in a namespace or with a name that no other workspace can have, objects that the copy owns, and objects that name the
-	// copy in a label or annotation. What the rules alone name needs no opening.
+	// consumerMayName opens what values of the consumer's object may name on the service cluster. Without it they name
+	// only what belongs to the workspace: objects in a namespace or with a name that no other workspace can have,
+	// objects that the copy owns, and objects that name the copy in a label or annotation. What the rules alone name
+	// needs no opening.
 	// +optional
 	ConsumerMayName *ConsumerMayName `json:"consumerMayName,omitempty"`
 
-	// mutation changes the objects on their way from their origin. Their status is changed by steps for status on the same way.
+	// mutation changes the objects on their way from their origin. Their status is changed by steps for status on
+	// the same way.
 	// +optional
 	Mutation *ResourceMutations `json:"mutation,omitempty"`
 
-	// watch is accepted for the sake of PublishedResources of api-syncagent and changes nothing: related objects are always followed.
+	// watch is accepted for the sake of PublishedResources of api-syncagent and changes nothing: related objects
+	// are always followed.
 	// +optional
 	Watch *RelatedResourceWatch `json:"watch,omitempty"`
 
@@ -98,18 +102,19 @@ type RelatedResource struct {
 	SyncStatus bool `json:"syncStatus,omitempty"`
 }
 
-// NamePattern is a name in which * stands for any characters, and $remoteClusterName for the name of the logical cluster.
+// NamePattern is a name in which * stands for any characters, and $remoteClusterName for the name of
+// the logical cluster.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
 // +kubebuilder:validation:Pattern=`^([a-z0-9.*-]|[$]remoteClusterName)+$`
 type NamePattern string
 
-// ConsumerMayName opens namespaces and objects of the service cluster for values of consumers. A consumer can then read each opened object with
-// origin service, and make each with origin kcp, unless another workspace has it already.
+// ConsumerMayName opens namespaces and objects of the service cluster for values of consumers. A consumer can then read
+// each opened object with origin service, and make each with origin kcp, unless another workspace has it already.
 type ConsumerMayName struct {
-	// namespaces are patterns of namespaces. kube-system, kube-public, kube-node-lease, the namespace of states and namespaces with nothing but
-	// copies of other workspaces are never opened.
+	// namespaces are patterns of namespaces. kube-system, kube-public, kube-node-lease, the namespace of states and
+	// namespaces with nothing but copies of other workspaces are never opened.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -146,8 +151,8 @@ type RelatedResourceProjection struct {
 type RelatedResourceObject struct {
 	RelatedResourceObjectSpec `json:",inline"`
 
-	// namespace says how the namespaces of the objects are found and named. The default is the namespace of the consumer's object and of
-	// its copy. It must be set if one of these is cluster-scoped.
+	// namespace says how the namespaces of the objects are found and named. The default is the namespace of the
+	// consumer's object and of its copy. It must be set if one of these is cluster-scoped.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="[has(self.selector), has(self.reference), has(self.template)].filter(x, x).size() == 1",message="exactly one of selector, reference and template must be set"
 	Namespace *RelatedResourceObjectSpec `json:"namespace,omitempty"`
@@ -170,8 +175,8 @@ type RelatedResourceObjectSpec struct {
 
 // FieldReference is a field of the consumer's object and of its copy.
 type FieldReference struct {
-	// path to the field, without a leading dot, for example spec.secretName or spec.items.#.name. It may yield several names, as many on
-	// one side as on the other. A field that is missing means that there is no object yet.
+	// path to the field, without a leading dot, for example spec.secretName or spec.items.#.name. It may yield several
+	// names, as many on one side as on the other. A field that is missing means that there is no object yet.
 	Path MutationPath `json:"path"`
 
 	// regex changes the value of the field.
@@ -184,7 +189,8 @@ type RelatedResourceSelector struct {
 	// The selector selects at the origin. Keys and values of matchLabels may be Go templates.
 	metav1.LabelSelector `json:",inline"`
 
-	// rewrite makes the name of a copy from the name of the object that was found, so that names of one side do not leak to the other.
+	// rewrite makes the name of a copy from the name of the object that was found, so that names of one side do not
+	// leak to the other.
 	Rewrite SelectorRewrite `json:"rewrite"`
 }
 
@@ -205,12 +211,14 @@ type SelectorRewrite struct {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.pattern) || "".matches(self.pattern) in [true, false]`,message="pattern must be a regular expression"
 type RegularExpression struct {
-	// pattern is a Go regular expression, for texts of up to 16 KiB. Without it the whole value is replaced, however long it is.
+	// pattern is a Go regular expression, for texts of up to 16 KiB. Without it the whole value is replaced, however
+	// long it is.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Pattern string `json:"pattern,omitempty"`
 
-	// replacement takes the place of what pattern matches. Groups are ${1}, $1 where no letter, digit or underscore follows, or \1.
+	// replacement takes the place of what pattern matches. Groups are ${1}, $1 where no letter, digit or underscore
+	// follows, or \1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Replacement string `json:"replacement,omitempty"`
@@ -224,7 +232,8 @@ type TemplateExpression struct {
 	Template string `json:"template"`
 }
 
-// RelatedResourceWatch says how api-syncagent found the consumer's object that a related object belongs to. Nothing acts on it here.
+// RelatedResourceWatch says how api-syncagent found the consumer's object that a related object belongs to. Nothing
+// acts on it here.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.byOwner) != has(self.bySelector)",message="exactly one of byOwner and bySelector must be set"
 type RelatedResourceWatch struct {
@@ -245,7 +254,8 @@ type RelatedResourceReference struct {
 	// name is the field that holds the name of the object.
 	Name FieldReference `json:"name"`
 
-	// namespace is the field that holds the namespace of the object. The default is the namespace of the consumer's object.
+	// namespace is the field that holds the namespace of the object. The default is the namespace of
+	// the consumer's object.
 	// +optional
 	Namespace *FieldReference `json:"namespace,omitempty"`
 }

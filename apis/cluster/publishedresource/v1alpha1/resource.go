@@ -33,8 +33,9 @@ type SourceResource struct {
 
 // ResourceFilter selects objects of consumers. An object must pass both parts.
 type ResourceFilter struct {
-	// namespace selects objects by their namespace: a text is the name of the one namespace, a label selector selects by the labels that
-	// namespaces have in the workspace. A label selector needs a permission claim for namespaces, which is made.
+	// namespace selects objects by their namespace: a text is the name of the one namespace, a label selector selects
+	// by the labels that namespaces have in the workspace. A label selector needs a permission claim for namespaces,
+	// which is made.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -45,11 +46,12 @@ type ResourceFilter struct {
 	Resource *metav1.LabelSelector `json:"resource,omitempty"`
 }
 
-// ResourceNaming says how copies are named. A text with {{ is a Go template over ClusterName, ClusterPath and Object, the consumer's object. In
-// any other, placeholders are replaced: $remoteClusterName, $remoteNamespace, $remoteNamespaceHash, $remoteName and $remoteNameHash, where a
-// hash is the first 20 hexadecimal digits of SHA-1.
+// ResourceNaming says how copies are named. A text with {{ is a Go template over ClusterName, ClusterPath and Object,
+// the consumer's object. In any other, placeholders are replaced: $remoteClusterName, $remoteNamespace,
+// $remoteNamespaceHash, $remoteName and $remoteNameHash, where a hash is the first 20 hexadecimal digits of SHA-1.
 type ResourceNaming struct {
-	// name of a copy. The default is {{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}.
+	// name of a copy. The default is
+	// {{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name,omitempty"`
@@ -81,7 +83,8 @@ type CreatedNamespaces struct {
 type ExistingObjectsPolicy string
 
 const (
-	// ExistingObjectsAdopt makes an object that belongs to no one the copy. What differs stays until it changes at the source.
+	// ExistingObjectsAdopt makes an object that belongs to no one the copy. What differs stays until it changes
+	// at the source.
 	ExistingObjectsAdopt ExistingObjectsPolicy = "Adopt"
 	// ExistingObjectsRefuse leaves such an object, and reports it.
 	ExistingObjectsRefuse ExistingObjectsPolicy = "Refuse"
@@ -130,8 +133,8 @@ type ResourceProjection struct {
 	// +optional
 	Scope ResourceScope `json:"scope,omitempty"`
 
-	// kind in kcp. It also decides about the list kind (List appended), the singular (in lower case) and the plural (the singular with s
-	// appended).
+	// kind in kcp. It also decides about the list kind (List appended), the singular (in lower case) and the plural
+	// (the singular with s appended).
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?)?$`

@@ -16,7 +16,8 @@ type PublishedResourceStatus struct {
 	// +optional
 	APIExport string `json:"apiExport,omitempty"`
 
-	// agentName is the owner under which objects of consumers have been synced. It stays, as all that has been made carries it.
+	// agentName is the owner under which objects of consumers have been synced. It stays, as all that has been
+	// made carries it.
 	// +optional
 	AgentName string `json:"agentName,omitempty"`
 
@@ -26,8 +27,8 @@ type PublishedResourceStatus struct {
 	// +listMapKey=url
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 
-	// formerEndpoints are those that kcp names no more, the last 20 of them. They are asked, too, whether consumers have objects left before the API
-	// is withdrawn: kcp may name an endpoint again.
+	// formerEndpoints are those that kcp names no more, the last 20 of them. They are asked, too, whether consumers
+	// have objects left before the API is withdrawn: kcp may name an endpoint again.
 	// +optional
 	// +listType=map
 	// +listMapKey=url
@@ -98,8 +99,8 @@ type ObjectCounts struct {
 	// +listMapKey=workspace
 	Failures []WorkspaceFailures `json:"failures,omitempty"`
 
-	// orphaned is the number of copies on the service cluster that stay there although their workspace no longer binds the API or is gone.
-	// spec.unboundWorkspaces: Delete leaves none.
+	// orphaned is the number of copies on the service cluster that stay there although their workspace no longer binds
+	// the API or is gone. spec.unboundWorkspaces: Delete leaves none.
 	// +optional
 	Orphaned int64 `json:"orphaned,omitempty"`
 

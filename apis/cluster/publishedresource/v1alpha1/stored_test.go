@@ -50,8 +50,8 @@ func laxly(t *testing.T) (lax, strict *unstructured.Unstructured) {
 	return lax, strict
 }
 
-// TestStoredGoesOn shows that a PublishedResource which is stored already, and which our definition would refuse, can be written all the same as
-// long as what is refused stays as it is: a finalizer, a field of ours and the status.
+// TestStoredGoesOn shows that a PublishedResource which is stored already, and which our definition would refuse, can
+// be written all the same as long as what is refused stays as it is: a finalizer, a field of ours and the status.
 func TestStoredGoesOn(t *testing.T) {
 	c := prepared(t)
 	lax, strict := laxly(t)

@@ -33,8 +33,8 @@ func AddToScheme(s *runtime.Scheme) error {
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.projection) || !has(self.projection.version) || self.projection.version == "" || !has(self.resource.versions) || size(self.resource.versions) < 2`,message="projection.version can only be set if one version is published: use projection.versions"
 type PublishedResourceSpec struct {
-	// The methods of a managed resource are generated for this struct. It is not part of the API: the fields below hide its own, and there
-	// is no connection secret.
+	// The methods of a managed resource are generated for this struct. It is not part of the API: the fields below hide
+	// its own, and there is no connection secret.
 	xpv2.ClusterManagedResourceSpec `json:"-"`
 
 	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport.
@@ -42,8 +42,8 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default={"name": "default"}
 	ProviderConfigReference *xpv2.Reference `json:"providerConfigRef,omitempty"`
 
-	// serviceClusterConfigRef names the ProviderConfig of the service cluster: the one that has the API and where the copies of consumers'
-	// objects live. The default is the cluster the provider runs in.
+	// serviceClusterConfigRef names the ProviderConfig of the service cluster: the one that has the API and where the
+	// copies of consumers' objects live. The default is the cluster the provider runs in.
 	// +optional
 	ServiceClusterConfigReference *xpv2.Reference `json:"serviceClusterConfigRef,omitempty"`
 
@@ -51,16 +51,18 @@ type PublishedResourceSpec struct {
 	// +optional
 	APIExport *commonv1.APIExport `json:"apiExport,omitempty"`
 
-	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of api-syncagent does. The
-	// default is that of the ProviderConfig, and else the name of the APIExportEndpointSlice with -syncagent appended. Once objects have been
-	// synced the name stays what it was, see status.agentName: another one is reported, and changes nothing.
+	// agentName identifies the owner of schemas in kcp and of objects on the service cluster, as --agent-name of
+	// api-syncagent does. The default is that of the ProviderConfig, and else the name of the APIExportEndpointSlice
+	// with -syncagent appended. Once objects have been synced the name stays what it was, see status.agentName: another
+	// one is reported, and changes nothing.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z]([-a-z0-9]*[a-z0-9])?)?$`
 	AgentName string `json:"agentName,omitempty"`
 
-	// stateNamespace is the namespace of the service cluster with the Secrets that remember what has been copied, as --namespace of
-	// api-syncagent names it. It is made if it is missing. The default is that of the provider's flag --state-namespace, crossplane-system.
+	// stateNamespace is the namespace of the service cluster with the Secrets that remember what has been copied,
+	// as --namespace of api-syncagent names it. It is made if it is missing. The default is that of the provider's
+	// flag --state-namespace, crossplane-system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -71,14 +73,15 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default={"*"}
 	ManagementPolicies xpv2.ManagementPolicies `json:"managementPolicies,omitempty"`
 
-	// deletionPolicy says what becomes of the published API when the PublishedResource is deleted: Orphan (the default) leaves the APIExport
-	// and all objects as they are; Delete withdraws the API, and waits with that until consumers have no objects left.
+	// deletionPolicy says what becomes of the published API when the PublishedResource is deleted: Orphan (the default)
+	// leaves the APIExport and all objects as they are; Delete withdraws the API, and waits with that until consumers
+	// have no objects left.
 	// +optional
 	// +kubebuilder:default=Orphan
 	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// retainSchemas says whether APIResourceSchemas that were made for an earlier state of the API stay in kcp when no APIExport and no
-	// APIBinding refers to them any more. The default is true.
+	// retainSchemas says whether APIResourceSchemas that were made for an earlier state of the API stay in kcp when no
+	// APIExport and no APIBinding refers to them any more. The default is true.
 	// +optional
 	// +kubebuilder:default=true
 	RetainSchemas *bool `json:"retainSchemas,omitempty"`
@@ -90,35 +93,39 @@ type PublishedResourceSpec struct {
 	// +optional
 	Filter *ResourceFilter `json:"filter,omitempty"`
 
-	// naming says how copies on the service cluster are named. The default names cannot collide; others must be chosen with care, as the
-	// same name and namespace exist in many workspaces.
+	// naming says how copies on the service cluster are named. The default names cannot collide; others must be chosen
+	// with care, as the same name and namespace exist in many workspaces.
 	// +optional
 	Naming *ResourceNaming `json:"naming,omitempty"`
 
-	// createdNamespaces says what the namespaces look like that are made on the service cluster, and how long they stay.
+	// createdNamespaces says what the namespaces look like that are made on the service cluster, and how
+	// long they stay.
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
-	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to no one. Adopt makes it the
-	// copy; what differs in it stays until it changes at the source, as with api-syncagent. Overwrite makes it the copy, and overwrites at once
-	// what differs, also in copies of related objects that are found. Refuse leaves it and reports it. The default is to adopt it if naming
-	// keeps workspaces apart there, so that no other one can have objects of that name. An object that belongs to another workspace's object
-	// is always refused.
+	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to
+	// no one. Adopt makes it the copy; what differs in it stays until it changes at the source, as with
+	// api-syncagent. Overwrite makes it the copy, and overwrites at once what differs, also in copies of related
+	// objects that are found. Refuse leaves it and reports it. The default is to adopt it if naming keeps workspaces
+	// apart there, so that no other one can have objects of that name. An object that belongs to another workspace's
+	// object is always refused.
 	// +optional
 	// +kubebuilder:validation:Enum=Adopt;Overwrite;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
 
-	// unboundWorkspaces says what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan (the default) leaves
-	// them on the service cluster, Delete deletes them.
+	// unboundWorkspaces says what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan
+	// (the default) leaves them on the service cluster, Delete deletes them.
 	// +optional
 	UnboundWorkspaces xpv2.DeletionPolicy `json:"unboundWorkspaces,omitempty"`
 
-	// enableWorkspacePaths notes on each copy the path of the workspace beside the name of its logical cluster, and gives it to templates as
-	// ClusterPath. It needs a permission claim for logicalclusters of core.kcp.io, which is made. The default is false.
+	// enableWorkspacePaths notes on each copy the path of the workspace beside the name of its logical cluster, and
+	// gives it to templates as ClusterPath. It needs a permission claim for logicalclusters of core.kcp.io, which is
+	// made. The default is false.
 	// +optional
 	EnableWorkspacePaths bool `json:"enableWorkspacePaths,omitempty"`
 
-	// projection changes what consumers see of the type: its group, versions, names and scope. The contents of objects stay.
+	// projection changes what consumers see of the type: its group, versions, names and scope. The contents
+	// of objects stay.
 	// +optional
 	Projection *ResourceProjection `json:"projection,omitempty"`
 
@@ -140,12 +147,13 @@ type PublishedResourceSpec struct {
 
 // Synchronization says whether objects are synced.
 type Synchronization struct {
-	// enabled says whether objects are synced. If false, the schema is published all the same, which a resource needs that is only used as
-	// a related resource of another PublishedResource.
+	// enabled says whether objects are synced. If false, the schema is published all the same, which a resource needs
+	// that is only used as a related resource of another PublishedResource.
 	Enabled bool `json:"enabled"`
 }
 
-// A PublishedResource offers an API of a service cluster to the workspaces of a kcp, and syncs the objects that consumers make there.
+// A PublishedResource offers an API of a service cluster to the workspaces of a kcp, and syncs the objects that
+// consumers make there.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -572,7 +572,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// TestGuide shows that what guides of api-syncagent have shown through the years is accepted as it is, and kept so when it is written back.
+// TestGuide shows that what guides of api-syncagent have shown through the years is accepted as it is, and kept so when
+// it is written back.
 func TestGuide(t *testing.T) {
 	c := prepared(t)
 	files, err := filepath.Glob(filepath.Join("testdata", "guide", "*.yaml"))

@@ -33,8 +33,8 @@ func AddToScheme(s *runtime.Scheme) error {
 type ObservedObjectCollectionSpec struct {
 	commonv1.ObservedObjectCollectionSpec `json:",inline"`
 
-	// providerConfigRef names the ProviderConfig, in the namespace of the collection, or the ClusterProviderConfig that says how the
-	// target is reached. Each Object of the collection refers to the same one.
+	// providerConfigRef names the ProviderConfig, in the namespace of the collection, or the ClusterProviderConfig that
+	// says how the target is reached. Each Object of the collection refers to the same one.
 	// +optional
 	// +kubebuilder:default={"kind": "ClusterProviderConfig", "name": "default"}
 	ProviderConfigReference *xpv2.ProviderConfigReference `json:"providerConfigRef,omitempty"`

@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the ProviderConfig of a namespace, the ClusterProviderConfig that all namespaces share, and the record of
-// who uses either.
+// Package v1alpha1 holds the ProviderConfig of a namespace, the ClusterProviderConfig that all namespaces share, and
+// the record of who uses either.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kubernetes.m.crossplane.io

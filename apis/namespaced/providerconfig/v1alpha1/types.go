@@ -62,7 +62,8 @@ type ProviderConfigList struct {
 	Items []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how a cluster or a kcp workspace is reached by the resources of all namespaces, and as whom.
+// A ClusterProviderConfig says how a cluster or a kcp workspace is reached by the resources of all namespaces,
+// and as whom.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -13,19 +13,21 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.clusterSelector) == has(oldSelf.clusterSelector)",message="clusterSelector is immutable: delete the application and create it again to move it"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.clusterRef) || has(self.clusterRef)",message="clusterRef is immutable once it is set: delete the application and create it again to move it"
 type KubernetesApplicationSpec struct {
-	// clusterSelector selects, by their labels, the ProviderConfigs in the namespace of the application and the ClusterProviderConfigs of
-	// the clusters it may be scheduled to. An empty selector selects all. It cannot be changed, and counts only until a cluster is chosen.
+	// clusterSelector selects, by their labels, the ProviderConfigs in the namespace of the application and the
+	// ClusterProviderConfigs of the clusters it may be scheduled to. An empty selector selects all. It cannot be
+	// changed, and counts only until a cluster is chosen.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterSelector is immutable: delete the application and create it again to move it"
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
 
-	// clusterRef is the cluster the application is scheduled to. The scheduler sets it, unless it is set already. It cannot be changed then.
+	// clusterRef is the cluster the application is scheduled to. The scheduler sets it, unless it is set already. It
+	// cannot be changed then.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: delete the application and create it again to move it"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
-	// resourceTemplates are the resources of the application, 128 at most, each under a name of its own. Which resource a name stands for
-	// cannot be changed: its apiVersion, kind, name and namespace stay until the template is removed.
+	// resourceTemplates are the resources of the application, 128 at most, each under a name of its own. Which resource
+	// a name stands for cannot be changed: its apiVersion, kind, name and namespace stay until the template is removed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=128
 	// +kubebuilder:validation:XValidation:rule="self.all(t, self.exists_one(o, o.metadata.name == t.metadata.name))",message="metadata.name must be unique among resourceTemplates"
@@ -33,9 +35,9 @@ type KubernetesApplicationSpec struct {
 	// +listType=atomic
 	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
 
-	// unreachableTarget says what becomes of a deleted application whose cluster cannot be reached, for example because it is gone for
-	// good: Wait (the default) keeps the application until the cluster answers and its resources are deleted; Orphan lets it go and leaves
-	// the resources, if there still are any.
+	// unreachableTarget says what becomes of a deleted application whose cluster cannot be reached, for example because
+	// it is gone for good: Wait (the default) keeps the application until the cluster answers and its resources are
+	// deleted; Orphan lets it go and leaves the resources, if there still are any.
 	// +optional
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget commonv1.UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`

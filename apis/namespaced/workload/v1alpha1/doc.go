@@ -1,4 +1,5 @@
-// Package v1alpha1 holds KubernetesApplication and KubernetesApplicationResource: bundles of resources that are scheduled to one cluster.
+// Package v1alpha1 holds KubernetesApplication and KubernetesApplicationResource: bundles of resources that are
+// scheduled to one cluster.
 //
 // +kubebuilder:object:generate=true
 // +groupName=workload.crossplane.io

@@ -37,17 +37,19 @@ const (
 	// FinalizerResource keeps a KubernetesApplicationResource until what it has made on its cluster is gone.
 	FinalizerResource = "kubernetesapplicationresource.workload.crossplane.io/remote"
 
-	// AnnotationKeyResourceUID is the annotation on all that a KubernetesApplicationResource has made on its cluster. Its value is the UID
-	// of that KubernetesApplicationResource, which alone may change and delete it.
+	// AnnotationKeyResourceUID is the annotation on all that a KubernetesApplicationResource has made on its cluster.
+	// Its value is the UID of that KubernetesApplicationResource, which alone may change and delete it.
 	AnnotationKeyResourceUID = "kubernetesapplicationresource.workload.crossplane.io/uid"
-	// AnnotationKeyApplicationUID is the annotation on a KubernetesApplicationResource with the UID of the KubernetesApplication that made
-	// it. It tells whose it was if the garbage collector has taken its controller reference away.
+	// AnnotationKeyApplicationUID is the annotation on a KubernetesApplicationResource with the UID of the
+	// KubernetesApplication that made it. It tells whose it was if the garbage collector has taken its
+	// controller reference away.
 	AnnotationKeyApplicationUID = "kubernetesapplication.workload.crossplane.io/uid"
-	// AnnotationKeyTemplated is the annotation on a KubernetesApplicationResource that lists the keys of the labels and annotations its
-	// template has given it, so that they go when the template drops them.
+	// AnnotationKeyTemplated is the annotation on a KubernetesApplicationResource that lists the keys of the labels and
+	// annotations its template has given it, so that they go when the template drops them.
 	AnnotationKeyTemplated = "kubernetesapplication.workload.crossplane.io/templated-metadata"
 
-	// FieldManagerScheduler, FieldManagerApplication and FieldManagerResource are the field managers on the control plane.
+	// FieldManagerScheduler, FieldManagerApplication and FieldManagerResource are the field managers on
+	// the control plane.
 	FieldManagerScheduler   = "scheduler.workload.crossplane.io"
 	FieldManagerApplication = "kubernetesapplication.workload.crossplane.io"
 	FieldManagerResource    = "kubernetesapplicationresource.workload.crossplane.io"
@@ -81,9 +83,11 @@ const (
 	StateScheduled State = "Scheduled"
 	// StatePartiallySubmitted means that some resources of an application are submitted.
 	StatePartiallySubmitted State = "PartiallySubmitted"
-	// StateSubmitted means that the cluster has taken the resource, or all resources of the application, as they are wanted now.
+	// StateSubmitted means that the cluster has taken the resource, or all resources of the application, as they
+	// are wanted now.
 	StateSubmitted State = "Submitted"
-	// StateFailed means that the cluster or the control plane refuses the resource, or all resources of the application.
+	// StateFailed means that the cluster or the control plane refuses the resource, or all resources
+	// of the application.
 	StateFailed State = "Failed"
 	// StateDeleting means that the application or resource is being deleted, and what it has made is not gone yet.
 	StateDeleting State = "Deleting"

@@ -14,8 +14,9 @@ type ResourceTemplateSpec struct {
 	// template is the resource to keep on the cluster.
 	Template Template `json:"template"`
 
-	// secrets are Secrets in the namespace of the KubernetesApplicationResource that the resource needs, such as the connection secrets of
-	// managed resources. Each is propagated to the namespace of the template, under the name <KubernetesApplicationResource>-<Secret>.
+	// secrets are Secrets in the namespace of the KubernetesApplicationResource that the resource needs, such as
+	// the connection secrets of managed resources. Each is propagated to the namespace of the template, under
+	// the name <KubernetesApplicationResource>-<Secret>.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
@@ -41,14 +42,15 @@ type SecretReference struct {
 type KubernetesApplicationResourceSpec struct {
 	ResourceTemplateSpec `json:",inline"`
 
-	// clusterRef is the cluster the resource is scheduled to. An application sets it for its resources. It cannot be changed then.
+	// clusterRef is the cluster the resource is scheduled to. An application sets it for its resources. It cannot
+	// be changed then.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
-	// unreachableTarget says what becomes of a deleted KubernetesApplicationResource whose cluster cannot be reached: Wait (the default)
-	// keeps it until the cluster answers and the resource is deleted; Orphan lets it go and leaves the resource, if there still is one.
-	// An application sets it for its resources.
+	// unreachableTarget says what becomes of a deleted KubernetesApplicationResource whose cluster cannot be reached:
+	// Wait (the default) keeps it until the cluster answers and the resource is deleted; Orphan lets it go and leaves
+	// the resource, if there still is one. An application sets it for its resources.
 	// +optional
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget commonv1.UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
@@ -76,7 +78,8 @@ type KubernetesApplicationResourceStatus struct {
 	// +optional
 	Submitted *SubmittedRecord `json:"submitted,omitempty"`
 
-	// secrets are the names of the Secrets, in the namespace of the KubernetesApplicationResource, that may have been propagated.
+	// secrets are the names of the Secrets, in the namespace of the KubernetesApplicationResource, that may
+	// have been propagated.
 	// +optional
 	// +listType=set
 	Secrets []string `json:"secrets,omitempty"`
@@ -90,7 +93,8 @@ type SubmittedRecord struct {
 	// manifestHash is the hexadecimal SHA-256 of what was submitted.
 	ManifestHash string `json:"manifestHash"`
 
-	// fieldsHash is the hexadecimal SHA-256 of the fields of the resource on the cluster that were set, with their values.
+	// fieldsHash is the hexadecimal SHA-256 of the fields of the resource on the cluster that were set,
+	// with their values.
 	FieldsHash string `json:"fieldsHash"`
 }
 

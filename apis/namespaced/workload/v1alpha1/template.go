@@ -8,7 +8,8 @@ import (
 
 // A Template is a Kubernetes resource of any kind the cluster serves. Beside its type and its name it is opaque.
 //
-// An embedded resource would hide the namespace from validation rules, so the fields that identify the resource are declared here. See
+// An embedded resource would hide the namespace from validation rules, so the fields that identify the resource are
+// declared here. See
 // https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
 //
 // +kubebuilder:pruning:PreserveUnknownFields
@@ -39,8 +40,8 @@ type TemplateMetadata struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 
-	// namespace of the resource. It cannot be changed. The default is the namespace default; a resource of a kind that is
-	// cluster-scoped has none, whatever is given here.
+	// namespace of the resource. It cannot be changed. The default is the namespace default; a resource of a kind that
+	// is cluster-scoped has none, whatever is given here.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
