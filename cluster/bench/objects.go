@@ -36,7 +36,8 @@ func newConfigMap(name string) *corev1.ConfigMap {
 		Data: map[string]string{
 			driftKey:      driftValue,
 			"application": name,
-			"settings":    "level: info\nreplicas: 3\nlisten: 0.0.0.0:8080\nupstream: https://api.example.org/v1\ntimeout: 30s\n",
+			"settings": "level: info\nreplicas: 3\nlisten: 0.0.0.0:8080\n" +
+				"upstream: https://api.example.org/v1\ntimeout: 30s\n",
 		},
 	}
 }

@@ -90,12 +90,15 @@ func foreign(namespace, name string) *corev1.ConfigMap {
 // annotated returns it with what kubectl leaves.
 func annotated(namespace, name string) *corev1.ConfigMap {
 	cm := foreign(namespace, name)
-	cm.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"apiVersion":"v1","kind":"ConfigMap","data":{"theirs":"yes"}}`}
+	cm.Annotations = map[string]string{
+		corev1.LastAppliedConfigAnnotation: `{"apiVersion":"v1","kind":"ConfigMap","data":{"theirs":"yes"}}`,
+	}
 	return cm
 }
 
 func shapes() map[string]shape {
-	observe, create, update, remove := xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate, xpv2.ManagementActionDelete
+	observe, create := xpv2.ManagementActionObserve, xpv2.ManagementActionCreate
+	update, remove := xpv2.ManagementActionUpdate, xpv2.ManagementActionDelete
 	return map[string]shape{
 		"plain":      {},
 		"secret":     {manifest: secretManifest},
@@ -136,7 +139,8 @@ func orphan(o build.Object, _ bed) {
 		return
 	}
 	o.SetManagementPolicies(xpv2.ManagementPolicies{
-		xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate, xpv2.ManagementActionLateInitialize,
+		xpv2.ManagementActionObserve, xpv2.ManagementActionCreate, xpv2.ManagementActionUpdate,
+		xpv2.ManagementActionLateInitialize,
 	})
 }
 

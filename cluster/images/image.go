@@ -26,7 +26,9 @@ func build(program []byte, arch, version string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(files)), nil
+	})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make layer")
 	}
@@ -59,7 +61,8 @@ func build(program []byte, arch, version string) (v1.Image, error) {
 func files(program []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: programName, Mode: 0o755, Size: int64(len(program)), Typeflag: tar.TypeReg}); err != nil {
+	header := &tar.Header{Name: programName, Mode: 0o755, Size: int64(len(program)), Typeflag: tar.TypeReg}
+	if err := w.WriteHeader(header); err != nil {
 		return nil, errors.Wrap(err, "cannot write header of program")
 	}
 	if _, err := w.Write(program); err != nil {

@@ -81,7 +81,8 @@ func ReadAuditFrom(path string, offset int64) ([]AuditEvent, int64, error) {
 		return nil, offset, errors.Wrap(err, "cannot seek in audit log")
 	}
 	if end < offset {
-		return nil, offset, errors.Errorf("audit log has %d bytes, fewer than the %d that were read: it was rotated", end, offset)
+		return nil, offset, errors.Errorf("audit log has %d bytes, fewer than the %d that were read: it was rotated",
+			end, offset)
 	}
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
 		return nil, offset, errors.Wrap(err, "cannot seek in audit log")

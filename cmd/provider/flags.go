@@ -43,7 +43,9 @@ type flags struct {
 func newFlags(app *kingpin.Application) *flags {
 	f := &flags{ignored: map[string]*bool{}}
 	app.Version(version.Version)
-	app.Flag("kubeconfig", "Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").StringVar(&f.kubeconfig)
+	app.Flag("kubeconfig",
+		"Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").
+		StringVar(&f.kubeconfig)
 	app.Flag("debug", "Log what the provider does.").Short('d').BoolVar(&f.debug)
 	app.Flag("log-format", "Format of the log: json or console.").Default(logJSON).EnumVar(&f.logFormat, logJSON,
 		logConsole)
@@ -77,7 +79,8 @@ func (f *flags) addIgnored(app *kingpin.Application) {
 	ignore("enable-watches", "targets are always watched").Envar("ENABLE_WATCHES").Bool()
 	ignore("enable-server-side-apply",
 		"manifests are always applied by the server").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").Bool()
-	ignore("enable-secret-cache", "Secrets of credentials are watched one by one").Default("true").Envar("ENABLE_SECRET_CACHE").Bool()
+	ignore("enable-secret-cache", "Secrets of credentials are watched one by one").
+		Default("true").Envar("ENABLE_SECRET_CACHE").Bool()
 }
 
 // changed returns the values of the flags that differ from their defaults, by name.
@@ -102,33 +105,43 @@ func changed(app *kingpin.Application) map[string]string {
 
 func (f *flags) addIntervals(app *kingpin.Application) {
 	app.Flag("sync", "Cache resync period.").Short('s').Default("1h").DurationVar(&f.sync)
-	app.Flag("poll", "How often each resource is compared with the cache of its target, beside each change.").Default("10m").DurationVar(&f.poll)
-	app.Flag("poll-state-metric", "How often metrics of the state of resources are updated.").Default("5s").DurationVar(&f.pollStateMetric)
+	app.Flag("poll", "How often each resource is compared with the cache of its target, beside each change.").
+		Default("10m").DurationVar(&f.poll)
+	app.Flag("poll-state-metric", "How often metrics of the state of resources are updated.").
+		Default("5s").DurationVar(&f.pollStateMetric)
 	app.Flag("poll-jitter-percentage",
 		"By how much of the poll interval polls vary, below 100.").Default("10").UintVar(&f.pollJitterPercentage)
 }
 
 func (f *flags) addAddresses(app *kingpin.Application) {
 	app.Flag("metrics-bind-address",
-		"Address that serves metrics; 0 for none.").Default(":8080").Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
+		"Address that serves metrics; 0 for none.").
+		Default(":8080").Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
 	app.Flag("health-probe-bind-addr",
-		"Address that serves /healthz and /readyz; 0 for none.").Default(":8081").Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
+		"Address that serves /healthz and /readyz; 0 for none.").
+		Default(":8081").Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
 }
 
 func (f *flags) addFeatures(app *kingpin.Application) {
-	app.Flag("sanitize-secrets", "Keep the data of Secrets out of status.atProvider.manifest.").Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
+	app.Flag("sanitize-secrets", "Keep the data of Secrets out of status.atProvider.manifest.").
+		Envar("SANITIZE_SECRETS").BoolVar(&f.sanitizeSecrets)
 	app.Flag("remove-managed-fields",
-		"Keep managed fields out of status.atProvider.manifest.").Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
+		"Keep managed fields out of status.atProvider.manifest.").
+		Envar("REMOVE_MANAGED_FIELDS").BoolVar(&f.removeManagedFields)
 	app.Flag("allow-kubeconfig-exec",
-		"Let kubeconfigs from Secrets run credential plugins in the provider.").Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
+		"Let kubeconfigs from Secrets run credential plugins in the provider.").
+		Envar("ALLOW_KUBECONFIG_EXEC").BoolVar(&f.allowExec)
 	app.Flag("enable-management-policies",
 		"Honour spec.managementPolicies.").Default("true").Envar("ENABLE_MANAGEMENT_POLICIES").BoolVar(&f.managementPolicies)
 	app.Flag("legacy-csa-field-managers",
-		"A field manager, beside those of provider-kubernetes, whose client-side applied fields are taken over. Repeatable.").StringsVar(&f.legacyFieldManagers)
+		"A field manager, beside those of provider-kubernetes, whose client-side applied fields are taken over. Repeatable.").
+		StringsVar(&f.legacyFieldManagers)
 }
 
 func (f *flags) addChangeLogs(app *kingpin.Application) {
-	app.Flag("enable-changelogs", "Log changes to the change log service.").Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
+	app.Flag("enable-changelogs", "Log changes to the change log service.").
+		Envar("ENABLE_CHANGE_LOGS").BoolVar(&f.changeLogs)
 	app.Flag("changelogs-socket-path",
-		"Path of the unix socket of the change log service.").Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
+		"Path of the unix socket of the change log service.").
+		Default("/var/run/changelogs/changelogs.sock").Envar("CHANGELOGS_SOCKET_PATH").StringVar(&f.changeLogsSocket)
 }

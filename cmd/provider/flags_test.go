@@ -344,8 +344,8 @@ func TestChanged(t *testing.T) {
 // TestOptions shows that settings reach the controllers.
 func TestOptions(t *testing.T) {
 	f := parse(t, "--poll=1m", "--poll-jitter-percentage=20", "--max-reconcile-rate=7", "--poll-state-metric=1s",
-		"--sanitize-secrets",
-		"--remove-managed-fields", "--no-enable-management-policies", "--legacy-csa-field-managers=a", "--allow-cross-namespace-references")
+		"--sanitize-secrets", "--remove-managed-fields", "--no-enable-management-policies",
+		"--legacy-csa-field-managers=a", "--allow-cross-namespace-references")
 	o := options(&f, logging.NewNopLogger(), nil)
 	if o.PollInterval != time.Minute || o.PollJitter != 0.2 || o.MaxConcurrentReconciles != 7 ||
 		o.MetricOptions.PollStateMetricInterval != time.Second {

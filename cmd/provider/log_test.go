@@ -116,7 +116,8 @@ func (w *warningList) HandleWarningHeaderWithContext(_ context.Context, _ int, _
 func TestFinalizerWarnings(t *testing.T) {
 	got := &warningList{}
 	for _, text := range []string{
-		`metadata.finalizers: "in-use.crossplane.io": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`,
+		`metadata.finalizers: "in-use.crossplane.io": prefer a domain-qualified finalizer name including a path (/) ` +
+			`to avoid accidental conflicts with other finalizer writers`,
 		`unknown field "spec.hat"`,
 	} {
 		finalizerWarnings{got}.HandleWarningHeaderWithContext(t.Context(), 299, "", text)

@@ -20,9 +20,11 @@ type published struct {
 
 func (p *published) addTo(app *kingpin.Application) {
 	app.Flag("published-resource-selector",
-		"Label selector of the PublishedResources that this provider reconciles. Default: all. Others are left to another provider.").
+		"Label selector of the PublishedResources that this provider reconciles. Default: all. "+
+			"Others are left to another provider.").
 		StringVar(&p.selector)
-	app.Flag("state-namespace", "Namespace of the service cluster with the states of PublishedResources that name no other.").
+	app.Flag("state-namespace",
+		"Namespace of the service cluster with the states of PublishedResources that name no other.").
 		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
 }
 

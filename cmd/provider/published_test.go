@@ -40,7 +40,8 @@ func TestPublished(t *testing.T) {
 			if err != nil {
 				return
 			}
-			team, nothing := o.PublishedResourceSelector.Matches(labels.Set{"team": "a"}), o.PublishedResourceSelector.Matches(labels.Set{})
+			team := o.PublishedResourceSelector.Matches(labels.Set{"team": "a"})
+			nothing := o.PublishedResourceSelector.Matches(labels.Set{})
 			if team != tc.selectsTeam || nothing != tc.selectsNothing {
 				t.Errorf("%s\ngot %t for the team and %t for no label", tc.reason, team, nothing)
 			}

@@ -126,7 +126,9 @@ func restConfig(path string) (*rest.Config, string, error) {
 	}
 	cfg.UserAgent = version.UserAgent()
 	cfg.QPS, cfg.Burst = -1, 0 // See package target for why there is no client-side limit.
-	cfg.WarningHandlerWithContext = finalizerWarnings{ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true})}
+	cfg.WarningHandlerWithContext = finalizerWarnings{
+		ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{Deduplicate: true}),
+	}
 	return cfg, namespace, nil
 }
 

@@ -15,8 +15,10 @@ func definition() string {
 		b.WriteString("    field" + string(rune('a'+i)) + ":\n      description: |-\n        " +
 			strings.ReplaceAll(t.begins, "\n", "\n        ") + " more\n")
 	}
-	b.WriteString("    managementPolicies:\n      type: array\n    providerConfigRef:\n      properties:\n        kind:\n          type: string\n")
-	b.WriteString("  status:\n    properties:\n      providerConfigRef:\n        properties:\n          kind:\n            type: string\n")
+	b.WriteString("    managementPolicies:\n      type: array\n    providerConfigRef:\n      properties:\n" +
+		"        kind:\n          type: string\n")
+	b.WriteString("  status:\n    properties:\n      providerConfigRef:\n        properties:\n          kind:\n" +
+		"            type: string\n")
 	return b.String()
 }
 

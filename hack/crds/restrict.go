@@ -7,8 +7,8 @@ const policiesMost = 16
 const policiesRule = "self.all(p, p == '*') || 'Observe' in self && !('*' in self) && " +
 	"!('Delete' in self && !('Create' in self) && ('Update' in self || 'LateInitialize' in self))"
 
-const policiesMessage = `managementPolicies must be ["*"], [], or Observe with any of Create, Update, Delete and LateInitialize; ` +
-	"Delete together with Update or LateInitialize needs Create"
+const policiesMessage = `managementPolicies must be ["*"], [], or Observe with any of Create, Update, ` +
+	"Delete and LateInitialize; Delete together with Update or LateInitialize needs Create"
 
 // restrict has the control plane refuse values of a field that can only fail.
 func restrict(field string, schema map[string]any) {

@@ -11,14 +11,17 @@ type text struct {
 func texts() []text {
 	return []text{
 		{
-			begins: "THIS IS A BETA FIELD. It is on by default but can be opted out\nthrough a Crossplane feature flag.\nManagementPolicies specify",
-			is: "managementPolicies lists what may be done with the resource. The default, [\"*\"], allows everything; an empty list pauses the Object.\n" +
+			begins: "THIS IS A BETA FIELD. It is on by default but can be opted out\nthrough a Crossplane feature flag.\n" +
+				"ManagementPolicies specify",
+			is: "managementPolicies lists what may be done with the resource. The default, [\"*\"], " +
+				"allows everything; an empty list pauses the Object.\n" +
 				"Otherwise it lists Observe, and any of Create, Update and Delete; Delete and Update together need Create.\n" +
 				"LateInitialize has no effect. Where there is a deletionPolicy, Orphan outweighs this list: nothing is deleted.",
 		},
 		{
 			begins: "DeletionPolicy specifies what will happen to the underlying external",
-			is: "deletionPolicy says what becomes of the resource when the Object is deleted. With Orphan it stays as it is, whatever managementPolicies\n" +
+			is: "deletionPolicy says what becomes of the resource when the Object is deleted. " +
+				"With Orphan it stays as it is, whatever managementPolicies\n" +
 				"say. With Delete, the default, managementPolicies decide.",
 		},
 		{
@@ -27,8 +30,8 @@ func texts() []text {
 		},
 		{
 			begins: "ProviderConfigReference specifies how the provider that will be used to",
-			is: "providerConfigRef names what says how the target is reached: a ProviderConfig, of the same namespace if the Object has one, or a\n" +
-				"ClusterProviderConfig.",
+			is: "providerConfigRef names what says how the target is reached: a ProviderConfig, " +
+				"of the same namespace if the Object has one, or a\nClusterProviderConfig.",
 		},
 		{
 			begins: "WriteConnectionSecretToReference specifies the namespace and name of a",

@@ -20,10 +20,11 @@ var (
 	// pointer is an address in the memory of the server, which is another in each answer.
 	pointer = regexp.MustCompile(`\(?0x[0-9a-f]{6,}\)?`)
 	// denied is what a server says to whom lacks a right. It names no content.
-	denied = regexp.MustCompile(`^[a-z0-9.-]+ "[^"]*" is forbidden: User "[^"]*" cannot [a-z]+ resource "[a-z0-9/.-]+" in API group "[a-z0-9.-]*"` +
-		`( in the namespace "[^"]*"| at the cluster scope)?$`)
+	denied = regexp.MustCompile(`^[a-z0-9.-]+ "[^"]*" is forbidden: User "[^"]*" cannot [a-z]+ resource "[a-z0-9/.-]+" ` +
+		`in API group "[a-z0-9.-]*"( in the namespace "[^"]*"| at the cluster scope)?$`)
 	// missing is what a server says of a resource, a namespace or a kind that does not exist.
-	missing = regexp.MustCompile(`^[a-z0-9.-]+ "[a-z0-9.:-]*" not found$|^the server could not find the requested resource$`)
+	missing = regexp.MustCompile(`^[a-z0-9.-]+ "[a-z0-9.:-]*" not found$|` +
+		`^the server could not find the requested resource$`)
 	// untyped is what a server says of a manifest that does not fit the schema of its kind, up to where it repeats a
 	// value.
 	untyped = regexp.MustCompile(`^(failed to create typed patch object \([^)]*\)): ([.\w]*)`)
@@ -130,7 +131,8 @@ func (p Private) reduce(s *metav1.Status, m mask) string {
 		text, _ := m.apply(parts[1] + ": ." + p.outer(strings.TrimPrefix(parts[2], ".")))
 		return text
 	}
-	text := fmt.Sprintf("the server answers with reason %s, and its message is left out as it may repeat values of Secrets or references", s.Reason)
+	text := fmt.Sprintf("the server answers with reason %s, and its message is left out "+
+		"as it may repeat values of Secrets or references", s.Reason)
 	if fields := p.about(s.Details); fields != "" {
 		text += ": " + fields
 	}

@@ -95,7 +95,8 @@ func TestMigrated(t *testing.T) {
 			},
 		},
 		"Bookkeeping": {
-			reason: "Finalizers, owners and annotations of Crossplane, which no manifest gave, are not taken from whom they serve.",
+			reason: "Finalizers, owners and annotations of Crossplane, which no manifest gave, " +
+				"are not taken from whom they serve.",
 			entries: []metav1.ManagedFieldsEntry{
 				entry("legacy", update, `{"f:metadata":{"f:annotations":{".":{},"f:crossplane.io/external-name":{}},`+
 					finalizers+`}}`),

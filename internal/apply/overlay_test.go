@@ -24,8 +24,9 @@ func object(t *testing.T, content string) *unstructured.Unstructured {
 
 func TestOverlay(t *testing.T) {
 	const (
-		ports = `{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{}}}}`
-		set   = `{"f:finalizers":{".":{},"v:\"a\"":{}}}`
+		ports = `{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:port":{}},` +
+			`"k:{\"port\":81,\"protocol\":\"TCP\"}":{".":{}}}}`
+		set = `{"f:finalizers":{".":{},"v:\"a\"":{}}}`
 	)
 	for name, tc := range map[string]struct {
 		reason   string
@@ -49,7 +50,8 @@ func TestOverlay(t *testing.T) {
 			reason: "Items are found by the keys they have managers by, those the server has set included.",
 			live:   `{"ports":[{"port":81,"protocol":"TCP","n":1},{"port":80,"protocol":"TCP","n":2}]}`, fields: ports,
 			manifest: `{"ports":[{"port":80,"name":"web"},{"port":82}]}`,
-			want:     `{"ports":[{"port":81,"protocol":"TCP","n":1},{"port":80,"protocol":"TCP","n":2,"name":"web"},{"port":82}]}`,
+			want: `{"ports":[{"port":81,"protocol":"TCP","n":1},` +
+				`{"port":80,"protocol":"TCP","n":2,"name":"web"},{"port":82}]}`,
 		},
 		"KeyedListOtherKey": {
 			reason: "An item with another key is another item, and what is no map is none.",

@@ -23,7 +23,8 @@ const (
 		"data":{"user":"YWRtaW4=","tls.crt":"Y2VydA==","html":"PGE+","empty":""}}`
 	binary = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"key":"/w=="}}`
 	custom = `{"apiVersion":"example.org/v1","kind":"Secret","metadata":{"name":"s"},"data":{"user":"YWRtaW4="},
-		"spec":{"whole":3,"part":1.5,"large":1e21,"yes":true,"nothing":null,"list":[{"a":1},"b"],"map":{"b":"<x>","a":[]},"text":"plain"}}`
+		"spec":{"whole":3,"part":1.5,"large":1e21,"yes":true,"nothing":null,` +
+		`"list":[{"a":1},"b"],"map":{"b":"<x>","a":[]},"text":"plain"}}`
 )
 
 func TestValue(t *testing.T) {
@@ -145,7 +146,8 @@ func text(err error) string {
 // FuzzValue looks for field paths that panic, or whose error tells a value.
 func FuzzValue(f *testing.F) {
 	for _, path := range []string{
-		"data", "data.user", "data[tls.crt]", "data['user']", "metadata.name", "a[0]", "a[-1]", "a[*]", "a[99999999999999999999]", "[", "]", ".", "a..b", "a[", "a[0", "\x00",
+		"data", "data.user", "data[tls.crt]", "data['user']", "metadata.name", "a[0]", "a[-1]", "a[*]",
+		"a[99999999999999999999]", "[", "]", ".", "a..b", "a[", "a[0", "\x00",
 	} {
 		f.Add(path)
 	}

@@ -153,7 +153,8 @@ func gathers(t *testing.T, c client.Client, ns string) {
 	}})
 	oc := &collectionv1alpha1.ObservedObjectCollection{ObjectMeta: build.Meta("", "chosen")}
 	oc.Spec.ProviderConfigReference = &xpv2.Reference{Name: "target"}
-	oc.Spec.ObserveObjects.APIVersion, oc.Spec.ObserveObjects.Kind, oc.Spec.ObserveObjects.Namespace = "v1", "ConfigMap", ns
+	oc.Spec.ObserveObjects.APIVersion, oc.Spec.ObserveObjects.Kind = "v1", "ConfigMap"
+	oc.Spec.ObserveObjects.Namespace = ns
 	oc.Spec.ObserveObjects.Selector = metav1.LabelSelector{MatchLabels: map[string]string{"chosen": "yes"}}
 	create(t, c, oc)
 	awaitReady(t, c, oc)

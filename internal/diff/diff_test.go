@@ -36,7 +36,8 @@ func TestOf(t *testing.T) {
 	}{
 		"Equal": {
 			reason: "What each write changes, the label of ours and status do not count.",
-			live:   `{"metadata":{"name":"x","resourceVersion":"1","generation":1,"managedFields":[{}],"labels":{"kubernetes.crossplane.io/managed":"true"}},"status":{"a":1}}`,
+			live: `{"metadata":{"name":"x","resourceVersion":"1","generation":1,"managedFields":[{}],` +
+				`"labels":{"kubernetes.crossplane.io/managed":"true"}},"status":{"a":1}}`,
 			wanted: `{"metadata":{"name":"x","resourceVersion":"2","generation":2,"uid":"u","labels":null}}`,
 		},
 		"OwnLabels": {

@@ -8,7 +8,8 @@ import (
 
 // serverFields are the fields of metadata that only a server sets.
 var serverFields = []string{
-	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid",
+	"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
+	"resourceVersion", "selfLink", "uid",
 }
 
 // Essence returns what an apply of a manifest can change of a resource: all but its status, if the manifest has none,

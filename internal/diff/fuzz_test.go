@@ -22,21 +22,30 @@ import (
 var seeds = [][2]string{
 	{`{}`, `{}`},
 	{
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1"}}`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"2","b":"~/"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1"}}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"2","b":"~/"}}`,
 	},
 	{
-		`{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}`, `{"apiVersion":"v1","kind":"Secret","data":{"a":"c3dvcmRmaXNo"},"stringData":{"b":"swordfish"}}`,
+		`{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}`,
+		`{"apiVersion":"v1","kind":"Secret","data":{"a":"c3dvcmRmaXNo"},"stringData":{"b":"swordfish"}}`,
 	},
 	{
-		`{"apiVersion":"v1","kind":"Secret","data":"swordfish"}`, `{"apiVersion":"v1","kind":"ConfigMap","data":{"a":["swordfish"]}}`,
+		`{"apiVersion":"v1","kind":"Secret","data":"swordfish"}`,
+		`{"apiVersion":"v1","kind":"ConfigMap","data":{"a":["swordfish"]}}`,
 	},
 	{`{"spec":{"list":[{"a":1},{"b":[1,2,3]},3,4]}}`, `{"spec":{"list":[{"a":2,"c":null},{"b":[3]}]}}`},
 	{`{"spec":{"list":[1,2,3,4,5,6,7,8,9,10,11,12]}}`, `{"spec":{"list":[1],"10":{"a/b":"c"},"":{"":1}}}`},
 	{`{"m":{"1":1,"2":2,"10":10}}`, `{"m":{"2":3}}`},
 	{
-		`{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}]}`, `{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":null}},{"apiVersion":"v1","kind":"Secret","data":{"a":{"b":"c3dvcmRmaXNo"}}}]}`,
+		`{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":"aHVudGVyMg=="}}]}`,
+		`{"items":[{"apiVersion":"v1","kind":"Secret","data":{"a":null}},` +
+			`{"apiVersion":"v1","kind":"Secret","data":{"a":{"b":"c3dvcmRmaXNo"}}}]}`,
 	},
-	{`{"metadata":{"labels":{"a":"b"},"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":\"swordfish\"}"}}}`, `{"metadata":{"labels":"odd"}}`},
+	{
+		`{"metadata":{"labels":{"a":"b"},` +
+			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{\"data\":\"swordfish\"}"}}}`,
+		`{"metadata":{"labels":"odd"}}`,
+	},
 	{`{"status":{"a":1},"metadata":"odd"}`, `{"status":{"a":2}}`},
 }
 
@@ -203,7 +212,8 @@ func texts(v any) []string {
 // can be written.
 func FuzzFieldPath(f *testing.F) {
 	for _, s := range []string{
-		"", "/", "/data/a", "/metadata/annotations/example.org~1x", "/spec/containers/0/image", "/a/007", "/a/~01", "/*", "/a b/'c'", "/]",
+		"", "/", "/data/a", "/metadata/annotations/example.org~1x", "/spec/containers/0/image", "/a/007", "/a/~01", "/*",
+		"/a b/'c'", "/]",
 	} {
 		f.Add(s)
 	}

@@ -215,7 +215,8 @@ func sameMetadata(a, b client.Object) bool {
 func annotations(obj client.Object) map[string]string {
 	all := maps.Clone(obj.GetAnnotations())
 	for _, k := range []string{
-		meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyExternalCreateSucceeded, meta.AnnotationKeyExternalCreateFailed,
+		meta.AnnotationKeyExternalCreatePending, meta.AnnotationKeyExternalCreateSucceeded,
+		meta.AnnotationKeyExternalCreateFailed,
 	} {
 		delete(all, k)
 	}

@@ -100,10 +100,12 @@ func TestWritesAreCoalesced(t *testing.T) {
 			do:     []func(*simulation){storm(0, 2*s, s/2)}, end: time.Hour, want: []time.Duration{2 * s},
 		},
 		"Storm": {
-			reason: "What goes on for five minutes is written ever less often, and the last state two seconds after the last change.",
-			do:     []func(*simulation){storm(0, 301*s+s/2, s/2)}, end: time.Hour,
+			reason: "What goes on for five minutes is written ever less often, " +
+				"and the last state two seconds after the last change.",
+			do: []func(*simulation){storm(0, 301*s+s/2, s/2)}, end: time.Hour,
 			want: []time.Duration{
-				2 * s, 6 * s, 14 * s, 30 * s, 60 * s, 90 * s, 120 * s, 150 * s, 180 * s, 210 * s, 240 * s, 270 * s, 300 * s, 303 * s,
+				2 * s, 6 * s, 14 * s, 30 * s, 60 * s, 90 * s, 120 * s, 150 * s, 180 * s, 210 * s, 240 * s, 270 * s, 300 * s,
+				303 * s,
 			},
 		},
 		"Calm": {

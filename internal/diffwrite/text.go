@@ -28,11 +28,13 @@ var volatile = []*regexp.Regexp{
 	// Pointers.
 	regexp.MustCompile(`0x[0-9a-fA-F]{6,}`),
 	// Identifiers of one request, stream or trace.
-	regexp.MustCompile(`(?i)\b(request|req|trace|correlation|span|audit|ray|stream|operation|activity)[-_ ]?id\b["']?\s*[:=]?\s*["']?[\w.-]+`),
+	regexp.MustCompile(`(?i)\b(request|req|trace|correlation|span|audit|ray|stream|operation|activity)` +
+		`[-_ ]?id\b["']?\s*[:=]?\s*["']?[\w.-]+`),
 	regexp.MustCompile(`(?i)\bLastStreamID=\d+`),
 	// Durations that are measured, or that are left.
 	regexp.MustCompile(`\b\d+\.\d+(ns|µs|us|ms|s)\b`),
-	regexp.MustCompile(`(?i)\b(after|in|took|elapsed|waited|retry-after)[: ]+\d+(\.\d+)? ?(ns|µs|us|ms|s|secs?|seconds?)\b`),
+	regexp.MustCompile(`(?i)\b(after|in|took|elapsed|waited|retry-after)[: ]+` +
+		`\d+(\.\d+)? ?(ns|µs|us|ms|s|secs?|seconds?)\b`),
 	// Versions of resources.
 	regexp.MustCompile(`(?i)\bresource ?version( in [a-z ]+)?[:="' ]+\d+( \(\d+\))?`),
 }

@@ -163,9 +163,10 @@ func length(v reflect.Value) int {
 // shallow are the functions that pass on what they are given and do not look into it.
 var shallow = func() map[string]bool {
 	m := map[string]bool{}
-	for name := range strings.FieldsSeq(`get set unset hasKey dig pluck pick omit dict list tuple keys values first mustFirst last mustLast rest
-		mustRest initial mustInitial slice mustSlice reverse mustReverse append mustAppend push mustPush prepend mustPrepend concat chunk
-		mustChunk default coalesce empty ternary all any typeOf typeIs typeIsLike kindOf kindIs`) {
+	for name := range strings.FieldsSeq(`get set unset hasKey dig pluck pick omit dict list tuple keys values first
+		mustFirst last mustLast rest mustRest initial mustInitial slice mustSlice reverse mustReverse append mustAppend
+		push mustPush prepend mustPrepend concat chunk mustChunk default coalesce empty ternary all any
+		typeOf typeIs typeIsLike kindOf kindIs`) {
 		m[name] = true
 	}
 	return m

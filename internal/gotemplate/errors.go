@@ -37,7 +37,8 @@ var (
 	// failed.
 	place = regexp.MustCompile(`(?s)^template: :(\d+:\d+): executing "[^"]*" at <(.*?)>: (.*)$`)
 	// harmless are the errors that tell types and names of the template, and no value.
-	harmless = regexp.MustCompile(`^(wrong type for value; expected [\w.{} ]+; got [\w.*\[\]{} ]+|wrong number of args for \w+: want [a-z0-9 ]+ got \d+|` +
+	harmless = regexp.MustCompile(`^(wrong type for value; expected [\w.{} ]+; got [\w.*\[\]{} ]+|` +
+		`wrong number of args for \w+: want [a-z0-9 ]+ got \d+|` +
 		`can't evaluate field \w+ in type [\w.*\[\]{} ]+|range can't iterate over)`)
 	// called is the name of a function that failed.
 	called = regexp.MustCompile(`^error calling \w+`)

@@ -20,7 +20,8 @@ var removed = []string{
 	// They read the clock or the zone of the machine.
 	"ago", "toDate", "mustToDate", "must_date_modify", "mustDateModify", "unixEpoch",
 	// They draw lots.
-	"randInt", "shuffle", "bcrypt", "htpasswd", "genPrivateKey", "buildCustomCert", "genCA", "genCAWithKey", "genSelfSignedCert",
+	"randInt", "shuffle", "bcrypt", "htpasswd", "genPrivateKey", "buildCustomCert", "genCA", "genCAWithKey",
+	"genSelfSignedCert",
 	"genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey", "encryptAES",
 	// It takes long.
 	"derivePassword",

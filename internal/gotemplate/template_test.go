@@ -152,8 +152,9 @@ func TestRender(t *testing.T) {
 		},
 		"Calls": {
 			reason: "Templates call others.",
-			text:   `{{ define "a" }}{{ template "b" . }}{{ end }}{{ define "b" }}{{ .ClusterName }}{{ end }}{{ template "a" . }}`,
-			want:   want{text: "1084s8ceexsehjm2"},
+			text: `{{ define "a" }}{{ template "b" . }}{{ end }}{{ define "b" }}{{ .ClusterName }}{{ end }}` +
+				`{{ template "a" . }}`,
+			want: want{text: "1084s8ceexsehjm2"},
 		},
 		"Doubling": {
 			reason: "What doubles ends.",
@@ -212,8 +213,9 @@ func TestRender(t *testing.T) {
 		},
 		"RegexNames": {
 			reason: "Ordinary ones work, also in a loop.",
-			text:   `{{ range 200 }}{{ $x := regexMatch "^[a-z]{1,63}$" $.ClusterName }}{{ end }}{{ regexReplaceAll "[^a-z]+" .ClusterName "-" }}`,
-			want:   want{text: "-s-ceexsehjm-"},
+			text: `{{ range 200 }}{{ $x := regexMatch "^[a-z]{1,63}$" $.ClusterName }}{{ end }}` +
+				`{{ regexReplaceAll "[^a-z]+" .ClusterName "-" }}`,
+			want: want{text: "-s-ceexsehjm-"},
 		},
 		"RegexText": {
 			reason: "Also for texts of some length.",
@@ -277,7 +279,8 @@ func TestRender(t *testing.T) {
 }
 
 func TestDataAreNotChanged(t *testing.T) {
-	tpl, err := Parse(`{{ $_ := set .Object.metadata "name" "other" }}{{ $_ := unset .Object "spec" }}{{ $_ := merge .Object (dict "x" 1) }}{{ .Object.metadata.name }}`)
+	tpl, err := Parse(`{{ $_ := set .Object.metadata "name" "other" }}{{ $_ := unset .Object "spec" }}` +
+		`{{ $_ := merge .Object (dict "x" 1) }}{{ .Object.metadata.name }}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +298,8 @@ func TestErrorsTellNoValues(t *testing.T) {
 	for _, text := range []string{
 		`{{ .Object.spec.password.x }}`, `{{ fail .Object.spec.password }}`, `{{ mustFromJson .Object.spec.password }}`,
 		`{{ index .Object.spec.items .Object.spec.password }}`, `{{ mustRegexMatch (print "(" .Object.spec.password) "x" }}`,
-		`{{ semver .Object.spec.password }}`, `{{ template "none" .Object.spec.password }}`, `{{ add1 .Object.spec.password }}{{ slice 1 .Object.spec.password }}`,
+		`{{ semver .Object.spec.password }}`, `{{ template "none" .Object.spec.password }}`,
+		`{{ add1 .Object.spec.password }}{{ slice 1 .Object.spec.password }}`,
 	} {
 		tpl, err := Parse(text)
 		if err != nil {
@@ -341,8 +345,10 @@ func TestRenderConcurrently(t *testing.T) {
 
 func FuzzRender(f *testing.F) {
 	for _, s := range []string{
-		"{{ .ClusterName }}", `{{ range 3 }}{{ . }}{{ end }}`, `{{ with .Object }}{{ .spec | toJson | quote }}{{ end }}`, `{{ printf "%v" . }}`,
-		`{{ define "a" }}{{ . }}{{ end }}{{ template "a" 1 }}`, `{{ dict "a" 1 | toPrettyJson | nindent 4 }}`, `{{ break }}`, `{{ regexFind "a{2}" "aa" }}`,
+		"{{ .ClusterName }}", `{{ range 3 }}{{ . }}{{ end }}`, `{{ with .Object }}{{ .spec | toJson | quote }}{{ end }}`,
+		`{{ printf "%v" . }}`,
+		`{{ define "a" }}{{ . }}{{ end }}{{ template "a" 1 }}`, `{{ dict "a" 1 | toPrettyJson | nindent 4 }}`, `{{ break }}`,
+		`{{ regexFind "a{2}" "aa" }}`,
 	} {
 		f.Add(s)
 	}

@@ -26,7 +26,7 @@ const (
 // concurrently.
 type Keeper struct {
 	source Source
-	ctx    context.Context //nolint:containedctx // The life of the connection, which outlives each request and each reconcile.
+	ctx    context.Context //nolint:containedctx // The life of the connection, which outlives requests and reconciles.
 	there  func()
 
 	mu      sync.Mutex

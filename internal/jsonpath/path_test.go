@@ -9,7 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-const document = `{"data":{"20240101":"a"},"list":["x","y"],"none":[],"items":[{"name":"one","tags":["p","q"]},{"size":1},{"name":"two","tags":["r"]}]}`
+const document = `{"data":{"20240101":"a"},"list":["x","y"],"none":[],"items":[{"name":"one","tags":["p","q"]},` +
+	`{"size":1},{"name":"two","tags":["r"]}]}`
 
 func TestParseTarget(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -161,7 +162,8 @@ func TestDelete(t *testing.T) {
 // FuzzSplice looks for paths by which anything else is changed than what they select.
 func FuzzSplice(f *testing.F) {
 	for _, s := range []string{
-		"items.#.name", `items.#(name=="two")#.tags`, "items.#.tags.0", "*.#.name", "items.1.size", "items.#(tags.#(==\"p\")).name", "data.2024*",
+		"items.#.name", `items.#(name=="two")#.tags`, "items.#.tags.0", "*.#.name", "items.1.size",
+		"items.#(tags.#(==\"p\")).name", "data.2024*",
 	} {
 		f.Add(s)
 	}
@@ -271,7 +273,8 @@ func TestValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []any{
-		get("items.1.size").Int(), get("items.1.size").Float(), get("items.1.size").Bool(), get("list").IsArray(), get("data").IsObject(),
+		get("items.1.size").Int(), get("items.1.size").Float(), get("items.1.size").Bool(), get("list").IsArray(),
+		get("data").IsObject(),
 		get("list|@tostr").Exists(), inner.Exists(), list[1].String(), data["20240101"].String(),
 	}
 	if diff := cmp.Diff([]any{int64(1), 1.0, true, true, true, false, false, "y", "a"}, got); diff != "" {

@@ -76,7 +76,8 @@ func consumerOf(b *apisv1alpha2.APIBinding, r schema.GroupResource, claims []Cla
 // problemOf returns what kcp says of a binding that is not up to date, empty if it says nothing.
 func problemOf(b *apisv1alpha2.APIBinding) string {
 	for _, t := range []string{
-		string(apisv1alpha2.APIExportValid), string(apisv1alpha2.InitialBindingCompleted), string(apisv1alpha2.BindingUpToDate),
+		string(apisv1alpha2.APIExportValid), string(apisv1alpha2.InitialBindingCompleted),
+		string(apisv1alpha2.BindingUpToDate),
 	} {
 		for _, c := range b.Status.Conditions {
 			if string(c.Type) == t && c.Status == corev1.ConditionFalse {

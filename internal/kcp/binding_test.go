@@ -95,7 +95,8 @@ func TestConsumersOf(t *testing.T) {
 			},
 		},
 		"Open": {
-			reason: "A claim that is rejected, accepted with less, or of another identity is not accepted: kcp compares verbs literally.",
+			reason: "A claim that is rejected, accepted with less, or of another identity is not accepted: " +
+				"kcp compares verbs literally.",
 			args: args{claims: []kcp.Claim{all, foreign}, bindings: []*unstructured.Unstructured{
 				bindingOf("c1", "root:a", []any{boundBy("v1")}, []any{decided("Rejected", "events", "*")}),
 				bindingOf("c2", "root:b", []any{boundBy("v1")}, []any{decided("Accepted", "events", "get", "list")}),

@@ -124,7 +124,8 @@ func (d *Draft) SetLocalPolicy() error {
 func (d *Draft) Schema(r schema.GroupResource) string {
 	entries := d.list(fieldResources)
 	if i := indexOf(entries, "name", r); i >= 0 {
-		name, _, _ := unstructured.NestedString(entries[i].(map[string]any), "schema") //nolint:forcetypeassert // indexOf has seen it.
+		entry := entries[i].(map[string]any) //nolint:forcetypeassert // indexOf has seen it.
+		name, _, _ := unstructured.NestedString(entry, "schema")
 		return name
 	}
 	return ""

@@ -237,7 +237,9 @@ func TestClaimsInBothVersions(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	wantNew = append(wantNew, apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "namespaces"}, Verbs: []string{"*"}})
+	wantNew = append(wantNew, apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Resource: "namespaces"}, Verbs: []string{"*"},
+	})
 	if diff := cmp.Diff(wantNew, getExport(t, cfg, "shop").Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims in v1alpha2 after a write in v1alpha1: -want, +got:\n%s", diff)
 	}

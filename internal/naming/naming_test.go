@@ -51,8 +51,11 @@ func TestName(t *testing.T) {
 		},
 		"DefaultTemplate": {
 			reason: "The default written out is the default.",
-			args:   args{&v1alpha1.ResourceNaming{Name: "{{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}", Namespace: "{{ .ClusterName }}"}, "Namespaced", "objnamespace", "objname"},
-			want:   both("cluster1", nsHash+"-"+nameHash),
+			args: args{&v1alpha1.ResourceNaming{
+				Name:      "{{ .Object.metadata.namespace | sha3short }}-{{ .Object.metadata.name | sha3short }}",
+				Namespace: "{{ .ClusterName }}",
+			}, "Namespaced", "objnamespace", "objname"},
+			want: both("cluster1", nsHash+"-"+nameHash),
 		},
 		// api-syncagent has no default name for an object without a namespace.
 		"ClusterScoped": {

@@ -17,12 +17,17 @@ func FuzzSanitize(f *testing.F) {
 		`{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string","default":"x"}}}}}`,
 		`{"properties":{"a":{"anyOf":[{"type":"string"},{"properties":{"b":{}}}],"items":{"$ref":"#/x"}}}}`,
 		`{"type":"array","items":[{"type":"string"},{}],"additionalItems":true}`,
-		`{"type":"object","properties":{"a":{"x-kubernetes-int-or-string":true,"type":"string","x-kubernetes-list-type":"map"}}}`,
+		`{"type":"object","properties":{"a":{"x-kubernetes-int-or-string":true,"type":"string",` +
+			`"x-kubernetes-list-type":"map"}}}`,
 		`{"type":"object","properties":{"metadata":{"type":"string"},"apiVersion":{"type":"integer"},"kind":{}}}`,
-		`{"type":"object","additionalProperties":false,"not":{"required":["a"]},"enum":[{}],"x-kubernetes-validations":[{"rule":"self"}]}`,
-		`{"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,"additionalProperties":{"nullable":true}}}}`,
-		`{"type":"object","x-kubernetes-preserve-unknown-fields":false,"properties":{"a]b.c[":{"type":"object","x-kubernetes-map-type":"granular","patternProperties":{"a":{}}}}}`,
-		`{"type":"object","definitions":{"a":{}},"dependencies":{"a":["b"]},"id":"x","$schema":"y","externalDocs":{"url":"z"},"example":1,"uniqueItems":true}`,
+		`{"type":"object","additionalProperties":false,"not":{"required":["a"]},` +
+			`"enum":[{}],"x-kubernetes-validations":[{"rule":"self"}]}`,
+		`{"type":"object","properties":{"a":{"type":"object","x-kubernetes-embedded-resource":true,` +
+			`"additionalProperties":{"nullable":true}}}}`,
+		`{"type":"object","x-kubernetes-preserve-unknown-fields":false,"properties":{"a]b.c[":{"type":"object",` +
+			`"x-kubernetes-map-type":"granular","patternProperties":{"a":{}}}}}`,
+		`{"type":"object","definitions":{"a":{}},"dependencies":{"a":["b"]},` +
+			`"id":"x","$schema":"y","externalDocs":{"url":"z"},"example":1,"uniqueItems":true}`,
 	} {
 		f.Add([]byte(seed), true, false)
 	}
@@ -40,7 +45,9 @@ func sanitizes(t *testing.T, content []byte, status, preserve bool) {
 	crd.Spec.PreserveUnknownFields = preserve
 	crd.Spec.Versions[0].Schema.OpenAPIV3Schema = s
 	if status {
-		crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+		crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
+			Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+		}
 	}
 	before := crd.DeepCopy()
 	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))

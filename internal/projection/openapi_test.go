@@ -46,7 +46,8 @@ components:
       properties:
         name: {type: string}
         inner: {type: array, items: {$ref: '#/components/schemas/io.example.Tree'}}
-    io.example.Ref: {type: object, required: [key], properties: {name: {type: string, default: ""}, key: {type: string, default: ""}}}
+    io.example.Ref: {type: object, required: [key], properties: {name: {type: string, default: ""}, ` +
+	`key: {type: string, default: ""}}}
     io.example.Meta: {type: object, properties: {labels: {type: object, additionalProperties: {type: string}}}}
     io.example.Empty: {type: object}
     io.example.JSON: {description: Any value.}
@@ -54,7 +55,8 @@ components:
     io.example.Quantity: {oneOf: [{type: string}, {type: number}]}
     io.example.DeleteOptions:
       type: object
-      x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: DeleteOptions}, {group: a.b, version: v1, kind: DeleteOptions}]
+      x-kubernetes-group-version-kind: [{group: example.com, version: v1, kind: DeleteOptions}, ` +
+	`{group: a.b, version: v1, kind: DeleteOptions}]
 `
 
 const definitionOfThings = `
@@ -91,7 +93,8 @@ spec:
                 type: array
                 x-kubernetes-list-type: map
                 x-kubernetes-list-map-keys: [name, key]
-                items: {type: object, required: [key], properties: {name: {type: string, default: ""}, key: {type: string}}}
+                items: {type: object, required: [key], properties: {name: {type: string, default: ""}, ` +
+	`key: {type: string}}}
               parts:
                 type: array
                 items:
@@ -136,7 +139,8 @@ func TestFromOpenAPI(t *testing.T) {
 
 func TestFromOpenAPIVersions(t *testing.T) {
 	document := func(version string) string {
-		return "components: {schemas: {a: {type: object, x-kubernetes-group-version-kind: [{group: example.com, version: " + version + ", kind: Thing}]}}}"
+		return "components: {schemas: {a: {type: object, " +
+			"x-kubernetes-group-version-kind: [{group: example.com, version: " + version + ", kind: Thing}]}}}"
 	}
 	thing := schema.GroupKind{Group: "example.com", Kind: "Thing"}
 	type want struct {

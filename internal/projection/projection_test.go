@@ -50,7 +50,8 @@ func TestVersions(t *testing.T) {
 			want: want{Versions: []Version{{"v1", "v1", true}}},
 		},
 		"HighestStores": {
-			reason: "If the storage version is not chosen, the highest in Kubernetes' order becomes it, wherever it stands in the list.",
+			reason: "If the storage version is not chosen, the highest in Kubernetes' order becomes it, " +
+				"wherever it stands in the list.",
 			args: args{
 				crd:    widgets(t, "v3", "v10", "v2", "v11beta1", "v3"),
 				source: publishedv1alpha1.SourceResource{Versions: []string{"v11beta1", "v2", "v10"}},
@@ -106,7 +107,9 @@ func TestVersions(t *testing.T) {
 			reason: "Versions that are mapped come in Kubernetes' order, the storage version wherever it then stands.",
 			args: args{
 				crd: widgets(t, "v1", "v1alpha1", "v1", "v2"),
-				to:  &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{"v1alpha1": "v5", "v1": "v1beta1", "v8": "v9"}},
+				to: &publishedv1alpha1.ResourceProjection{Versions: map[string]publishedv1alpha1.VersionName{
+					"v1alpha1": "v5", "v1": "v1beta1", "v8": "v9",
+				}},
 			},
 			want: want{Versions: []Version{{"v1", "v1beta1", true}, {"v2", "v2", false}, {"v1alpha1", "v5", false}}},
 		},
@@ -198,7 +201,8 @@ func TestNames(t *testing.T) {
 			crd:    widgets(t, "v1", "v1"),
 			to:     &publishedv1alpha1.ResourceProjection{Kind: "Sertifikat"},
 			want: base(func(w *want) {
-				w.Names.Kind, w.Names.ListKind, w.Names.Singular, w.Names.Plural = "Sertifikat", "SertifikatList", "sertifikat", "sertifikats"
+				w.Names.Kind, w.Names.ListKind = "Sertifikat", "SertifikatList"
+				w.Names.Singular, w.Names.Plural = "sertifikat", "sertifikats"
 			}),
 		},
 		"Plural": {

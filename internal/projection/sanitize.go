@@ -39,7 +39,8 @@ func (p *Projection) sanitize() error {
 		}
 		if p.CRD.Spec.PreserveUnknownFields {
 			preserve(v.Schema.OpenAPIV3Schema)
-			p.Repairs = append(p.Repairs, fmt.Sprintf("version %s: preserveUnknownFields is set, so objects may have any fields", v.Name))
+			p.Repairs = append(p.Repairs,
+				fmt.Sprintf("version %s: preserveUnknownFields is set, so objects may have any fields", v.Name))
 		}
 		if err := p.repairVersion(v); err != nil {
 			return err

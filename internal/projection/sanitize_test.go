@@ -48,9 +48,11 @@ func TestRepair(t *testing.T) {
 			repairs: []string{"type"},
 		},
 		"NoTypes": {
-			reason:  "What has fields is an object, what has items an array, and the rest may be anything.",
-			schema:  "{type: object, properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, d: {description: any}}}",
-			want:    "{type: object, properties: {a: {type: object, properties: {b: {type: string}}}, c: {type: array, items: {type: string}}, d: {description: any, x-kubernetes-preserve-unknown-fields: true}}}",
+			reason: "What has fields is an object, what has items an array, and the rest may be anything.",
+			schema: "{type: object, properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, " +
+				"d: {description: any}}}",
+			want: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}}, " +
+				"c: {type: array, items: {type: string}}, d: {description: any, x-kubernetes-preserve-unknown-fields: true}}}",
 			repairs: []string{"properties[a].type", "properties[c].type", "properties[d].type"},
 		},
 		"UnknownType": {
@@ -60,34 +62,39 @@ func TestRepair(t *testing.T) {
 			repairs: []string{"properties[a].type", "properties[a].type"},
 		},
 		"KeyWithDots": {
-			reason:  "A field may have dots and brackets in its name.",
-			schema:  "{type: object, properties: {'a.b[c]': {type: object, properties: {d: {description: any}}}}}",
-			want:    "{type: object, properties: {'a.b[c]': {type: object, properties: {d: {description: any, x-kubernetes-preserve-unknown-fields: true}}}}}",
+			reason: "A field may have dots and brackets in its name.",
+			schema: "{type: object, properties: {'a.b[c]': {type: object, properties: {d: {description: any}}}}}",
+			want: "{type: object, properties: {'a.b[c]': {type: object, properties: {d: {description: any, " +
+				"x-kubernetes-preserve-unknown-fields: true}}}}}",
 			repairs: []string{"properties[a.b[c]].properties[d].type"},
 		},
 		"EmbeddedWithoutFields": {
-			reason:  "An embedded resource without fields may have any: the agent's users met this.",
-			schema:  "{type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true}}}",
-			want:    "{type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}",
+			reason: "An embedded resource without fields may have any: the agent's users met this.",
+			schema: "{type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true}}}",
+			want: "{type: object, properties: {a: {type: object, x-kubernetes-embedded-resource: true, " +
+				"x-kubernetes-preserve-unknown-fields: true}}}",
 			repairs: []string{"properties[a].properties"},
 		},
 		"TypesInChoices": {
-			reason:  "Choices between types cannot be said, so there is no choice.",
-			schema:  "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, anyOf: [{type: string}, {type: object}]}}}",
+			reason: "Choices between types cannot be said, so there is no choice.",
+			schema: "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, anyOf: [{type: string}, " +
+				"{type: object}]}}}",
 			want:    "{type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true}}}",
 			repairs: []string{"properties[a].anyOf[0].type"},
 		},
 		"FieldOnlyInChoice": {
-			reason:  "A field that only a choice names may be anything.",
-			schema:  "{type: object, properties: {c: {type: string}}, oneOf: [{properties: {b: {minimum: 1}}}]}",
-			want:    "{type: object, properties: {b: {x-kubernetes-preserve-unknown-fields: true}, c: {type: string}}, oneOf: [{properties: {b: {minimum: 1}}}]}",
+			reason: "A field that only a choice names may be anything.",
+			schema: "{type: object, properties: {c: {type: string}}, oneOf: [{properties: {b: {minimum: 1}}}]}",
+			want: "{type: object, properties: {b: {x-kubernetes-preserve-unknown-fields: true}, c: {type: string}}, " +
+				"oneOf: [{properties: {b: {minimum: 1}}}]}",
 			repairs: []string{"properties[b]"},
 			plain:   true,
 		},
 		"ItemsOnlyInChoice": {
-			reason:  "Items that only a choice names may be anything.",
-			schema:  "{type: object, properties: {c: {type: array}}, oneOf: [{properties: {c: {items: {minimum: 1}}}}]}",
-			want:    "{type: object, properties: {c: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}}, oneOf: [{properties: {c: {items: {minimum: 1}}}}]}",
+			reason: "Items that only a choice names may be anything.",
+			schema: "{type: object, properties: {c: {type: array}}, oneOf: [{properties: {c: {items: {minimum: 1}}}}]}",
+			want: "{type: object, properties: {c: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}}, " +
+				"oneOf: [{properties: {c: {items: {minimum: 1}}}}]}",
 			repairs: []string{"properties[c].items"},
 			plain:   true,
 		},
@@ -98,20 +105,24 @@ func TestRepair(t *testing.T) {
 			repairs: []string{""},
 		},
 		"BothKindsOfFields": {
-			reason:  "An object with fields and with any fields keeps those that are described.",
-			schema:  "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, additionalProperties: {type: string}}}}",
-			want:    "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, x-kubernetes-preserve-unknown-fields: true}}}",
+			reason: "An object with fields and with any fields keeps those that are described.",
+			schema: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, " +
+				"additionalProperties: {type: string}}}}",
+			want: "{type: object, properties: {a: {type: object, properties: {b: {type: string}}, " +
+				"x-kubernetes-preserve-unknown-fields: true}}}",
 			repairs: []string{"properties[a].additionalProperties"},
 		},
 		"MapWithoutKey": {
-			reason:  "A list that is a map needs keys that are there.",
-			schema:  "{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}",
+			reason: "A list that is a map needs keys that are there.",
+			schema: "{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, " +
+				"x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}}}}}}",
 			want:    "{type: object, properties: {a: {type: array, items: {type: object, properties: {name: {type: string}}}}}}",
 			repairs: []string{"properties[a].items.properties[name].default"},
 		},
 		"SetOfObjects": {
-			reason:  "A list of objects that are merged is no set.",
-			schema:  "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, properties: {b: {type: string}}}}}}",
+			reason: "A list of objects that are merged is no set.",
+			schema: "{type: object, properties: {a: {type: array, x-kubernetes-list-type: set, items: {type: object, " +
+				"properties: {b: {type: string}}}}}}",
 			want:    "{type: object, properties: {a: {type: array, items: {type: object, properties: {b: {type: string}}}}}}",
 			repairs: []string{"properties[a].items.x-kubernetes-map-type"},
 		},
@@ -129,16 +140,18 @@ func TestRepair(t *testing.T) {
 		},
 		"Rules": {
 			reason: "Only rules that cannot be compiled go.",
-			schema: "{type: object, properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self >'}, {rule: 'self > 0'}, {rule: 'nothing'}]}}}",
-			want:   "{type: object, properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self > 0'}]}}}",
+			schema: "{type: object, properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self >'}, " +
+				"{rule: 'self > 0'}, {rule: 'nothing'}]}}}",
+			want: "{type: object, properties: {a: {type: integer, x-kubernetes-validations: [{rule: 'self > 0'}]}}}",
 			repairs: []string{
 				"properties[a].x-kubernetes-validations[0].rule",
 				"properties[a].x-kubernetes-validations[2].rule",
 			},
 		},
 		"CostlyRule": {
-			reason:  "A rule that costs too much goes: Kubernetes allows it to who had it before.",
-			schema:  "{type: object, properties: {a: {type: array, items: {type: array, items: {type: string}}, x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}}",
+			reason: "A rule that costs too much goes: Kubernetes allows it to who had it before.",
+			schema: "{type: object, properties: {a: {type: array, items: {type: array, items: {type: string}}, " +
+				"x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}}",
 			want:    "{type: object, properties: {a: {type: array, items: {type: array, items: {type: string}}}}}",
 			repairs: []string{"properties[a].x-kubernetes-validations[0].rule"},
 		},
@@ -155,9 +168,12 @@ func TestRepair(t *testing.T) {
 			repairs: []string{"properties[metadata]"},
 		},
 		"ResourceFields": {
-			reason:  "The fields of each resource have the types they have.",
-			schema:  "{type: object, properties: {apiVersion: {type: integer}, a: {type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: integer, description: of it}}}}}",
-			want:    "{type: object, properties: {apiVersion: {type: string}, a: {type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: string, description: of it}}}}}",
+			reason: "The fields of each resource have the types they have.",
+			schema: "{type: object, properties: {apiVersion: {type: integer}, " +
+				"a: {type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: integer, " +
+				"description: of it}}}}}",
+			want: "{type: object, properties: {apiVersion: {type: string}, " +
+				"a: {type: object, x-kubernetes-embedded-resource: true, properties: {kind: {type: string, description: of it}}}}}",
 			repairs: []string{"properties[apiVersion].type", "properties[a].properties[kind].type"},
 		},
 		"Pattern": {
@@ -171,7 +187,9 @@ func TestRepair(t *testing.T) {
 			crd := widgets(t, "v1", "v1")
 			crd.Spec.Versions[0].Schema.OpenAPIV3Schema = parseSchema(t, tc.schema)
 			if !tc.plain {
-				crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+				crd.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{
+					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+				}
 			}
 			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
 			if err != nil {
@@ -228,8 +246,11 @@ func TestAnyFields(t *testing.T) {
 		"Schema": {
 			reason: "Fields that are not described are kept at every depth.",
 			schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: parseSchema(t,
-				"{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}")},
-			want: "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}, m: {type: object, additionalProperties: {type: string}}}}",
+				"{type: object, properties: {spec: {type: object, properties: {a: {type: string}}}, "+
+					"m: {type: object, additionalProperties: {type: string}}}}")},
+			want: "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {spec: {type: object, " +
+				"x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}, " +
+				"m: {type: object, additionalProperties: {type: string}}}}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,7 +76,9 @@ func (p *Projection) Schema(agentName string) (*apisv1alpha1.APIResourceSchema, 
 		out.Spec.NameValidation = pathSegmentName
 	}
 	if len(p.CRD.Spec.Versions) > 1 {
-		out.Spec.Conversion = &apisv1alpha1.CustomResourceConversion{Strategy: apisv1alpha1.ConversionStrategyType(apiextensionsv1.NoneConverter)}
+		out.Spec.Conversion = &apisv1alpha1.CustomResourceConversion{
+			Strategy: apisv1alpha1.ConversionStrategyType(apiextensionsv1.NoneConverter),
+		}
 	}
 	for _, v := range p.CRD.Spec.Versions {
 		version, err := schemaVersion(v)

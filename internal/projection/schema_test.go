@@ -17,8 +17,9 @@ import (
 
 // encoded is what api-syncagent hashes of the CustomResourceDefinition of widgets with version v1: its spec in JSON
 // without its conversion, and a line break.
-const encoded = `{"group":"example.com","names":{"plural":"widgets","singular":"widget","shortNames":["wd"],"kind":"Widget","listKind":"WidgetList",` +
-	`"categories":["all"]},"scope":"Namespaced","versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":` +
+const encoded = `{"group":"example.com","names":{"plural":"widgets","singular":"widget","shortNames":["wd"],` +
+	`"kind":"Widget","listKind":"WidgetList","categories":["all"]},"scope":"Namespaced",` +
+	`"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":` +
 	`{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}` + "\n"
 
 func TestSchema(t *testing.T) {
@@ -53,7 +54,8 @@ func TestSchema(t *testing.T) {
 			Scope: "Namespaced",
 			Versions: []apisv1alpha1.APIResourceVersion{{
 				Name: "v1", Served: true, Storage: true,
-				Schema: runtime.RawExtension{Raw: []byte(`{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}`)},
+				Schema: runtime.RawExtension{Raw: []byte(`{"type":"object","properties":{"spec":{"type":"object",` +
+					`"properties":{"size":{"type":"integer"}}}}}`)},
 			}},
 		},
 	}
@@ -187,8 +189,9 @@ func TestSchemaParticulars(t *testing.T) {
 		},
 		"Unprotected": {
 			reason: "Other groups need no approval.",
-			got:    project(approved, &publishedv1alpha1.ResourceProjection{Group: "a.b"}).GetAnnotations()["api-approved.kubernetes.io"],
-			want:   "",
+			got: project(approved, &publishedv1alpha1.ResourceProjection{Group: "a.b"}).
+				GetAnnotations()["api-approved.kubernetes.io"],
+			want: "",
 		},
 		"RBAC": {
 			reason: "Roles may have colons in their names.",

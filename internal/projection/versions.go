@@ -80,7 +80,8 @@ func (p *Projection) nameVersions(to *publishedv1alpha1.ResourceProjection) erro
 			return failf(InvalidVersion, "versions %s and %s cannot both have the name %s", other, v.Source, v.Name)
 		}
 		if !versionName.MatchString(v.Name) {
-			return failf(InvalidVersion, "kcp serves no version of the name %s: give it another one in projection.versions", v.Name)
+			return failf(InvalidVersion, "kcp serves no version of the name %s: give it another one in projection.versions",
+				v.Name)
 		}
 		known[v.Name] = v.Source
 		p.Versions[i] = v

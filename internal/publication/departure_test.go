@@ -22,11 +22,13 @@ func copyOfWebIn(cluster string) any {
 	return map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{
 		"namespace": cluster, "name": "web", "uid": "copy", "resourceVersion": "1",
 		"labels": map[string]any{
-			v1alpha1.LabelKeyAgentName: "agent", objectsync.LabelCluster: cluster, objectsync.LabelNameHash: gotemplate.SHA1("web"),
+			v1alpha1.LabelKeyAgentName: "agent", objectsync.LabelCluster: cluster,
+			objectsync.LabelNameHash:      gotemplate.SHA1("web"),
 			objectsync.LabelNamespaceHash: gotemplate.SHA1("default"),
 		},
 		"annotations": map[string]any{
-			objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: "default", objectsync.AnnotationKind: "Thing.ws.example.com",
+			objectsync.AnnotationName: "web", objectsync.AnnotationNamespace: "default",
+			objectsync.AnnotationKind: "Thing.ws.example.com",
 		},
 	}}
 }

@@ -19,7 +19,8 @@ func sizes(p *publication) map[string]int {
 	out := map[string]int{"known": len(p.report.known), "failures": len(p.report.failures)}
 	p.report.mu.Unlock()
 	p.mu.Lock()
-	out["homes"], out["paths"], out["left"] = len(p.workspaceIndex.homes), len(p.workspaceIndex.paths), len(p.workspaceIndex.left)
+	out["homes"], out["paths"] = len(p.workspaceIndex.homes), len(p.workspaceIndex.paths)
+	out["left"] = len(p.workspaceIndex.left)
 	out["binding looks"], out["orphans"] = p.bindings.len(), len(p.orphans)
 	for _, e := range p.endpoints {
 		e.mu.Lock()

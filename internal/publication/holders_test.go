@@ -41,7 +41,8 @@ func users(h *holders) set[string] {
 // of a publication that it takes over from.
 func TestLedger(t *testing.T) {
 	s := NewSupervisor(nil)
-	a, b, elsewhere := s.holderIndexOf("https://one").open("a"), s.holderIndexOf("https://one").open("b"), s.holderIndexOf("https://two").open("a")
+	a, b := s.holderIndexOf("https://one").open("a"), s.holderIndexOf("https://one").open("b")
+	elsewhere := s.holderIndexOf("https://two").open("a")
 	next := s.holderIndexOf("https://one").open("a")
 	a.set(in("victim", "web"), []objectsync.Holding{holding(in("victim", "web"))})
 	b.add(in("thief", "web"), []objectsync.Holding{holding(in("thief", "web"))})
@@ -80,7 +81,8 @@ func TestLedger(t *testing.T) {
 func TestLedgerOfStates(t *testing.T) {
 	l := newHolderIndex()
 	b := l.open("b")
-	const records = `[{"identifier":"tls","origin":"service","from":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"kube-system","name":"web-tls"},` +
+	const records = `[{"identifier":"tls","origin":"service","from":{"version":"v1","resource":"secrets",` +
+		`"kind":"Secret","namespace":"kube-system","name":"web-tls"},` +
 		`"to":{"version":"v1","resource":"secrets","kind":"Secret","namespace":"default","name":"web-tls"}}]`
 	n := types.NamespacedName{Namespace: "states", Name: "obj-state-victim-0"}
 	state := &unstructured.Unstructured{Object: map[string]any{

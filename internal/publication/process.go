@@ -287,5 +287,6 @@ func (p *publication) left(item objectsync.Primary) (copied *unstructured.Unstru
 
 // isOf reports whether a copy is of an object of a kind. One that does not tell its kind is not.
 func isOf(u *unstructured.Unstructured, r objectsync.Resource) bool {
-	return u.GetAnnotations()[objectsync.AnnotationKind] == r.GroupVersionResource.GroupVersion().WithKind(r.Kind).GroupKind().String()
+	kind := r.GroupVersionResource.GroupVersion().WithKind(r.Kind).GroupKind()
+	return u.GetAnnotations()[objectsync.AnnotationKind] == kind.String()
 }

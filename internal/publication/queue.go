@@ -73,9 +73,10 @@ func isEarly(err error) bool {
 
 // lasting are causes that only a change of the object, of what has its name or of the spec cures.
 var lasting = []error{
-	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge, objectsync.ErrNoNamespace, objectsync.ErrUneven,
-	objectsync.ErrInvalidName, objectsync.ErrTooMany, objectsync.ErrTooManyNamespaces, objectsync.ErrCredential, naming.ErrInvalidName, mutation.ErrFailed, gotemplate.ErrFailed, gotemplate.ErrTooCostly,
-	jsonpath.ErrTooLong, errPanic,
+	objectsync.ErrForeign, objectsync.ErrExists, objectsync.ErrAmbiguous, objectsync.ErrTooLarge,
+	objectsync.ErrNoNamespace, objectsync.ErrUneven, objectsync.ErrInvalidName, objectsync.ErrTooMany,
+	objectsync.ErrTooManyNamespaces, objectsync.ErrCredential, naming.ErrInvalidName, mutation.ErrFailed,
+	gotemplate.ErrFailed, gotemplate.ErrTooCostly, jsonpath.ErrTooLong, errPanic,
 }
 
 func isLasting(err error) bool {

@@ -129,7 +129,9 @@ var emptySide = objectsync.Side{Cache: func(schema.GroupVersionResource) objects
 type emptyCache struct{}
 
 // Get returns no object.
-func (emptyCache) Get(types.NamespacedName) (*unstructured.Unstructured, error) { return nil, nil } //nolint:nilnil // So is none told.
+func (emptyCache) Get(types.NamespacedName) (*unstructured.Unstructured, error) {
+	return nil, nil //nolint:nilnil // So is none told.
+}
 
 // Select returns no objects.
 func (emptyCache) Select(string, labels.Selector) ([]*unstructured.Unstructured, error) {

@@ -117,7 +117,8 @@ type departed struct{ object any }
 // stream sends the events of an endpoint until the client goes. Who asks for a list that way is told of copies alone.
 func (s *server) stream(w http.ResponseWriter, r *http.Request, things bool) {
 	send := func(kind string, object any) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object}) //nolint:errchkjson // Who does not get it fails.
+		event := map[string]any{"type": kind, "object": object}
+		_ = json.NewEncoder(w).Encode(event) //nolint:errchkjson // Who does not get it fails.
 		_ = http.NewResponseController(w).Flush()
 	}
 	_ = http.NewResponseController(w).Flush()
@@ -191,7 +192,9 @@ func thingsWithSecrets() objectsync.Config {
 	secrets := objectsync.Pair{Workspace: of("", "secrets", "Secret"), Service: of("", "secrets", "Secret")}
 	spec := &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{{
 		Identifier: "tls", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: &v1alpha1.RelatedResourceObject{
-			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: "spec.secretName"}},
+			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+				Reference: &v1alpha1.FieldReference{Path: "spec.secretName"},
+			},
 		},
 	}}}
 	return objectsync.Config{

@@ -90,8 +90,9 @@ func TestQuery(t *testing.T) {
 		},
 		"Strings": {
 			reason: "There are functions for strings.",
-			query:  "object.status.phase.lowerAscii().substring(0, 3) == 'run' && '%s-%d'.format(['a', 1]).split('-').size() == 2",
-			want:   want{answer: true},
+			query: "object.status.phase.lowerAscii().substring(0, 3) == 'run' && " +
+				"'%s-%d'.format(['a', 1]).split('-').size() == 2",
+			want: want{answer: true},
 		},
 		"Lists": {
 			reason: "There are functions for lists.",
@@ -254,12 +255,18 @@ func TestQueryConcurrently(t *testing.T) {
 func FuzzQuery(f *testing.F) {
 	for _, q := range []string{
 		"object.status.ready", "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True')",
-		"object.status.conditions.all(c, c.status == \"True\")", "has(object.status.x) && object.status.x", "object.?a.?b.orValue(true)",
-		"object.data[object.data.password] == 1", "int(object.data.password) == 1", "'%s'.format([object.data])", "lists.range(10).map(x, x * x).sum() > 3",
-		"object.status.phase.split('').join(',').replace('n', 'm').matches('[a-z,]*')", "sets.contains([1, 2], [object.spec.replicas])",
-		"math.least([1.0, 2u, 3]) == 1", "base64.decode(object.data.password) == b'\\x00'", "regex.extractAll('a', object.data.password).size() > 0",
-		"timestamp('2020-01-01T00:00:00Z').getFullYear() > 1999", "[1, [2, [3]]].flatten(5).slice(0, 2)", "{'a': 1}.b", "object[0]", "-object", "\"\xff\"", "((((", "a.b.c ? x : y",
-		"object.status.conditions.sortBy(c, c.type)[0].status == 'True'", "duration('1h') + duration(object.data.password) > duration('0s')",
+		"object.status.conditions.all(c, c.status == \"True\")", "has(object.status.x) && object.status.x",
+		"object.?a.?b.orValue(true)",
+		"object.data[object.data.password] == 1", "int(object.data.password) == 1", "'%s'.format([object.data])",
+		"lists.range(10).map(x, x * x).sum() > 3",
+		"object.status.phase.split('').join(',').replace('n', 'm').matches('[a-z,]*')",
+		"sets.contains([1, 2], [object.spec.replicas])",
+		"math.least([1.0, 2u, 3]) == 1", "base64.decode(object.data.password) == b'\\x00'",
+		"regex.extractAll('a', object.data.password).size() > 0",
+		"timestamp('2020-01-01T00:00:00Z').getFullYear() > 1999", "[1, [2, [3]]].flatten(5).slice(0, 2)", "{'a': 1}.b",
+		"object[0]", "-object", "\"\xff\"", "((((", "a.b.c ? x : y",
+		"object.status.conditions.sortBy(c, c.type)[0].status == 'True'",
+		"duration('1h') + duration(object.data.password) > duration('0s')",
 	} {
 		f.Add(q)
 	}
@@ -290,7 +297,8 @@ func FuzzQuery(f *testing.F) {
 
 // BenchmarkQuery measures what a settled Object pays for its readiness at each look.
 func BenchmarkQuery(b *testing.B) {
-	const query = "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True') && object.status.replicas == object.spec.replicas"
+	const query = "object.status.conditions.exists(c, c.type == 'Available' && c.status == 'True') && " +
+		"object.status.replicas == object.spec.replicas"
 	object := queried()
 	b.Run("Kept", func(b *testing.B) {
 		for b.Loop() {

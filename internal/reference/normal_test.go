@@ -113,7 +113,8 @@ func TestNormalise(t *testing.T) {
 			reason: "Other namespaces are out of reach.",
 			refs:   []commonv1.Reference{depends(commonv1.DependsOn{Name: "a", Namespace: "other"})},
 			rules:  team,
-			err:    `spec.references[0].dependsOn: namespace "other" is not that of the Object, and references to others need the provider's flag --allow-cross-namespace-references`,
+			err: `spec.references[0].dependsOn: namespace "other" is not that of the Object, ` +
+				`and references to others need the provider's flag --allow-cross-namespace-references`,
 		},
 		"OtherAllowed": {
 			reason: "Unless the operator allows them.",

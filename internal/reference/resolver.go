@@ -153,7 +153,8 @@ func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *located) {
 	case m.Namespaced && l.Namespace == "":
 		l.Err = invalid("%s: namespace is not set, and kind %s is namespaced", l.At, l.GVK.Kind)
 	case !m.Namespaced && f.GetNamespace() != "" && !r.crossNamespace:
-		l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need the provider's flag "+crossNamespaceFlag,
+		l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need "+
+			"the provider's flag "+crossNamespaceFlag,
 			l.At, l.GVK.Kind)
 	case !m.Namespaced:
 		l.Namespace = ""

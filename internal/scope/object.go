@@ -104,7 +104,8 @@ func namespacedConfig(ctx context.Context, c client.Client, o namespacedUser) (c
 		err := get(ctx, c, types.NamespacedName{Namespace: o.GetNamespace(), Name: r.Name}, pc)
 		if errors.Is(err, ErrNoConfig) &&
 			get(ctx, c, types.NamespacedName{Name: r.Name}, &mpcv1alpha1.ClusterProviderConfig{}) == nil {
-			err = noConfigError(fmt.Sprintf("ProviderConfig %q does not exist in namespace %q, but a ClusterProviderConfig of that name does: "+
+			err = noConfigError(fmt.Sprintf("ProviderConfig %q does not exist in namespace %q, "+
+				"but a ClusterProviderConfig of that name does: "+
 				"set kind: ClusterProviderConfig in spec.providerConfigRef", r.Name, o.GetNamespace()))
 		}
 		return commonv1.Connection{Spec: &pc.Spec, Tenant: pc.GetNamespace()}, err
@@ -113,7 +114,8 @@ func namespacedConfig(ctx context.Context, c client.Client, o namespacedUser) (c
 		err := get(ctx, c, types.NamespacedName{Name: r.Name}, pc)
 		return commonv1.Connection{Spec: &pc.Spec}, err
 	}
-	return commonv1.Connection{}, noConfigError(fmt.Sprintf("kind %q of spec.providerConfigRef is neither ProviderConfig nor ClusterProviderConfig", r.Kind))
+	return commonv1.Connection{}, noConfigError(fmt.Sprintf("kind %q of spec.providerConfigRef is neither "+
+		"ProviderConfig nor ClusterProviderConfig", r.Kind))
 }
 
 // tracked ignores that a usage exists: the cache of usages may be a moment behind our own creation of it.

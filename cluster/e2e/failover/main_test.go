@@ -61,7 +61,9 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	local.InstallCRDs(t, filepath.Join("..", "..", "..", "package", "crds"))
 	s := &stage{c: local.Client(t, apis.AddToScheme), tc: target.Client(t), config: target.Namespace(t)}
-	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceEnvironment}}
+	spec := commonv1.ProviderConfigSpec{
+		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceEnvironment},
+	}
 	spec.Credentials.Env = &xpv2.EnvSelector{Name: kubeconfigVariable}
 	if err := s.c.Create(t.Context(), build.Cluster().Config("", s.config, spec)); err != nil {
 		t.Fatal(err)
@@ -150,7 +152,8 @@ func checkNoWrites(t *testing.T, former *replica, since time.Time, m, mt kube.Ma
 	t.Helper()
 	onLocal, onTarget := writes(t, &local, m, former.user, since), writes(t, &target, mt, former.user, since)
 	if len(onLocal)+len(onTarget) > 0 {
-		t.Errorf("writes of a replica after another has led: want none, got %d to the control plane and %d to the target since %s:\n%s%s",
+		t.Errorf("writes of a replica after another has led: want none, "+
+			"got %d to the control plane and %d to the target since %s:\n%s%s",
 			len(onLocal), len(onTarget), since, onLocal, onTarget)
 	}
 }

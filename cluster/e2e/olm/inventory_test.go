@@ -25,10 +25,12 @@ var transient = []string{"events", "leases", "componentstatuses"}
 // the kind would go, the service of their version, who may use them, and an Operator that lists them.
 var kept = regexp.MustCompile(`^(customresourcedefinitions /` + kinds +
 	`|apiservices /(v1alpha1\.charts\.helm\.k8s\.io|v1\.(elasticsearch|kibana)\.k8s\.elastic\.co)|` +
-	`clusterroles /` + kinds + `-v1(alpha1)?-(admin|crdview|edit|view)|operators /(kong|other|elastic-cloud-eck)\.operators)$`)
+	`clusterroles /` + kinds + `-v1(alpha1)?-(admin|crdview|edit|view)|` +
+	`operators /(kong|other|elastic-cloud-eck)\.operators)$`)
 
 // kinds are those of the operators in the catalog.
-const kinds = `(kongs\.charts\.helm\.k8s\.io|elasticsearches\.elasticsearch\.k8s\.elastic\.co|kibanas\.kibana\.k8s\.elastic\.co)`
+const kinds = `(kongs\.charts\.helm\.k8s\.io|elasticsearches\.elasticsearch\.k8s\.elastic\.co|` +
+	`kibanas\.kibana\.k8s\.elastic\.co)`
 
 // An inventory is all there is on a server, one "resource namespace/name" for each, sorted.
 type inventory []string

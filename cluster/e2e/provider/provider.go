@@ -83,7 +83,7 @@ func Start(o Options) (*Process, error) {
 	default:
 		args = append(args, "--kubeconfig="+kubeconfig)
 	}
-	p.cmd = exec.Command(o.Binary, append(args, o.Args...)...) //nolint:gosec,noctx // Callers choose the program, and end it.
+	p.cmd = exec.Command(o.Binary, append(args, o.Args...)...) //nolint:gosec,noctx // Callers choose and end the program.
 	p.cmd.Env, p.cmd.SysProcAttr = env, childAttributes()
 	if o.Container != nil {
 		o.Container.hold(p.cmd)

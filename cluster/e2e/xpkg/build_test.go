@@ -27,7 +27,8 @@ var top = filepath.Join("..", "..", "..")
 func TestSameSourcesSamePackage(t *testing.T) {
 	copied := t.TempDir()
 	if out, err := exec.Command("sh", "-c",
-		`cd "$1" && git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$2"`, "sh", top, copied).
+		`cd "$1" && git ls-files -z --cached --others --exclude-standard | `+
+			`tar --null --ignore-failed-read -T - -cf - | tar -xf - -C "$2"`, "sh", top, copied).
 		CombinedOutput(); err != nil {
 		t.Fatalf("cannot copy sources: %v\n%s", err, out)
 	}

@@ -158,7 +158,9 @@ func (s *stage) works(t *testing.T) {
 // local shows that an Object for the control plane itself says which right it needs, and has all it needs by the
 // example.
 func (s *stage) local(t *testing.T) {
-	spec := commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity}}
+	spec := commonv1.ProviderConfigSpec{
+		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+	}
 	create(t, s.c, clusterConfig("local", spec))
 	o := throughClusterConfig(build.Namespaced().Object(s.ns, "sleeper", "local", deployment(s.ns, "sleeper")))
 	create(t, s.c, o)
@@ -210,7 +212,8 @@ func (s *stage) collections(t *testing.T) {
 	create(t, s.tc, chosen)
 	oc := &mcollectionv1alpha1.ObservedObjectCollection{ObjectMeta: build.Meta(s.ns, "chosen")}
 	oc.Spec.ProviderConfigReference = &xpv2.ProviderConfigReference{Kind: "ProviderConfig", Name: "target"}
-	oc.Spec.ObserveObjects.APIVersion, oc.Spec.ObserveObjects.Kind, oc.Spec.ObserveObjects.Namespace = "v1", "ConfigMap", s.ns
+	oc.Spec.ObserveObjects.APIVersion, oc.Spec.ObserveObjects.Kind = "v1", "ConfigMap"
+	oc.Spec.ObserveObjects.Namespace = s.ns
 	oc.Spec.ObserveObjects.Selector.MatchLabels = chosen.GetLabels()
 	create(t, s.c, oc)
 	s.awaitMembers(t, oc, 1)

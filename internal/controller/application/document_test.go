@@ -35,7 +35,8 @@ func TestOneCluster(t *testing.T) {
 		if r.Spec.ClusterRef == nil || *r.Spec.ClusterRef != *app.Spec.ClusterRef {
 			t.Errorf("%s: want cluster %v, got %v", name, app.Spec.ClusterRef, r.Spec.ClusterRef)
 		}
-		if got := w.configMap(t, name).GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID]; got != string(r.GetUID()) {
+		got := w.configMap(t, name).GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID]
+		if got != string(r.GetUID()) {
 			t.Errorf("%s: want UID %s in the annotation, got %q", name, r.GetUID(), got)
 		}
 	}

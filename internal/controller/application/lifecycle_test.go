@@ -228,9 +228,12 @@ func TestProgress(t *testing.T) {
 			got = append(got, e.InvolvedObject.Kind+" "+e.Reason)
 		}
 		for _, e := range []string{
-			"KubernetesApplication CannotScheduleApplication", "KubernetesApplication ScheduledApplication", "KubernetesApplication CreatedResource",
-			"KubernetesApplication SubmittedApplication", "KubernetesApplication DeletedResource", "KubernetesApplicationResource CannotSubmitResource",
-			"KubernetesApplicationResource PropagatedSecret", "KubernetesApplicationResource SubmittedResource", "KubernetesApplicationResource DeletedResource",
+			"KubernetesApplication CannotScheduleApplication", "KubernetesApplication ScheduledApplication",
+			"KubernetesApplication CreatedResource",
+			"KubernetesApplication SubmittedApplication", "KubernetesApplication DeletedResource",
+			"KubernetesApplicationResource CannotSubmitResource",
+			"KubernetesApplicationResource PropagatedSecret", "KubernetesApplicationResource SubmittedResource",
+			"KubernetesApplicationResource DeletedResource",
 		} {
 			if !slices.Contains(got, e) {
 				return false, e + " is missing of " + strings.Join(got, ", ")

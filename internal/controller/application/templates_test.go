@@ -25,14 +25,16 @@ func TestTemplates(t *testing.T) {
 	if got := *r.Spec.ClusterRef; got != *app.Spec.ClusterRef {
 		t.Errorf("all resources go to the cluster of the application %v, got %v", *app.Spec.ClusterRef, got)
 	}
-	if got := w.configMap(t, "a").GetAnnotations()["kubernetesapplicationresource.workload.crossplane.io/uid"]; got != string(r.GetUID()) {
+	const uid = "kubernetesapplicationresource.workload.crossplane.io/uid"
+	if got := w.configMap(t, "a").GetAnnotations()[uid]; got != string(r.GetUID()) {
 		t.Errorf("annotation of the remote resource: want the UID %s, got %q", r.GetUID(), got)
 	}
 	change(t, w.c, r, func(r *resource) { r.Labels["mine"] = "stays" })
 
 	change(t, w.c, app, func(app *application) {
 		changed, added := w.settings("a", "color", "red"), w.settings("c")
-		changed.Metadata.Labels, changed.Metadata.Annotations = map[string]string{"role": "front"}, map[string]string{"note": "new"}
+		changed.Metadata.Labels = map[string]string{"role": "front"}
+		changed.Metadata.Annotations = map[string]string{"note": "new"}
 		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{changed, added}
 	})
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)

@@ -35,7 +35,8 @@ func (r *Reconciler) end(ctx context.Context, p *pass) error {
 		p.left = err
 		return nil
 	case targetresource.IsCutOff(err):
-		return errors.Wrap(err, "waiting for the cluster to delete the resource, which spec.unreachableTarget: Orphan would leave as it is")
+		return errors.Wrap(err, "waiting for the cluster to delete the resource, "+
+			"which spec.unreachableTarget: Orphan would leave as it is")
 	case err != nil:
 		return err
 	case !gone:

@@ -215,7 +215,8 @@ func TestInvalidSelection(t *testing.T) {
 			"Unwatchable": {
 				reason: "A kind must be one that can be watched.",
 				change: func(c build.Collection) {
-					c.Desired().ObserveObjects.APIVersion, c.Desired().ObserveObjects.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+					objects := &c.Desired().ObserveObjects
+					objects.APIVersion, objects.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
 				},
 				want: "target cannot watch kind SelfSubjectAccessReview",
 			},

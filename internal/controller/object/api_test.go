@@ -39,14 +39,17 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		"writeConnectionSecretToRef": {"name": "s", "namespace": "default"},
 		"watch": true,
 		"readiness": {"policy": "DeriveFromCelQuery", "celQuery": "true"},
-		"connectionDetails": [{"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "fieldPath": "data.a", "toConnectionSecretKey": "a"}],
+		"connectionDetails": [{"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", ` +
+		`"fieldPath": "data.a", "toConnectionSecretKey": "a"}],
 		"references": [
 			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d"}},
-			{"patchesFrom": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "fieldPath": "data.a"}, "toFieldPath": "data.b"}
+			{"patchesFrom": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", ` +
+		`"fieldPath": "data.a"}, "toFieldPath": "data.b"}
 		],
 		"forProvider": {
 			"deletionPropagationPolicy": "Foreground",
-			"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "d"}, "data": {"a": "b"}}
+			"manifest": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "d"}, ` +
+		`"data": {"a": "b"}}
 		}
 	}`
 	for _, tc := range []struct{ write, read string }{{
@@ -123,12 +126,15 @@ func TestCRDs(t *testing.T) {
 // TestValidation shows what is refused when it is applied.
 func TestValidation(t *testing.T) {
 	c := provide(t)
-	const manifest = `"forProvider":{"manifest":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"d"}}}`
+	const manifest = `"forProvider":{"manifest":{"apiVersion":"v1","kind":"ConfigMap",` +
+		`"metadata":{"name":"x","namespace":"d"}}}`
 	cluster := func(spec string) string {
-		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha2","kind":"Object","metadata":{"name":"refused"},"spec":{` + spec + `}}`
+		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha2","kind":"Object",` +
+			`"metadata":{"name":"refused"},"spec":{` + spec + `}}`
 	}
 	config := func(spec string) string {
-		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha1","kind":"ProviderConfig","metadata":{"name":"refused"},"spec":{` + spec + `}}`
+		return `{"apiVersion":"kubernetes.crossplane.io/v1alpha1","kind":"ProviderConfig",` +
+			`"metadata":{"name":"refused"},"spec":{` + spec + `}}`
 	}
 	for name, tc := range map[string]struct{ reason, object, want string }{
 		"BothPolicies": {
@@ -163,8 +169,9 @@ func TestValidation(t *testing.T) {
 		},
 		"JSONPathOfConnectionDetail": {
 			reason: "The path of a connection detail is a field path.",
-			object: cluster(manifest + `,"connectionDetails":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","fieldPath":"{.data.key}","toConnectionSecretKey":"key"}]`),
-			want:   "write data.key and not {.data.key}",
+			object: cluster(manifest + `,"connectionDetails":[{"apiVersion":"v1","kind":"ConfigMap","name":"x",` +
+				`"fieldPath":"{.data.key}","toConnectionSecretKey":"key"}]`),
+			want: "write data.key and not {.data.key}",
 		},
 		"SecretWithoutRef": {
 			reason: "Credentials from a Secret need its name.",

@@ -26,7 +26,8 @@ func (s *snapshots) Log(_ context.Context, mg resource.Managed, _ changelogs.Ope
 func TestDiscreetLogger(t *testing.T) {
 	const (
 		wanted = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`
-		seen   = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hunter2"}},"data":{"password":"aHVudGVyMg=="}}`
+		seen   = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s",` +
+			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"hunter2"}},"data":{"password":"aHVudGVyMg=="}}`
 		config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"b"}}`
 	)
 	for name, tc := range map[string]struct {
@@ -36,7 +37,8 @@ func TestDiscreetLogger(t *testing.T) {
 	}{
 		"Secret": {
 			reason: "Values are masked in spec and status.", desired: wanted, observed: seen,
-			wantSpec:   `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"redacted":null},"data":{"redacted":null}}`,
+			wantSpec: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"redacted":null},` +
+				`"data":{"redacted":null}}`,
 			wantStatus: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","annotations":{}},"data":{"redacted":null}}`,
 		},
 		"NotSeenYet": {reason: "There may be no status yet.", desired: config, wantSpec: config},

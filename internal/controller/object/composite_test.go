@@ -32,7 +32,8 @@ func rollOut(ctx context.Context, c client.Client, d *unstructured.Unstructured)
 	ticks := time.NewTicker(gust)
 	defer ticks.Stop()
 	for _, step := range []string{
-		`"observedGeneration":1`, `"replicas":3,"unavailableReplicas":3`, `"updatedReplicas":3`, `"readyReplicas":1`, `"readyReplicas":2`,
+		`"observedGeneration":1`, `"replicas":3,"unavailableReplicas":3`, `"updatedReplicas":3`, `"readyReplicas":1`,
+		`"readyReplicas":2`,
 		`"readyReplicas":3,"unavailableReplicas":0`, `"availableReplicas":3`, `"terminatingReplicas":0`,
 	} {
 		if err := c.Status().Patch(ctx, d,

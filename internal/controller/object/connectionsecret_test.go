@@ -49,7 +49,8 @@ func TestConnectionSecretOfOthers(t *testing.T) {
 			forScopesBeside(t, func(t *testing.T, s build.Scope) {
 				p := publish(t, s, from("v1", "ConfigMap", "settings", "data.color", "color"))
 				theirs := tc.secret.DeepCopy()
-				theirs.Namespace, theirs.Name, theirs.Data = p.secret.Namespace, p.secret.Name, map[string][]byte{"theirs": []byte("x")}
+				theirs.Namespace, theirs.Name = p.secret.Namespace, p.secret.Name
+				theirs.Data = map[string][]byte{"theirs": []byte("x")}
 				create(t, p.c, theirs, p.object)
 				want := "cannot create or update connection secret: cannot create object: Secret " + p.secret.String() +
 					" " + tc.want

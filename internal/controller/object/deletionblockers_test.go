@@ -25,18 +25,21 @@ func TestRemains(t *testing.T) {
 		},
 		"NoGrace": {
 			reason: "None is left in most cases.", want: "finalizers: a",
-			live: `{"kind":"ConfigMap","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z","deletionGracePeriodSeconds":0,"finalizers":["a"]}}`,
+			live: `{"kind":"ConfigMap","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z","deletionGracePeriodSeconds":0,` +
+				`"finalizers":["a"]}}`,
 		},
 		"Definition": {
 			reason: "A CustomResourceDefinition says what it does.",
 			want:   "finalizers: cleanup; Terminating: CustomResource deletion is in progress",
-			live: `{"kind":"CustomResourceDefinition","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["cleanup"]},` +
+			live: `{"kind":"CustomResourceDefinition","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z",` +
+				`"finalizers":["cleanup"]},` +
 				`"status":{"conditions":[{"type":"Established","status":"True","message":"the initial names have been accepted"},` +
 				`{"type":"Terminating","status":"True","message":"CustomResource deletion is in progress"}]}}`,
 		},
 		"Namespace": {
 			reason: "The finalizers of a Namespace are in two places.", want: "finalizers: a, kubernetes; B: c; D: e",
-			live: `{"apiVersion":"v1","kind":"Namespace","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z","finalizers":["a"]},` +
+			live: `{"apiVersion":"v1","kind":"Namespace","metadata":{"deletionTimestamp":"2026-01-02T03:04:05Z",` +
+				`"finalizers":["a"]},` +
 				`"spec":{"finalizers":["kubernetes"]},"status":{"conditions":[{"type":"D","status":"True","message":"e."},` +
 				`{"type":"B","status":"True","message":"c"},{"type":"F","status":"False","message":"g"}]}}`,
 		},

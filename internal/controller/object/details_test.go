@@ -166,7 +166,8 @@ func TestConnectionSecretFollows(t *testing.T) {
 		passes(t, p.c, p.object)
 		for what, n := range here.Since(hereMark).By(user).Count() {
 			if strings.Contains(what, "secrets") {
-				t.Errorf("requests to the control plane of %d reconciles: and an update: want none about secrets, got %d %s", reconciles, n, what)
+				t.Errorf("requests to the control plane of %d reconciles: and an update: want none about secrets, got %d %s",
+					reconciles, n, what)
 			}
 		}
 

@@ -53,7 +53,8 @@ func TestDryRunCreatesNothing(t *testing.T) {
 			}
 			awaitCondition(t, c, o, synced)
 			awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse})
-			want := []string{`add  {"apiVersion":"v1","data":{"color":"blue"},"kind":"ConfigMap","metadata":{"name":"settings","namespace":"` + tns + `"}}`}
+			want := []string{`add  {"apiVersion":"v1","data":{"color":"blue"},` +
+				`"kind":"ConfigMap","metadata":{"name":"settings","namespace":"` + tns + `"}}`}
 			if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
 				t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
 			}
@@ -128,7 +129,8 @@ func TestDryRunForAnotherResource(t *testing.T) {
 		setManifest(t, c, o, build.ConfigMap(tns, "theirs", "color", "blue"))
 		awaitCondition(t, c, o, different)
 		if got := observed(t, o).GetUID(); got != ours.GetUID() {
-			t.Errorf("status.atProvider.manifest.metadata.uid: want that of the resource the Object has made, %s, got %s", ours.GetUID(), got)
+			t.Errorf("status.atProvider.manifest.metadata.uid: want that of the resource the Object has made, %s, got %s",
+				ours.GetUID(), got)
 		}
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "blue"))
 		setDryRun(t, c, o, "null")

@@ -17,7 +17,8 @@ func TestOnlySeen(t *testing.T) {
 		seen    = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c"},"data":{"d":"e"}}`
 		changed = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c"},"data":{"d":"f"}}`
 		another = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"d"},"data":{"d":"e"}}`
-		ending  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c","deletionTimestamp":"2026-01-02T03:04:05Z"}}`
+		ending  = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"a","name":"b","uid":"c",` +
+			`"deletionTimestamp":"2026-01-02T03:04:05Z"}}`
 	)
 	show := func(raw string) func(Object) {
 		return func(o Object) { o.Observed().Manifest.Raw = []byte(raw) }

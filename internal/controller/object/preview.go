@@ -93,7 +93,8 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 // seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the
 // Object has applied does not make it forget that one.
 func (e *external) seePreviewed(o Object) error {
-	obs, kept, omitted, config := o.Observed(), o.Observed().Manifest, o.Observed().OmittedBytes, o.Observed().ProviderConfigReference
+	obs := o.Observed()
+	kept, omitted, config := obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference
 	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.manifest))
 	if elsewhere && obs.Applied == nil {
 		kept, omitted = runtime.RawExtension{}, 0 // It was only looked at.

@@ -113,12 +113,14 @@ func TestPreviewOfAnObserver(t *testing.T) {
 		"Missing": {
 			reason: "A resource that does not exist would be created.", absent: true,
 			data: []string{"color", "red"}, want: different, message: "Applying the manifest would create the resource",
-			diff: []string{`add  {"apiVersion":"v1","data":{"color":"red"},"kind":"ConfigMap","metadata":{"name":"settings","namespace":"NAMESPACE"}}`},
+			diff: []string{`add  {"apiVersion":"v1","data":{"color":"red"},` +
+				`"kind":"ConfigMap","metadata":{"name":"settings","namespace":"NAMESPACE"}}`},
 		},
 		"Invalid": {
 			reason: "A manifest that the target refuses does not keep the Object from observing.",
 			data:   []string{"a key with spaces", "x"}, want: cannotCompare,
-			message: `The target refuses the manifest: cannot apply ConfigMap "settings": ConfigMap "settings" is invalid: data[a key with spaces]: ` +
+			message: `The target refuses the manifest: cannot apply ConfigMap "settings": ConfigMap "settings" is invalid: ` +
+				`data[a key with spaces]: ` +
 				`Invalid value: "a key with spaces": a valid config key must consist of alphanumeric characters, '-', '_' or '.' ` +
 				`(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`,
 		},
@@ -239,7 +241,8 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "red"))
 		o.SetManagementPolicies(observeOnly)
 		create(t, c, o)
-		const want = "Applying the manifest would change data.color; compared without the defaults of the target, which does not try it: "
+		const want = "Applying the manifest would change data.color; compared without the defaults of the target, " +
+			"which does not try it: "
 		if message := awaitCondition(t, c, o, different, want, "cannot patch resource"); !strings.HasPrefix(message,
 			want) {
 			t.Errorf("message of condition UpToDate: want one that begins with %q, got %q", want, message)
@@ -257,7 +260,9 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 		asked := 0
 		kube.Eventually(t, soon, "a comparison by the target", func() (bool, string) {
 			asked++
-			patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"crossplane.io/reconcile-requested-at": strconv.Itoa(asked)}}})
+			patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+				"crossplane.io/reconcile-requested-at": strconv.Itoa(asked),
+			}}})
 			if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, patch)); err != nil {
 				return false, err.Error()
 			}

@@ -21,7 +21,8 @@ import (
 func TestFailureIsWrittenOnce(t *testing.T) {
 	c := provide(t)
 	sick := []sickness{
-		unknownKind(), withoutNamespace(), missingNamespace(), forbidden(), invalidBySchema(), missingProviderConfig(), missingSecret(),
+		unknownKind(), withoutNamespace(), missingNamespace(), forbidden(), invalidBySchema(), missingProviderConfig(),
+		missingSecret(),
 		unreachable("does not listen", kube.Refused), unreachable("does not answer", kube.BlackHole),
 	}
 	forScopesBeside(t, func(t *testing.T, scope build.Scope) {

@@ -94,6 +94,7 @@ func pollHook(jitter float64) managed.PollIntervalHook {
 		if !isReady(mg) {
 			interval = min(interval, notReadyPoll)
 		}
-		return interval + time.Duration((rand.Float64()*2-1)*jitter*float64(interval)) //nolint:gosec // Jitter needs no secrecy.
+		spread := (rand.Float64()*2 - 1) * jitter //nolint:gosec // Jitter needs no secrecy.
+		return interval + time.Duration(spread*float64(interval))
 	}
 }

@@ -70,7 +70,8 @@ func TestDenseReferences(t *testing.T) {
 		}
 		if got := about(audit.Since(mark).By(user),
 			w).Count()["patch objects.kubernetes.crossplane.io"]; got >= crowd*(crowd-1)/2 {
-			t.Errorf("patches of Objects: want fewer than references, as those of several dependents are made together, got %d", got)
+			t.Errorf("patches of Objects: want fewer than references, as those of several dependents are made together, got %d",
+				got)
 		}
 		for _, o := range slices.Backward(all) {
 			remove(t, c, o)

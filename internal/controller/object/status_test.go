@@ -22,11 +22,15 @@ func content(t *testing.T, text string) *unstructured.Unstructured {
 
 func TestRecord(t *testing.T) {
 	const (
-		secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},"managedFields":[{"manager":"m"}],` +
-			`"annotations":{"x":"y","kubectl.kubernetes.io/last-applied-configuration":"{\"data\":\"aHVudGVyMg==\"}"}},"data":{"password":"aHVudGVyMg=="},"type":"Opaque"}`
-		config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"7","managedFields":[{"manager":"m"}],` +
+		secret = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},` +
+			`"managedFields":[{"manager":"m"}],` +
+			`"annotations":{"x":"y","kubectl.kubernetes.io/last-applied-configuration":"{\"data\":\"aHVudGVyMg==\"}"}},` +
+			`"data":{"password":"aHVudGVyMg=="},"type":"Opaque"}`
+		config = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"7",` +
+			`"managedFields":[{"manager":"m"}],` +
 			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"b"}}`
-		laterConfig = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"8","managedFields":[{"manager":"n"}],` +
+		laterConfig = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"8",` +
+			`"managedFields":[{"manager":"n"}],` +
 			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"b"}}`
 		bareConfig = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c","resourceVersion":"7",` +
 			`"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}"}},"data":{"a":"b"}}`
@@ -45,13 +49,14 @@ func TestRecord(t *testing.T) {
 		"Sanitized": {
 			reason: "Neither the data of a Secret are shown nor the annotation that repeats them.", live: secret,
 			options: Options{SanitizeSecrets: true},
-			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},"managedFields":[{"manager":"m"}],` +
-				`"annotations":{"x":"y"}},"data":{"redacted":null},"type":"Opaque"}`,
+			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","resourceVersion":"7","labels":{"a":"b"},` +
+				`"managedFields":[{"manager":"m"}],"annotations":{"x":"y"}},"data":{"redacted":null},"type":"Opaque"}`,
 		},
 		"SanitizedText": {
 			reason: "What is no base64 is not shown either.", options: Options{SanitizeSecrets: true},
 			live: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"password":"hunter2"}}`,
-			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"redacted":null},"data":{"redacted":null}}`,
+			want: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"stringData":{"redacted":null},` +
+				`"data":{"redacted":null}}`,
 		},
 		"SanitizedAfterwards": {
 			reason: "What was recorded before the option was set does not stay.", was: secret, live: secret,

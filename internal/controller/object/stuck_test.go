@@ -66,11 +66,15 @@ func TestStuckNamespaceSaysWhy(t *testing.T) {
 		awaitMessage(t, c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes")
 		ns := &corev1.Namespace{ObjectMeta: build.Meta("", name)}
 		merge(t, w.tc, ns, true, `{"status":{"conditions":[
-			{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered","message":"All resources successfully discovered"},
-			{"type":"NamespaceFinalizersRemaining","status":"True","reason":"SomeFinalizersRemain","message":"Some content has finalizers: x in 1"},
-			{"type":"NamespaceContentRemaining","status":"True","reason":"SomeResourcesRemain","message":"Some resources are remaining: pods. has 1"}]}}`)
+			{"type":"NamespaceDeletionDiscoveryFailure","status":"False","reason":"ResourcesDiscovered",`+
+			`"message":"All resources successfully discovered"},
+			{"type":"NamespaceFinalizersRemaining","status":"True","reason":"SomeFinalizersRemain",`+
+			`"message":"Some content has finalizers: x in 1"},
+			{"type":"NamespaceContentRemaining","status":"True","reason":"SomeResourcesRemain",`+
+			`"message":"Some resources are remaining: pods. has 1"}]}}`)
 		awaitMessage(t, c, o, deleting, "Waiting for Namespace "+name+"; finalizers: kubernetes; "+
-			"NamespaceContentRemaining: Some resources are remaining: pods. has 1; NamespaceFinalizersRemaining: Some content has finalizers: x in 1")
+			"NamespaceContentRemaining: Some resources are remaining: pods. has 1; "+
+			"NamespaceFinalizersRemaining: Some content has finalizers: x in 1")
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); err != nil {
 			t.Fatal(err)
 		}

@@ -235,7 +235,9 @@ func (h heritage) check(t *testing.T, tc client.Client, o build.Object, left *co
 	if diff := cmp.Diff(left.GetFinalizers(), cm.GetFinalizers()); diff != "" {
 		t.Errorf("%s\nfinalizers: -want, +got:\n%s", h.reason, diff)
 	}
-	want := map[string]metav1.ManagedFieldsOperationType{commonv1.FieldManagerPrefix + o.GetName(): metav1.ManagedFieldsOperationApply}
+	want := map[string]metav1.ManagedFieldsOperationType{
+		commonv1.FieldManagerPrefix + o.GetName(): metav1.ManagedFieldsOperationApply,
+	}
 	for _, other := range h.owners {
 		want[other] = metav1.ManagedFieldsOperationUpdate
 	}

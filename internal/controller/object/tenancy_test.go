@@ -63,7 +63,8 @@ func TestTenantsReachOnlyWhatIsTheirs(t *testing.T) {
 		"Filesystem": {
 			reason: "The provider's files are not the tenant's.",
 			change: func(spec *commonv1.ProviderConfigSpec, _ string) {
-				spec.Credentials.Source, spec.Credentials.Fs = xpv2.CredentialsSourceFilesystem, &xpv2.FsSelector{Path: "/etc/passwd"}
+				spec.Credentials.Source = xpv2.CredentialsSourceFilesystem
+				spec.Credentials.Fs = &xpv2.FsSelector{Path: "/etc/passwd"}
 			},
 			want: "spec.credentials.source Filesystem is only for cluster-scoped ProviderConfigs",
 		},

@@ -16,7 +16,8 @@ import (
 )
 
 // messageWaiting is what a deleted Object says that has to finish with a resource which it cannot reach.
-const messageWaiting = "waiting for the target to finish with the resource, which spec.unreachableTarget: Orphan would leave as it is"
+const messageWaiting = "waiting for the target to finish with the resource, " +
+	"which spec.unreachableTarget: Orphan would leave as it is"
 
 // releasesResource reports whether an Object is to do without a target that cannot be reached.
 func releasesResource(o Object, err error) bool {

@@ -32,5 +32,6 @@ func (c *Controller) Restored(r target.Restored) {
 
 // restoredError says what has happened to a target.
 func restoredError(server string) error {
-	return errors.Errorf("target %s has gone back in its history, as after a restore from a backup: all resources there are compared again", server)
+	return errors.Errorf("target %s has gone back in its history, as after a restore from a backup: "+
+		"all resources there are compared again", server)
 }

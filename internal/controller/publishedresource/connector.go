@@ -99,7 +99,8 @@ func (e *external) keepAgent(o *v1alpha1.PublishedResource) {
 		return
 	}
 	e.pass.report(v1alpha1.ReasonInvalidSpec, errors.Errorf(
-		"agentName stays %q, under which objects have been synced: to use %q, make another PublishedResource", was, e.plan.agent))
+		"agentName stays %q, under which objects have been synced: to use %q, make another PublishedResource",
+		was, e.plan.agent))
 	e.plan.agent = was
 }
 

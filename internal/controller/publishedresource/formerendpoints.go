@@ -48,7 +48,8 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 		}
 		is, err := e.hasBindings(ctx, f.URL)
 		if err != nil {
-			unknown = errors.Wrapf(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask: endpoint %s, which kcp names no more",
+			unknown = errors.Wrapf(err, "cannot tell whether consumers have objects left, "+
+				"which deletionPolicy: Orphan would not ask: endpoint %s, which kcp names no more",
 				f.URL)
 			continue
 		}

@@ -68,9 +68,11 @@ func newModel(t *testing.T, tenants int, seed uint64, change ...func(*v1alpha1.P
 	s := openShop(t)
 	m := &model{s: &s, below: s.c}
 	m.o = s.publishCerts(t, append(change, func(o *v1alpha1.PublishedResource) {
-		o.Spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: labelSkip, Operator: metav1.LabelSelectorOpDoesNotExist},
-		}}}
+		o.Spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: labelSkip, Operator: metav1.LabelSelectorOpDoesNotExist},
+			},
+		}}
 	})...)
 	for i := range tenants {
 		m.all = append(m.all, &player{

@@ -159,7 +159,8 @@ func isWoken(err error) bool {
 		return true
 	}
 	for _, cause := range []error{
-		errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, errWorkspaceDeleted, kcp.ErrNoExport, scope.ErrNoConfig,
+		errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, errWorkspaceDeleted, kcp.ErrNoExport,
+		scope.ErrNoConfig,
 	} {
 		if errors.Is(err, cause) {
 			return true

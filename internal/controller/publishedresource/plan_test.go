@@ -171,14 +171,18 @@ func TestClaimsOf(t *testing.T) {
 		},
 		"ByName": {
 			reason: "A namespace that is selected by its name needs not be read.",
-			spec:   v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`"my-app"`)}}},
-			want:   want{claims: []kcp.Claim{claim("", "events", "*")}},
+			spec: v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
+				Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`"my-app"`)},
+			}},
+			want: want{claims: []kcp.Claim{claim("", "events", "*")}},
 		},
 		"ByLabels": {
 			reason: "The labels of namespaces must be read, and paths of workspaces.",
 			spec: v1alpha1.PublishedResourceSpec{
 				EnableWorkspacePaths: true,
-				Filter:               &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"a":"b"}}`)}},
+				Filter: &v1alpha1.ResourceFilter{
+					Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"a":"b"}}`)},
+				},
 			},
 			want: want{claims: []kcp.Claim{
 				claim("", "events", "*"), claim("", "namespaces", "*"), claim("core.kcp.io", "logicalclusters", "*"),
@@ -186,8 +190,10 @@ func TestClaimsOf(t *testing.T) {
 		},
 		"NoSelector": {
 			reason: "A filter that is neither a name nor a selector cannot be.",
-			spec:   v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`7`)}}},
-			want:   want{claims: nil, err: errInvalidSpec},
+			spec: v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{
+				Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`7`)},
+			}},
+			want: want{claims: nil, err: errInvalidSpec},
 		},
 		"Related": {
 			reason: "Related resources are claimed as consumers see them, each once.",

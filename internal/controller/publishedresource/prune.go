@@ -79,7 +79,8 @@ func (e *external) prune(ctx context.Context, o *v1alpha1.PublishedResource) err
 func (e *external) exported(ctx context.Context) (map[string]int, error) {
 	exports, err := e.cluster.Resource(kcp.Exports, "").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, which retainSchemas: true would not do")
+		return nil, errors.Wrap(err, "cannot list APIExports to find schemas without a use, "+
+			"which retainSchemas: true would not do")
 	}
 	uses := map[string]int{}
 	for i := range exports.Items {

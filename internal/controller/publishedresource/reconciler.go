@@ -79,6 +79,7 @@ func (p *pass) sooner(res reconcile.Result) reconcile.Result {
 // interval.
 func pollHook(jitter float64) managed.PollIntervalHook {
 	return func(_ resource.Managed, interval time.Duration) time.Duration {
-		return interval + time.Duration((rand.Float64()*2-1)*jitter*float64(interval)) //nolint:gosec // Jitter needs no secrecy.
+		spread := (rand.Float64()*2 - 1) * jitter //nolint:gosec // Jitter needs no secrecy.
+		return interval + time.Duration(spread*float64(interval))
 	}
 }

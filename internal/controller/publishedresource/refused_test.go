@@ -57,7 +57,8 @@ func (s *shop) refuseFeathers(t *testing.T) {
 	})
 	kube.Eventually(t, soon, "refusal", func() (bool, string) {
 		hat := kcp.Schema("v1.feathers.other.example.com", "other.example.com", "feathers", "Feather")
-		hat.Spec.Versions[0].Schema.Raw = []byte(`{"type":"object","properties":{"spec":{"type":"object","properties":{"feather":{"type":"string"}}}}}`)
+		hat.Spec.Versions[0].Schema.Raw = []byte(`{"type":"object","properties":{"spec":{"type":"object",` +
+			`"properties":{"feather":{"type":"string"}}}}}`)
 		return isRefused(in.Create(t.Context(), hat, client.DryRunAll))
 	})
 }
@@ -77,12 +78,14 @@ func refuse(t *testing.T, c client.Client, name string,
 
 // matching returns what a policy looks at.
 func matching(group, resource string, verbs ...admissionv1.OperationType) *admissionv1.MatchResources {
-	return &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-		Operations: verbs,
-		Rule: admissionv1.Rule{
-			APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource},
+	return &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+		RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: verbs,
+			Rule: admissionv1.Rule{
+				APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource},
+			},
 		},
-	}}}}
+	}}}
 }
 
 // isRefused reports whether a request was refused by a policy of ours, and how it went.

@@ -76,7 +76,8 @@ func explain(err error, r *v1alpha1.RelatedResource) error {
 	if r.Origin != v1alpha1.OriginKCP || r.Projection == nil {
 		return err
 	}
-	return errors.Wrapf(err, "related resource %q has the origin kcp, so its projection is what it is on the service cluster, and all beside is what it is in kcp", r.Name())
+	return errors.Wrapf(err, "related resource %q has the origin kcp, "+
+		"so its projection is what it is on the service cluster, and all beside is what it is in kcp", r.Name())
 }
 
 // definitionOf returns the CustomResourceDefinition that an API of a service cluster has, if it has one.

@@ -50,7 +50,10 @@ func TestSelected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
-			c := &connector{lasting: shown{labels: tc.labels}, selects: o.selects, reconciled: &reconciledNames{names: sets.New[string]()}}
+			c := &connector{
+				lasting: shown{labels: tc.labels}, selects: o.selects,
+				reconciled: &reconciledNames{names: sets.New[string]()},
+			}
 			got := c.selected(t.Context(), types.NamespacedName{Name: "x"})
 			if counted := c.reconciled.names.Has("x"); got != tc.want || counted != tc.counted {
 				t.Errorf("%s\ngot %t, counted %t", tc.reason, got, counted)

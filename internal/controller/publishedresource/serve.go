@@ -57,7 +57,8 @@ func (e *external) serveLast(ctx context.Context, o *v1alpha1.PublishedResource)
 	}
 	var err error
 	if e.desiredAPI, err = e.desired(ctx, o); err != nil {
-		return nil //nolint:nilerr // Without a source there is nothing to sync to. What is to be withdrawn does not depend on it.
+		// What is to be withdrawn does not depend on a source.
+		return nil //nolint:nilerr // Without a source there is nothing to sync to.
 	}
 	if err := e.observeConsumers(ctx, o); err != nil {
 		return err
@@ -140,7 +141,8 @@ func (e *external) describeObjects(o *v1alpha1.PublishedResource) {
 	for _, w := range now.Orphans {
 		if w.Copies > known[w.Workspace] {
 			e.events.Event(o, event.Normal(reasonOrphaned,
-				fmt.Sprintf("Workspace %s has left %d copies behind: it no longer binds the API, or kcp was restored to a time before their objects", w.Workspace, w.Copies)))
+				fmt.Sprintf("Workspace %s has left %d copies behind: it no longer binds the API, "+
+					"or kcp was restored to a time before their objects", w.Workspace, w.Copies)))
 		}
 	}
 	o.Status.Objects = now

@@ -28,7 +28,8 @@ func (e *external) followSlice(ctx context.Context) error {
 	}
 	cluster, err := e.registry.Connect(ctx, exporter, inWorkspace(e.connection, workspace))
 	if err != nil {
-		return errors.Wrapf(err, "cannot connect to workspace %q, where APIExportEndpointSlice %q says that the APIExport is", workspace, e.plan.slice)
+		return errors.Wrapf(err, "cannot connect to workspace %q, where APIExportEndpointSlice %q says that the APIExport is",
+			workspace, e.plan.slice)
 	}
 	e.cluster, e.owner = cluster, exporter
 	e.pass.cluster = cluster
@@ -66,7 +67,8 @@ func contradicts(p plan, server string, slice, export *unstructured.Unstructured
 		return nil
 	}
 	return errors.Wrapf(errInvalidSpec,
-		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, and kcp.workspacePath of the ProviderConfig is another one: "+
+		"APIExportEndpointSlice %q is of APIExport %q in workspace %q, "+
+			"and kcp.workspacePath of the ProviderConfig is another one: "+
 			"set it to %q, or apiExport.endpointSlice without apiExport.name", p.slice, name, workspace, workspace)
 }
 

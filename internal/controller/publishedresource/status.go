@@ -279,7 +279,8 @@ var good = map[xpv2.ConditionType]string{
 // event has to tell.
 func expected(r xpv2.ConditionReason) bool {
 	return slices.Contains([]xpv2.ConditionReason{
-		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonNotBound, v1alpha1.ReasonUnknown,
+		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonNotBound,
+		v1alpha1.ReasonUnknown,
 	}, r)
 }
 

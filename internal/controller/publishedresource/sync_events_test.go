@@ -68,7 +68,8 @@ func TestConsumersEvents(t *testing.T) {
 		}
 		s.createCerts(t, in, count)
 	}
-	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == int64(burst+(workspaceCount-1)*each) })
+	all := int64(burst + (workspaceCount-1)*each)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == all })
 	for i, in := range tenants {
 		want := each
 		if i == 0 {

@@ -24,12 +24,16 @@ func TestSyncUnboundByForce(t *testing.T) {
 	t.Parallel()
 	for policy, isGivenUp := range map[xpv2.DeletionPolicy]func(*unstructured.Unstructured, error) bool{
 		xpv2.DeletionDelete: func(_ *unstructured.Unstructured, err error) bool { return apierrors.IsNotFound(err) },
-		xpv2.DeletionOrphan: func(u *unstructured.Unstructured, err error) bool { return err == nil && objectsync.IsOrphaned(u) },
+		xpv2.DeletionOrphan: func(u *unstructured.Unstructured, err error) bool {
+			return err == nil && objectsync.IsOrphaned(u)
+		},
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
 			s := openShop(t)
-			o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.UnboundWorkspaces, o.Spec.Related = policy, nil })
+			o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+				o.Spec.UnboundWorkspaces, o.Spec.Related = policy, nil
+			})
 			leaves, stays := s.tenant(t), s.tenant(t)
 			create(t, leaves, s.cert("web"))
 			create(t, stays, s.cert("web"))
@@ -59,7 +63,9 @@ func (s *shop) refuseChanges(t *testing.T, copied *unstructured.Unstructured) cl
 		Validations:      []admissionv1.Validation{{Expression: "false", Message: refusal}},
 	}
 	cluster := copied.GetLabels()[objectsync.LabelCluster]
-	spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{objectsync.LabelCluster: cluster}}
+	spec.MatchConstraints.ObjectSelector = &metav1.LabelSelector{
+		MatchLabels: map[string]string{objectsync.LabelCluster: cluster},
+	}
 	binding := refuse(t, s.c, s.group, spec)
 	kube.Eventually(t, soon, "refusal", func() (bool, string) {
 		return isRefused(s.c.Delete(t.Context(), copied, client.DryRunAll))

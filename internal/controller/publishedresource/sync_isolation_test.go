@@ -30,7 +30,8 @@ func TestSyncPrivateMetadata(t *testing.T) {
 	web := s.cert("web")
 	web.SetLabels(map[string]string{
 		"team": "a", v1alpha1.LabelKeyAgentName: "another", objectsync.LabelCluster: victim.cluster,
-		objectsync.LabelNameHash: theirs.GetLabels()[objectsync.LabelNameHash], "crossplane.io/claim-name": "x", "sub.crossplane.io/y": "z",
+		objectsync.LabelNameHash: theirs.GetLabels()[objectsync.LabelNameHash], "crossplane.io/claim-name": "x",
+		"sub.crossplane.io/y": "z",
 	})
 	web.SetAnnotations(map[string]string{
 		"note": "b", "crossplane.io/paused": "true", "crossplane.io/external-name": "theirs",
@@ -132,12 +133,18 @@ func TestSyncSelectors(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t, sharedNamespace, func(o *v1alpha1.PublishedResource) {
 		selector := &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"of": "{{ .ClusterName }}-{{ .RemoteObject.metadata.name }}"}},
-			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .RemoteObject.metadata.name }}-found"}},
+			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{
+				"of": "{{ .ClusterName }}-{{ .RemoteObject.metadata.name }}",
+			}},
+			Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
+				Template: "{{ .RemoteObject.metadata.name }}-found",
+			}},
 		}
 		o.Spec.Related = []v1alpha1.RelatedResource{{
 			Identifier: "found", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
-			Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: selector}},
+			Object: &v1alpha1.RelatedResourceObject{
+				RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: selector},
+			},
 		}}
 	})
 	tenants := []tenant{s.tenant(t), s.tenant(t)}

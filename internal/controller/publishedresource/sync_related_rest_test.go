@@ -17,11 +17,15 @@ import (
 func selected(o *v1alpha1.PublishedResource) {
 	selector := &v1alpha1.RelatedResourceSelector{
 		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"of": "{{ .RemoteObject.metadata.name }}"}},
-		Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .RemoteObject.metadata.name }}-found"}},
+		Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
+			Template: "{{ .RemoteObject.metadata.name }}-found",
+		}},
 	}
 	o.Spec.Related = append(o.Spec.Related, v1alpha1.RelatedResource{
 		Identifier: "found", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
-		Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: selector}},
+		Object: &v1alpha1.RelatedResourceObject{
+			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: selector},
+		},
 	})
 }
 

@@ -21,7 +21,9 @@ import (
 
 // template returns steps that set a field.
 func template(path v1alpha1.MutationPath, value string) *v1alpha1.ResourceMutations {
-	return &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: path, Template: value}}}}
+	return &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
+		Template: &v1alpha1.TemplateMutation{Path: path, Template: value},
+	}}}
 }
 
 // TestSyncNewSpec shows that a spec that cannot work is reported and changes nothing, that one that can takes effect on
@@ -114,7 +116,9 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
-		o.Spec.Filter = &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)}}
+		o.Spec.Filter = &v1alpha1.ResourceFilter{
+			Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(`{"matchLabels":{"sync":"yes"}}`)},
+		}
 	})
 	in := s.tenant(t)
 	web := s.cert("web")

@@ -41,7 +41,8 @@ func TestSync(t *testing.T) {
 				return false, err.Error()
 			}
 			missing := map[string]bool{
-				objectsync.ReasonAccepted: true, objectsync.ReasonPlaced: true, objectsync.ReasonSynced: true, objectsync.ReasonStatusSynced: true,
+				objectsync.ReasonAccepted: true, objectsync.ReasonPlaced: true, objectsync.ReasonSynced: true,
+				objectsync.ReasonStatusSynced: true,
 			}
 			for _, e := range list.Items {
 				delete(missing, e.Reason)

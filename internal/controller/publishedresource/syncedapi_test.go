@@ -17,7 +17,10 @@ func TestPairOf(t *testing.T) {
 	status := &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
 	version := func(name string) apiextensionsv1.CustomResourceDefinitionVersion {
 		return apiextensionsv1.CustomResourceDefinitionVersion{
-			Name: name, Served: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
+			Name: name, Served: true,
+			Schema: &apiextensionsv1.CustomResourceValidation{
+				OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"},
+			},
 		}
 	}
 	source := func() *apiextensionsv1.CustomResourceDefinition {
@@ -74,7 +77,9 @@ func TestPairOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, spec := source(), &v1alpha1.PublishedResourceSpec{Resource: v1alpha1.SourceResource{APIGroup: "example.com", Kind: "Cert"}}
+			d, spec := source(), &v1alpha1.PublishedResourceSpec{
+				Resource: v1alpha1.SourceResource{APIGroup: "example.com", Kind: "Cert"},
+			}
 			tc.change(d, spec)
 			p, err := projection.Project(d, spec)
 			if err != nil {

@@ -194,7 +194,9 @@ func awaitDeleted(t *testing.T, c client.Client, o client.Object) {
 
 // byField finds related objects by a field.
 func byField(path v1alpha1.MutationPath) *v1alpha1.RelatedResourceObject {
-	return &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: path}}}
+	return &v1alpha1.RelatedResourceObject{
+		RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: path}},
+	}
 }
 
 // secretIn returns a Secret with one value.

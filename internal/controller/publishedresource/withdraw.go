@@ -132,8 +132,8 @@ func resourceGone(err error) error {
 // PublishedResource is woken when one goes.
 func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) error {
 	if e.state.slice == nil {
-		return errors.Errorf("cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask: APIExportEndpointSlice %q does not exist",
-			e.plan.slice)
+		return errors.Errorf("cannot tell whether consumers have objects left, "+
+			"which deletionPolicy: Orphan would not ask: APIExportEndpointSlice %q does not exist", e.plan.slice)
 	}
 	if e.formerErr != nil {
 		return e.formerErr
@@ -150,7 +150,8 @@ func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) e
 	for _, url := range v.endpoints {
 		list, err := e.listAt(ctx, url, purposeObjects, r.WithVersion(version))
 		if err != nil {
-			return errors.Wrapf(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask")
+			return errors.Wrapf(err, "cannot tell whether consumers have objects left, "+
+				"which deletionPolicy: Orphan would not ask")
 		}
 		for _, u := range list {
 			objects[u.GetAnnotations()[kcp.AnnotationCluster]]++

@@ -56,7 +56,9 @@ func TestWithdraw(t *testing.T) {
 	define(t, s.c, definition(s.group, "hats"))
 	define(t, s.c, definition(s.group, "coats"))
 	s.edit(t, func(e *apisv1alpha2.APIExport) {
-		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"}}}
+		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{{
+			GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"},
+		}}
 	})
 	hats, coats := s.published("hats", "Hat"), s.published("coats", "Coat")
 	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
@@ -91,7 +93,8 @@ func TestWithdraw(t *testing.T) {
 		claims = append(claims, c.Resource)
 	}
 	if schemaOf(e, "hats") != "" || schemaOf(e, "coats") == "" || strings.Join(claims, " ") != "events secrets" {
-		t.Errorf("want hats withdrawn and coats left, with the claims of a stranger and of coats, got resources %v and claims %v", e.Spec.Resources, claims)
+		t.Errorf("want hats withdrawn and coats left, with the claims of a stranger and of coats, "+
+			"got resources %v and claims %v", e.Spec.Resources, claims)
 	}
 	if err := s.c.Delete(t.Context(), coats); err != nil {
 		t.Fatal(err)

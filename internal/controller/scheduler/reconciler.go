@@ -189,6 +189,7 @@ func (r *Reconciler) pend(ctx context.Context, app *workloadv1alpha1.KubernetesA
 	synced := xpv2.ReconcileError(cause)
 	synced.Reason = workloadv1alpha1.ReasonUnschedulable
 	app.SetConditions(synced.WithObservedGeneration(app.GetGeneration()),
-		xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster").WithObservedGeneration(app.GetGeneration()))
+		xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster").
+			WithObservedGeneration(app.GetGeneration()))
 	return diffwrite.Save(ctx, r.local, before, app)
 }

@@ -39,7 +39,8 @@ func New(cluster string) (identity.Source, error) {
 		a, err := arn.Parse(cluster)
 		name, ok := strings.CutPrefix(a.Resource, "cluster/")
 		if err != nil || !ok || name == "" {
-			return nil, errors.Errorf("the current context of the kubeconfig names cluster %q, which is not the ARN of an EKS cluster", cluster)
+			return nil, errors.Errorf("the current context of the kubeconfig names cluster %q, "+
+				"which is not the ARN of an EKS cluster", cluster)
 		}
 		cluster = name
 	}
@@ -56,7 +57,8 @@ type source struct{ cluster string }
 func (s source) Token(ctx context.Context) (identity.Token, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithRetryMaxAttempts(1))
 	if err != nil {
-		return identity.Token{}, errors.New("cannot use AWS configuration of the provider: its environment or files are not as AWS wants them")
+		return identity.Token{}, errors.New("cannot use AWS configuration of the provider: " +
+			"its environment or files are not as AWS wants them")
 	}
 	if cfg.Region == "" {
 		return identity.Token{}, errors.New("cannot use AWS credentials of the provider: AWS_REGION is not set")

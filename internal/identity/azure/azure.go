@@ -55,7 +55,8 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 		return nil, errors.New("Azure credentials need clientId and tenantId")
 	}
 	if p.namesFile() && by == identity.WriterTenant {
-		return nil, errors.New("clientCertificate of Azure credentials names a file, which a namespaced ProviderConfig may not")
+		return nil, errors.New("clientCertificate of Azure credentials names a file, " +
+			"which a namespaced ProviderConfig may not")
 	}
 	return p.source(p.asServicePrincipal), nil
 }
@@ -64,7 +65,8 @@ func ServicePrincipal(credentials []byte, by identity.Writer, exec *clientcmdapi
 // credentials leave out is taken from the environment that Azure's webhook sets.
 func Workload(credentials []byte, by identity.Writer, exec *clientcmdapi.ExecConfig) (identity.Source, error) {
 	if by == identity.WriterTenant {
-		return nil, errors.New("Azure workload identities are made from a file of the provider, which a namespaced ProviderConfig may not name")
+		return nil, errors.New("Azure workload identities are made from a file of the provider, " +
+			"which a namespaced ProviderConfig may not name")
 	}
 	p, err := parse(credentials, exec)
 	if err != nil {
@@ -80,7 +82,8 @@ func parse(credentials []byte, exec *clientcmdapi.ExecConfig) (*principal, error
 		return nil, errors.New("Azure credentials are not a JSON object of strings")
 	}
 	if exec == nil || len(exec.Args) == 0 {
-		return nil, errors.New("kubeconfig field users[].user.exec.args is missing: it must hold the --server-id of the cluster")
+		return nil, errors.New("kubeconfig field users[].user.exec.args is missing: it must hold the " +
+			"--server-id of the cluster")
 	}
 	if id := flag(exec.Args, "--server-id"); id != "" {
 		p.ServerID = id

@@ -85,7 +85,8 @@ func check(credentials []byte, by identity.Writer, depth int) (google.Credential
 	foreign := []google.CredentialsType{google.ExternalAccount, google.ExternalAccountAuthorizedUser}
 	switch {
 	case slices.Contains(foreign, c.Type) && by == identity.WriterTenant:
-		return "", errors.Errorf("Google credentials of type %s name files or addresses, which a namespaced ProviderConfig may not", c.Type)
+		return "", errors.Errorf("Google credentials of type %s name files or addresses, "+
+			"which a namespaced ProviderConfig may not", c.Type)
 	case !slices.Contains(own, c.Type) && !slices.Contains(foreign, c.Type):
 		return "", errors.New("Google credentials are of an unknown type")
 	case c.Type == google.ImpersonatedServiceAccount:

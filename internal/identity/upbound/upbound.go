@@ -60,7 +60,8 @@ func organization(exec *clientcmdapi.ExecConfig) (string, error) {
 		}
 	}
 	if name == "" {
-		return "", errors.New("kubeconfig field users[].user.exec names no organization, by its third argument or variable ORGANIZATION")
+		return "", errors.New("kubeconfig field users[].user.exec names no organization, " +
+			"by its third argument or variable ORGANIZATION")
 	}
 	return name, nil
 }

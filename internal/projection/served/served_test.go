@@ -47,7 +47,8 @@ func TestServed(t *testing.T) {
 				Name: "certificates", SingularName: "certificate", Namespaced: true, Kind: "Certificate",
 				ShortNames: []string{"cert", "certs"}, Categories: []string{"cert-manager"},
 			},
-			object: "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, spec: {secretName: a, dnsNames: [example.com], issuerRef: {name: ca}}}",
+			object: "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, " +
+				"spec: {secretName: a, dnsNames: [example.com], issuerRef: {name: ca}}}",
 		},
 		"Sertifikat": {
 			reason: "A definition is published under another name.",
@@ -61,7 +62,8 @@ func TestServed(t *testing.T) {
 				Name: "sertifikater", SingularName: "sertifikat", Kind: "Sertifikat", ShortNames: []string{"serts"},
 				Categories: []string{"management"},
 			},
-			object: "{apiVersion: certs.example.com/v1beta1, kind: Sertifikat, metadata: {name: a}, spec: {secretName: a, issuerRef: {name: ca}}}",
+			object: "{apiVersion: certs.example.com/v1beta1, kind: Sertifikat, metadata: {name: a}, " +
+				"spec: {secretName: a, issuerRef: {name: ca}}}",
 		},
 		"Deployment": {
 			reason: "A built-in type is published from what its API server says of it.",
@@ -91,20 +93,23 @@ spec:
 `,
 		},
 		"Pod": {
-			reason: "A type of the core group is published: the name of its schema ends in core, where that of api-syncagent ends in a dot.",
-			crd:    builtIn(t, schema.GroupKind{Kind: "Pod"}, "v1"),
+			reason: "A type of the core group is published: the name of its schema ends in core, " +
+				"where that of api-syncagent ends in a dot.",
+			crd: builtIn(t, schema.GroupKind{Kind: "Pod"}, "v1"),
 			want: metav1.APIResource{
 				Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", ShortNames: []string{"po"},
 				Categories: []string{"all"},
 			},
-			object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, spec: {containers: [{name: web, image: nginx}]}}",
+			object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: default}, " +
+				"spec: {containers: [{name: web, image: nginx}]}}",
 		},
 		"ClusterRole": {
 			reason: "Roles are published with the names they may have.",
 			crd:    builtIn(t, schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}, "v1"),
 			to:     &publishedv1alpha1.ResourceProjection{Group: "roles.example.com"},
 			want:   metav1.APIResource{Name: "clusterroles", SingularName: "clusterrole", Kind: "ClusterRole"},
-			object: "{apiVersion: roles.example.com/v1, kind: ClusterRole, metadata: {name: 'system:a'}, rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}",
+			object: "{apiVersion: roles.example.com/v1, kind: ClusterRole, metadata: {name: 'system:a'}, " +
+				"rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]}",
 		},
 		"CustomResourceDefinition": {
 			reason: "A type that contains itself, and values of any type, is published.",
@@ -122,7 +127,8 @@ spec:
   group: a.b
   scope: Cluster
   names: {plural: as, kind: A}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {a: {type: object, properties: {b: {type: string, default: c}}}}}}}]
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, ` +
+				`properties: {a: {type: object, properties: {b: {type: string, default: c}}}}}}}]
 `,
 		},
 	}
@@ -176,11 +182,14 @@ spec:
   group: example.com
   scope: Namespaced
   names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: a, name: b}}}}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], `+
+		`clientConfig: {service: {namespace: a, name: b}}}}
   versions:
   - {name: v1alpha1, served: false, storage: true, schema: {openAPIV3Schema: {type: object}}}
-  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}, old: {type: string}}}}}}}
-  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, `+
+		`properties: {spec: {type: object, properties: {size: {type: integer}, old: {type: string}}}}}}}
+  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, `+
+		`properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}
 `))
 	p := project(t, crd, nil)
 	c, d := publish(t, p)
@@ -205,7 +214,8 @@ spec:
 
 // TestRepaired shows of definitions that kcp refuses that it serves what is made of them.
 func TestRepaired(t *testing.T) {
-	const lists = "properties: {a: {type: array, items: {type: array, items: {type: string}}, x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}"
+	const lists = "properties: {a: {type: array, items: {type: array, items: {type: string}}, " +
+		"x-kubernetes-validations: [{rule: 'self.all(x, x.all(y, self.all(z, z.all(w, w != y))))'}]}}"
 	cases := map[string]struct{ reason, schema, object string }{
 		"EmbeddedWithoutFields": {
 			reason: "An embedded resource without fields, as issue 38 of the agent has it.",
@@ -214,17 +224,21 @@ func TestRepaired(t *testing.T) {
 		},
 		"NoTypes": {
 			reason: "A schema without types, as they were before they had to be structural.",
-			schema: "properties: {spec: {properties: {a: {properties: {b: {type: string}}}, c: {items: {type: string}}, d: {}}}}",
+			schema: "properties: {spec: {properties: {a: {properties: {b: {type: string}}}, " +
+				"c: {items: {type: string}}, d: {}}}}",
 			object: "spec: {a: {b: x}, c: [z], d: {e: 1}}",
 		},
 		"Choices": {
 			reason: "Choices between types.",
-			schema: "properties: {spec: {type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, anyOf: [{type: string}, {type: object}]}}}}",
+			schema: "properties: {spec: {type: object, properties: {a: {x-kubernetes-preserve-unknown-fields: true, " +
+				"anyOf: [{type: string}, {type: object}]}}}}",
 			object: "spec: {a: {b: c}}",
 		},
 		"MapWithoutKey": {
 			reason: "A list whose keys may be absent.",
-			schema: "properties: {spec: {type: object, properties: {a: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, b: {type: integer}}}}}}}",
+			schema: "properties: {spec: {type: object, properties: {a: {type: array, x-kubernetes-list-type: map, " +
+				"x-kubernetes-list-map-keys: [name], items: {type: object, properties: {name: {type: string}, " +
+				"b: {type: integer}}}}}}}",
 			object: "spec: {a: [{b: 1}, {b: 2}]}",
 		},
 		"Metadata": {
@@ -260,7 +274,8 @@ spec:
   group: example.com
   scope: Namespaced
   names: {plural: `+singular+`s, singular: `+singular+`, kind: `+name+`, listKind: `+name+`List}
-  versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, schema: {openAPIV3Schema: {type: object, `+tc.schema+`}}}]
+  versions: [{name: v1, served: true, storage: true, subresources: {status: {}}, `+
+			`schema: {openAPIV3Schema: {type: object, `+tc.schema+`}}}]
 `))
 		raw, err := apisv1alpha1.CRDToAPIResourceSchema(crd, "v1")
 		if err != nil {
@@ -299,7 +314,8 @@ func TestLargest(t *testing.T) {
 			}
 			c, d := publish(t, p)
 			served(t, d, p, "v1")
-			use(t, c, "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, spec: {secretName: a, issuerRef: {name: ca}}}")
+			use(t, c, "{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: a, namespace: default}, "+
+				"spec: {secretName: a, issuerRef: {name: ca}}}")
 		})
 	}
 }

@@ -27,7 +27,7 @@ type Service struct {
 // Serve starts a service that lives as long as the test.
 func Serve(tb testing.TB) *Service {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "log") //nolint:usetesting // The folder of a test may be longer than the path of a socket.
+	dir, err := os.MkdirTemp("", "log") //nolint:usetesting // A test's folder may be longer than the path of a socket.
 	if err != nil {
 		tb.Fatal(err)
 	}

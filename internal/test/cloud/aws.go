@@ -37,12 +37,14 @@ func (c *Clouds) awsToken(w http.ResponseWriter, r *http.Request) {
 	_, life, refusal := c.mint(r.FormValue("RoleArn"), r.FormValue("WebIdentityToken"))
 	if refusal != "" || r.FormValue("Action") != "AssumeRoleWithWebIdentity" {
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprintf(w, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>%s</Message></Error></ErrorResponse>",
-			"bad "+awsWebToken)
+		_, _ = fmt.Fprintf(w, "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code>"+
+			"<Message>%s</Message></Error></ErrorResponse>", "bad "+awsWebToken)
 		return
 	}
-	_, _ = fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
-<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>%s</SecretAccessKey><SessionToken>%s</SessionToken><Expiration>%s</Expiration></Credentials>
+	_, _ = fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">`+
+		`<AssumeRoleWithWebIdentityResult>
+<Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>%s</SecretAccessKey>`+
+		`<SessionToken>%s</SessionToken><Expiration>%s</Expiration></Credentials>
 </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
 		awsKeyID, awsKey, awsSession, time.Now().Add(life).UTC().Format(time.RFC3339))
 }

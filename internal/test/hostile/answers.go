@@ -30,7 +30,8 @@ func text(canary string) string { return "page not found, SecretAccessKey " + ca
 
 // status returns a metav1.Status.
 func status(code int, reason string) string {
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q,"message":"refused by the server"}`, code, reason)
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q,`+
+		`"message":"refused by the server"}`, code, reason)
 }
 
 // refuse answers with a status, a body and headers, name and value in turn. A warning, which clients like to log, holds

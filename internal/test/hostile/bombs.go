@@ -47,7 +47,8 @@ func flood(e exchange) {
 			filling[:objectSize])
 	}
 	if e.request.URL.Query().Get("watch") == "" {
-		e.send([]byte(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"1","continue":"more"},"items":[` + object(1) + `]}`))
+		e.send([]byte(`{"apiVersion":"v1","kind":"ConfigMapList","metadata":{"resourceVersion":"1",` +
+			`"continue":"more"},"items":[` + object(1) + `]}`))
 		return
 	}
 	for i := 1; i < fuse/objectSize && e.send([]byte(`{"type":"ADDED","object":`+object(i)+"}\n")); i++ {

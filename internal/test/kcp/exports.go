@@ -46,8 +46,10 @@ func Schema(name, group, plural, kind string) *apisv1alpha1.APIResourceSchema {
 			Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apisv1alpha1.APIResourceVersion{{
 				Name: "v1", Served: true, Storage: true,
-				Schema:       runtime.RawExtension{Raw: []byte(`{"type":"object","x-kubernetes-preserve-unknown-fields":true}`)},
-				Subresources: apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: runtime.RawExtension{Raw: []byte(`{"type":"object","x-kubernetes-preserve-unknown-fields":true}`)},
+				Subresources: apiextensionsv1.CustomResourceSubresources{
+					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
+				},
 			}},
 		},
 	}

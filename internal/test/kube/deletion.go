@@ -49,7 +49,9 @@ func (s *Server) HoldDeletion(tb testing.TB, r schema.GroupResource, until func(
 	h.Labels = map[string]string{labelHeld: strconv.Itoa(srv.Listener.Addr().(*net.TCPAddr).Port)}
 	hook := webhook(srv, r)
 	hook.ObjectSelector = &metav1.LabelSelector{MatchLabels: h.Labels}
-	config := &admissionregistrationv1.ValidatingWebhookConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{hook}}
+	config := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{hook},
+	}
 	config.GenerateName = "deletion-"
 	c := s.Client(tb)
 	if err := c.Create(tb.Context(), config); err != nil {

@@ -52,7 +52,8 @@ func TestAccepted(t *testing.T) {
 		"CEL":      {reason: "An expression is one step.", spec: step("cel: {path: a, expression: value + 1}")},
 		"RelatedOfAnyKind": {
 			reason: "Related resources can be of any kind.",
-			spec:   related("identifier: a, origin: kcp, group: g.io, version: v1, resource: things, identityHash: abc, " + byPath),
+			spec: related("identifier: a, origin: kcp, group: g.io, version: v1, resource: things, identityHash: abc, " +
+				byPath),
 		},
 		"RelatedOfCore": {
 			reason: "Resources of the core group have no group.",
@@ -60,11 +61,13 @@ func TestAccepted(t *testing.T) {
 		},
 		"RelatedOpened": {
 			reason: "The service owner may open what consumers name.",
-			spec:   related(secret + `, consumerMayName: {namespaces: ["team-$remoteClusterName-*"], objects: ["*"]}, ` + byPath),
+			spec: related(secret + `, consumerMayName: {namespaces: ["team-$remoteClusterName-*"], objects: ["*"]}, ` +
+				byPath),
 		},
 		"RelatedProjected": {
 			reason: "Related resources may be something else in kcp.",
-			spec:   related("identifier: a, origin: kcp, version: v1, resource: secrets, projection: {resource: things, group: g.io}, " + byPath),
+			spec: related("identifier: a, origin: kcp, version: v1, resource: secrets, " +
+				"projection: {resource: things, group: g.io}, " + byPath),
 		},
 		"RelatedTemplate": {
 			reason: "A template names related objects and their namespace.",
@@ -97,16 +100,19 @@ func TestAccepted(t *testing.T) {
 		},
 		"TwoWithoutIdentifier": {
 			reason: "The default identifier is the kind.",
-			spec:   source + "related: [{origin: kcp, kind: Secret, reference: {name: {path: a}}},{origin: kcp, kind: ConfigMap, reference: {name: {path: a}}}]",
+			spec: source + "related: [{origin: kcp, kind: Secret, reference: {name: {path: a}}}," +
+				"{origin: kcp, kind: ConfigMap, reference: {name: {path: a}}}]",
 		},
 		"NotSynced": {reason: "Only the schema may be published.", spec: source + "synchronization: {enabled: false}"},
 		"Export": {
 			reason: "The APIExport may be named, and made.",
-			spec:   source + "apiExport: {name: certs, endpointSlice: certs, create: true, maximalPermissionPolicy: {local: {}}, claimVerbs: Needed}\nagentName: certs",
+			spec: source + "apiExport: {name: certs, endpointSlice: certs, create: true, " +
+				"maximalPermissionPolicy: {local: {}}, claimVerbs: Needed}\nagentName: certs",
 		},
 		"OurOwn": {
 			reason: "What the agent does not have.",
-			spec:   source + "createdNamespaces: {labels: {a: b}, annotations: {c: d}, deleteWhenEmpty: true}\nexistingObjects: Refuse\nunboundWorkspaces: Delete\nretainSchemas: false\nserviceClusterConfigRef: {name: other}",
+			spec: source + "createdNamespaces: {labels: {a: b}, annotations: {c: d}, deleteWhenEmpty: true}\n" +
+				"existingObjects: Refuse\nunboundWorkspaces: Delete\nretainSchemas: false\nserviceClusterConfigRef: {name: other}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,8 @@ conditions:
 		t.Fatal(err)
 	}
 	cfg := server.Config()
-	cfg.GroupVersion, cfg.APIPath, cfg.NegotiatedSerializer = &publishedv1alpha1.GroupVersion, "/apis", scheme.Codecs.WithoutConversion()
+	cfg.GroupVersion, cfg.APIPath = &publishedv1alpha1.GroupVersion, "/apis"
+	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	r, err := rest.RESTClientFor(cfg)
 	if err != nil {
 		t.Fatal(err)

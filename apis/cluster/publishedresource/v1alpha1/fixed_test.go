@@ -92,15 +92,17 @@ func TestFixed(t *testing.T) {
 			reason: "Short names may change at any time.",
 			status: isBound,
 			before: before,
-			after:  projection("kind: Sertifikat, plural: sertifikater, scope: Namespaced, shortNames: [], categories: [all], versions: {v1: v2}"),
-			want:   "",
+			after: projection("kind: Sertifikat, plural: sertifikater, scope: Namespaced, shortNames: [], categories: [all], " +
+				"versions: {v1: v2}"),
+			want: "",
 		},
 		"AllElse": {
 			reason: "The rest may change at any time.",
 			status: isBound,
 			before: before,
-			after:  before + "\nnaming: {name: x}\nmutation: {spec: [{delete: {path: a}}]}\nagentName: other\ndeletionPolicy: Delete",
-			want:   "",
+			after: before + "\nnaming: {name: x}\nmutation: {spec: [{delete: {path: a}}]}\nagentName: other\n" +
+				"deletionPolicy: Delete",
+			want: "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

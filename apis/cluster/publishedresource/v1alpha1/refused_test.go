@@ -131,8 +131,9 @@ func TestRefused(t *testing.T) {
 		},
 		"DuplicateDefault": {
 			reason: "A default identifier is a key, too.",
-			spec:   source + "related: [{origin: kcp, kind: Secret, reference: {name: {path: a}}},{identifier: secret, origin: service, kind: Secret, " + byPath + "}]",
-			want:   "each identifier must be unique",
+			spec: source + "related: [{origin: kcp, kind: Secret, reference: {name: {path: a}}}," +
+				"{identifier: secret, origin: service, kind: Secret, " + byPath + "}]",
+			want: "each identifier must be unique",
 		},
 		"NoIdentifier": {
 			reason: "Only the oldest form has none.",
@@ -211,8 +212,9 @@ func TestRefused(t *testing.T) {
 		},
 		"TwoWaysToFindNamespace": {
 			reason: "Namespaces are found in one way.",
-			spec:   related(secret + ", object: {reference: {path: a}, namespace: {reference: {path: a}, template: {template: b}}}"),
-			want:   "exactly one of selector, reference and template must be set",
+			spec: related(secret + ", object: {reference: {path: a}, namespace: {reference: {path: a}, " +
+				"template: {template: b}}}"),
+			want: "exactly one of selector, reference and template must be set",
 		},
 		"NoRewrite": {
 			reason: "Names must not leak.",
@@ -231,8 +233,9 @@ func TestRefused(t *testing.T) {
 		},
 		"TwoRewrites": {
 			reason: "A rewrite is a regular expression or a template, never both.",
-			spec:   related(secret + `, object: {selector: {matchLabels: {a: b}, rewrite: {regex: {replacement: a}, template: {template: b}}}}`),
-			want:   "exactly one of regex and template must be set",
+			spec: related(secret + `, object: {selector: {matchLabels: {a: b}, rewrite: {regex: {replacement: a}, ` +
+				`template: {template: b}}}}`),
+			want: "exactly one of regex and template must be set",
 		},
 		"EmptyWatch": {
 			reason: "A watch needs a way back.",

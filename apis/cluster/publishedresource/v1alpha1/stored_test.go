@@ -97,7 +97,8 @@ func TestStoredGoesOn(t *testing.T) {
 			return err != nil, "it is accepted"
 		})
 		u := in(name, spec)
-		if err := patch(u, `{"metadata":{"finalizers":["example.com/ours"]},"spec":{"stateNamespace":"kcp-system"}}`); err != nil {
+		if err := patch(u,
+			`{"metadata":{"finalizers":["example.com/ours"]},"spec":{"stateNamespace":"kcp-system"}}`); err != nil {
 			t.Errorf("%s: cannot write metadata and spec: %v", name, err)
 		}
 		body := client.RawPatch(types.MergePatchType, []byte(`{"status":{"resourceSchemaName":"v1.a.b"}}`))

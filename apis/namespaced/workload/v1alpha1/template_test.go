@@ -15,8 +15,9 @@ func TestTemplateKeepsAll(t *testing.T) {
 	}{
 		"Opaque": {
 			reason: "Fields that are not declared are kept, nulls and whole numbers too.",
-			text:   `{"apiVersion":"v1","data":{"n":12345678901234567890,"x":null},"kind":"K","metadata":{"labels":{"a":"b"},"name":"n","namespace":"ns"}}`,
-			want:   Template{APIVersion: "v1", Kind: "K", Metadata: TemplateMetadata{Name: "n", Namespace: "ns"}},
+			text: `{"apiVersion":"v1","data":{"n":12345678901234567890,"x":null},"kind":"K","metadata":{"labels":{"a":"b"},` +
+				`"name":"n","namespace":"ns"}}`,
+			want: Template{APIVersion: "v1", Kind: "K", Metadata: TemplateMetadata{Name: "n", Namespace: "ns"}},
 		},
 		"Case": {
 			reason: "A field of another case is another field.",

@@ -11,11 +11,14 @@ import (
 
 // Plugins, as the tools of the clouds write them into kubeconfigs. None is there to be run.
 const (
-	azurePlugin = `{apiVersion: client.authentication.k8s.io/v1beta1, command: kubelogin, interactiveMode: IfAvailable, args: [get-token, --login, spn, --server-id, ` +
-		cloud.AzureServer + `]}`
-	awsPlugin     = `{apiVersion: client.authentication.k8s.io/v1beta1, command: aws, args: [eks, get-token, --cluster-name, target]}`
-	googlePlugin  = `{apiVersion: client.authentication.k8s.io/v1beta1, command: gke-gcloud-auth-plugin, provideClusterInfo: true}`
-	upboundPlugin = `{apiVersion: client.authentication.k8s.io/v1, command: up, args: [organization, token], env: [{name: ORGANIZATION, value: `
+	azurePlugin = `{apiVersion: client.authentication.k8s.io/v1beta1, command: kubelogin, interactiveMode: IfAvailable, ` +
+		`args: [get-token, --login, spn, --server-id, ` + cloud.AzureServer + `]}`
+	awsPlugin = `{apiVersion: client.authentication.k8s.io/v1beta1, command: aws, args: [eks, get-token, ` +
+		`--cluster-name, target]}`
+	googlePlugin = `{apiVersion: client.authentication.k8s.io/v1beta1, command: gke-gcloud-auth-plugin, ` +
+		`provideClusterInfo: true}`
+	upboundPlugin = `{apiVersion: client.authentication.k8s.io/v1, command: up, args: [organization, token], ` +
+		`env: [{name: ORGANIZATION, value: `
 )
 
 // A kind is a kind of identity, as a test makes it for a principal that is of one test alone.

@@ -140,7 +140,8 @@ func TestRefusedIdentityHeals(t *testing.T) {
 		},
 		"GoogleKey": {
 			reason: "A key that is none is not repeated.", identity: commonv1.IdentityGoogle, good: google,
-			bad: []byte(`{"type":"service_account","client_email":"a","private_key":"hunter2","token_uri":"https://oauth2.googleapis.com/token"}`), want: "give no token",
+			bad: []byte(`{"type":"service_account","client_email":"a","private_key":"hunter2",` +
+				`"token_uri":"https://oauth2.googleapis.com/token"}`), want: "give no token",
 		},
 		"GoogleUnknown": {
 			reason: "So are unknown credentials.", identity: commonv1.IdentityGoogle, good: google,

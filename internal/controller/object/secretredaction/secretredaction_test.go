@@ -248,7 +248,8 @@ func checkChanges(t *testing.T, entries []*changelogs.ChangeLogEntry) {
 	for _, e := range entries {
 		got[e.GetOperation().String()] = true
 		tellsNothing(t, "change log", e.String())
-		manifest := e.GetSnapshot().GetFields()["spec"].GetStructValue().GetFields()["forProvider"].GetStructValue().GetFields()["manifest"]
+		spec := e.GetSnapshot().GetFields()["spec"].GetStructValue()
+		manifest := spec.GetFields()["forProvider"].GetStructValue().GetFields()["manifest"]
 		if k := manifest.GetStructValue().GetFields()["kind"].GetStringValue(); k != "Secret" {
 			t.Errorf("kind of the manifest in the snapshot of a change: want Secret, got %q", k)
 		}

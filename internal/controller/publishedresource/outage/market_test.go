@@ -138,7 +138,8 @@ func (m *market) awaitServed(t *testing.T, o *v1alpha1.PublishedResource) {
 			return false, err.Error()
 		}
 		for _, c := range []xpv2.ConditionType{
-			xpv2.TypeSynced, xpv2.TypeReady, v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated, v1alpha1.TypeEndpointsReady,
+			xpv2.TypeSynced, xpv2.TypeReady, v1alpha1.TypeSchemaPublished, v1alpha1.TypeExportUpdated,
+			v1alpha1.TypeEndpointsReady,
 		} {
 			if o.GetCondition(c).Status != corev1.ConditionTrue {
 				return false, describe(o)

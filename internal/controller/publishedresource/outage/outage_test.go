@@ -112,7 +112,8 @@ func addField(t *testing.T, c client.Client, name, field string) {
 		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, d); err != nil {
 			return false, err.Error()
 		}
-		d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[field] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+		spec.Properties[field] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 		if err := c.Update(t.Context(), d); err != nil {
 			return false, err.Error()
 		}

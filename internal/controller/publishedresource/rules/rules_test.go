@@ -204,8 +204,9 @@ func (s *scene) rules() map[string]rule {
 	return map[string]rule{
 		"Version": {
 			reason: "Exactly one version is published.",
-			spec:   "resource: {apiGroup: rules.example.org, kind: Gadget, version: v1}\nprojection: {kind: Single, plural: singles}",
-			kind:   "Single", copied: s.cluster + "/",
+			spec: "resource: {apiGroup: rules.example.org, kind: Gadget, version: v1}\n" +
+				"projection: {kind: Single, plural: singles}",
+			kind: "Single", copied: s.cluster + "/",
 			after: func(t *testing.T) {
 				t.Helper()
 				err := kcp.Client(t, s.consumer).Get(t.Context(),
@@ -241,9 +242,11 @@ func (s *scene) rules() map[string]rule {
 		},
 		"Identity": {
 			reason: "Related objects may be of an API that another APIExport offers.",
-			spec: gadgets + `related: [{identifier: plan, origin: kcp, group: billing.example.org, version: v1, resource: plans, identityHash: IDENTITY,
+			spec: gadgets + `related: [{identifier: plan, origin: kcp, group: billing.example.org, version: v1, ` +
+				`resource: plans, identityHash: IDENTITY,
 				object: {reference: {path: spec.plan}}}]`,
-			others: []string{"providerConfigRef: {name: billing}\nresource: {apiGroup: billing.example.org, kind: Plan}\nsynchronization: {enabled: false}"},
+			others: []string{"providerConfigRef: {name: billing}\nresource: {apiGroup: billing.example.org, kind: Plan}\n" +
+				"synchronization: {enabled: false}"},
 			aside:  []*unstructured.Unstructured{object("billing.example.org/v1", "Plan", namespace, "gold")},
 			copied: s.cluster + "/",
 			after: func(t *testing.T) {
@@ -253,8 +256,10 @@ func (s *scene) rules() map[string]rule {
 		},
 		"RelatedProjection": {
 			reason: "Related objects may be of another kind in kcp.",
-			spec: gadgets + `related: [{identifier: part, origin: service, group: rules.example.org, version: v1, resource: parts,
-				projection: {group: pieces.example.com, version: v1beta1, resource: pieces}, cleanup: true, object: {reference: {path: spec.part}}}]`,
+			spec: gadgets + `related: [{identifier: part, origin: service, group: rules.example.org, version: v1, ` +
+				`resource: parts,
+				projection: {group: pieces.example.com, version: v1beta1, resource: pieces}, ` +
+				`cleanup: true, object: {reference: {path: spec.part}}}]`,
 			copied: s.cluster + "/",
 			others: []string{"resource: {apiGroup: rules.example.org, kind: Part}\nsynchronization: {enabled: false}\n" +
 				"projection: {group: pieces.example.com, kind: Piece, plural: pieces, versions: {v1: v1beta1}}"},
@@ -265,8 +270,10 @@ func (s *scene) rules() map[string]rule {
 			},
 		},
 		"RelatedProjectionOfConsumer": {
-			reason: "Related objects of consumers are named as they are in kcp, and projected to what they are on the service cluster.",
-			spec: gadgets + `related: [{identifier: slice, origin: kcp, group: slices.example.com, version: v1beta1, resource: slices,
+			reason: "Related objects of consumers are named as they are in kcp, " +
+				"and projected to what they are on the service cluster.",
+			spec: gadgets + `related: [{identifier: slice, origin: kcp, group: slices.example.com, version: v1beta1, ` +
+				`resource: slices,
 				projection: {group: rules.example.org, version: v1, resource: parts}, object: {reference: {path: spec.part}}}]`,
 			copied: s.cluster + "/",
 			others: []string{"resource: {apiGroup: rules.example.org, kind: Part}\nsynchronization: {enabled: false}\n" +
