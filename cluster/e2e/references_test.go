@@ -69,7 +69,7 @@ func TestKilledInTheMiddleOfAChain(t *testing.T) {
 	}
 }
 
-// newChain returns Objects of which each depends on the one before it, and the first on a ConfigMap of the control
+// newChain returns a chain of Objects. Each depends on the one before it, and the first on a ConfigMap of the control
 // plane.
 func newChain(s build.Scope, ns, tns string, n int) fleet {
 	f := fleet{namespace: tns}

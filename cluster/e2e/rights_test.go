@@ -24,8 +24,8 @@ import (
 )
 
 // TestDocumentedRights shows that the provider needs no more rights than the guide says, on the control plane and on a
-// target: it keeps collections, and Objects with dependencies and connection secrets, in both scopes, lets go of them,
-// and is never denied anything. A defect of provider-kubernetes: its documents ask for all rights.
+// target: in both scopes it keeps and deletes collections, and Objects with dependencies and connection secrets, and
+// is never denied anything. A defect of provider-kubernetes: its documents ask for all rights.
 func TestDocumentedRights(t *testing.T) {
 	const modest = "modest"
 	c, tc := clients(t)

@@ -176,7 +176,7 @@ func TestClusterControllerManager(t *testing.T) {
 func TestStartClusterFailure(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		spoil  string // file of which a folder is made, or the other way round
+		spoil  string // file that becomes a folder, or the other way round
 		want   string
 	}{
 		"Etcd": {

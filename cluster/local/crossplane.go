@@ -43,8 +43,8 @@ type Crossplane struct {
 	runtime string // of packages
 }
 
-// functionsElsewhere lets Crossplane run providers as Deployments, but not functions: whoever runs one writes where
-// into its revision.
+// functionsElsewhere lets Crossplane run providers as Deployments, but not functions. Callers run functions themselves,
+// and write their endpoints into the revisions.
 const functionsElsewhere = "Provider=Deployment;Function=External"
 
 // StartCrossplane returns when Crossplane is ready. Context ctx ends the start, not Crossplane; callers stop it.

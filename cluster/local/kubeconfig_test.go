@@ -38,7 +38,7 @@ func TestKubeconfig(t *testing.T) {
 			want:   inlined,
 		},
 		"Files": {
-			reason: "Whoever gets the kubeconfig need not have our files.",
+			reason: "A user of the kubeconfig need not have our files.",
 			cfg:    &rest.Config{Host: host + "/", TLSClientConfig: files},
 			want:   &rest.Config{Host: host, TLSClientConfig: data},
 		},

@@ -47,7 +47,7 @@ func completeAll(dir string) error {
 }
 
 func completeFile(file string, used map[string]bool) error {
-	before, err := os.ReadFile(file) //nolint:gosec // Whoever builds the package names the folder.
+	before, err := os.ReadFile(file) //nolint:gosec // The build of the package names the folder.
 	if err != nil {
 		return errors.Wrap(err, "cannot read")
 	}

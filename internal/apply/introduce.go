@@ -14,9 +14,9 @@ import (
 // ErrTaken means that a resource which was to be introduced exists, and is left as it was.
 var ErrTaken = errors.New("resource exists")
 
-// Introduce applies a manifest of which the resource does not exist. If somebody makes it at this moment the cause of
-// the error is ErrTaken. A creation by POST was rejected, although the server would refuse it then: whoever creates
-// owns defaults too, and would later fight over them. Errors repeat no value of a Secret.
+// Introduce applies a manifest whose resource does not exist. If somebody makes the resource at this moment, the cause
+// of the error is ErrTaken. A creation by POST was rejected, although the server would refuse it then: the creator of a
+// resource owns its defaults too, and would later fight over them. Errors repeat no value of a Secret.
 func Introduce(ctx context.Context, c dynamic.ResourceInterface, manifest *unstructured.Unstructured,
 	manager string,
 ) (*unstructured.Unstructured, error) {

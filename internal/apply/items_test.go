@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// keyed returns a resource with n items, of which a manager owns all: half in a list with keys, half in a set.
+// keyed returns a resource with n items, half in a list with keys, half in a set. One manager owns them all.
 func keyed(n int) *unstructured.Unstructured {
 	var items, set []any
 	fields := fieldpath.NewSet()

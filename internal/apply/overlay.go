@@ -13,7 +13,7 @@ import (
 
 // Overlay returns the live resource with the fields of a manifest laid over it: what Apply would make of it, as far as
 // that can be told without asking. It knows neither defaults of the server nor fields that an apply would remove, and
-// it takes each list of which no item has a manager of its own for one that is replaced as a whole. live is nil if
+// it takes each list for one that is replaced as a whole if no item of it has a manager of its own. live is nil if
 // there is no resource. The result shares nothing with the arguments.
 func Overlay(live, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted := manifest.DeepCopy()

@@ -11,7 +11,7 @@ import (
 
 const manager = "provider-kubernetes/it"
 
-// live returns a resource of which a manager owns fields, both given as JSON.
+// live returns a resource with fields that a manager owns, both given as JSON.
 func live(t *testing.T, content, fields string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}

@@ -49,7 +49,7 @@ func newServer(t *testing.T) *kube.Server {
 }
 
 // TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is
-// served: by whoever may watch CustomResourceDefinitions, and by whoever may not.
+// served: by a provider that may watch CustomResourceDefinitions, and by one that may not.
 func TestKindsThatComeLater(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -6,7 +6,7 @@
 //
 // A Manager's client goes on to show such an object, as one that is being deleted, until the finalizer is removed. So a
 // reconciler does for it what it does for any other: it deletes what it has made, by the same rules and in the same
-// order, and lets go of what it holds. The client writes nothing about an object that is gone. It reads and writes all
+// order, and releases what it holds. The client writes nothing about an object that is gone. It reads and writes all
 // other objects as they are.
 //
 // # Decisions

@@ -96,7 +96,7 @@ func TestObjects(t *testing.T) {
 			want: want{lost: true, value: "less"},
 		},
 		"Released": {
-			reason: "Without the finalizer it is finished with, and whoever has the name now has its turn.",
+			reason: "Without the finalizer it is finished with, and the object that has its name now has its turn.",
 			args: args{
 				deleted: configMap("1", "last", ours), writes: []client.Object{leaving(configMap("1", "last"))},
 			},

@@ -61,7 +61,7 @@ func operations(patch []jsonpatch.Operation, doc map[string]any) ([]commonv1.Dif
 // listMost is more than the items any list has.
 const listMost = 99_999_999
 
-// rank returns the place of an operation among those on the same document: by the path, of which the indices of lists
+// rank returns the place of an operation among those on the same document: by the path, in which the indices of lists
 // count as numbers. Items that are removed from a list go from the last to the first, so that none changes the index of
 // another.
 func rank(op jsonpatch.Operation, doc any) []string {

@@ -24,7 +24,7 @@ type Pass struct {
 	// Postpone, if set, reports whether a status that differs from the last one is to be written later. Who sets it
 	// sees to it that there is a later pass.
 	Postpone func(was, is client.Object) bool
-	// Unsaved is set when the status could not be written, of which crossplane-runtime does not tell if the cause is a
+	// Unsaved is set when the status could not be written. crossplane-runtime does not tell of that if the cause is a
 	// conflict.
 	Unsaved bool
 	// Gone is set when the object no longer exists.

@@ -37,7 +37,7 @@ func NewRecorder(next event.Recorder) Recorder {
 	return Recorder{next: next, normals: rate.NewLimiter(rate.Inf, 0)}
 }
 
-// Limited returns a Recorder that limits Normal events, for kinds of which thousands are made at a time.
+// Limited returns a Recorder that limits Normal events, for kinds whose objects are made by thousands at a time.
 func (r Recorder) Limited() Recorder {
 	return Recorder{next: r.next, normals: rate.NewLimiter(normalRate, normalBurst)}
 }

@@ -22,8 +22,8 @@ const (
 	matchedMax = 16 << 10
 )
 
-// bounds return upper bounds of what a call makes or compares, for the functions of which that is not about as much as
-// they are given. They are given any arguments, and return 0 for those that the function refuses.
+// bounds return upper bounds of what a call makes or compares, by function. Functions that make or compare about as
+// much as they are given need none. Bounds are given any arguments, and return 0 for those that the function refuses.
 var bounds = map[string]func(args []ref.Val) int{
 	"replace":               boundReplace,
 	"join":                  boundJoin,

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// costLimit is the highest cost of one evaluation, in the units of cel-go, of which a step is about one. To look at
+	// costLimit is the highest cost of one evaluation, in the units of cel-go: a step costs about one. To look at
 	// each of 10,000 items of a list costs half of it; an expression that runs away ends within some hundredths of a
 	// second.
 	costLimit = 100_000

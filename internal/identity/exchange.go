@@ -134,7 +134,7 @@ func oauthCode(content []byte) string {
 	return refusal.Error
 }
 
-// body is an answer of which a part is read.
+// body is an answer that is read up to a limit.
 type body struct {
 	io.Reader
 	io.Closer

@@ -60,7 +60,7 @@ func TestMake(t *testing.T) {
 			want:   want{changed: true},
 		},
 		"Virtual": {
-			reason: "A resource of virtual storage is not ours to replace, and whoever fails changes nothing.",
+			reason: "A resource of virtual storage is not ours to replace, and a change that fails changes nothing.",
 			args: args{
 				base: exportOf("", map[string]any{"resources": []any{map[string]any{
 					"group": group, "name": "hats", "schema": "v1.hats." + group,

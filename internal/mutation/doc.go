@@ -13,8 +13,8 @@
 // expression changes texts, and the digits of a number; of a path that selects several values it changes each. What it
 // cannot change is refused, as a rule that is there to keep something from passing must not be passed by.
 //
-// All steps see the whole object. Of what those for the status make of it only the status is taken, and other steps
-// change all but the identity of the object: whoever decides on names does so elsewhere.
+// All steps see the whole object. Of the result of the steps for the status only the status is kept. Other steps
+// change all but the identity of the object: its name is decided elsewhere.
 //
 // Templates and expressions have limits of cost. Errors say which step has failed, and quote no value.
 package mutation

@@ -8,9 +8,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
-// Provenance tells who decides on what the steps for spec leave in a field, given what is known of the object on the
-// other side. Unless a step replaces the whole field, and none after it touches it, that is whoever has made the
-// object.
+// Provenance returns who decides on what the steps for spec leave in a field, given what is known of the object on the
+// other side. That is the author of the object, unless a step replaces the whole field and no later step touches it.
 func (m *Mutations) Provenance(path jsonpath.Path, other func(path ...string) provenance.Value) provenance.Value {
 	if m == nil || path.Complex() {
 		return provenance.Entered

@@ -49,7 +49,7 @@ type Namer struct {
 	namespaced      bool
 }
 
-// New returns a Namer with rules, of which nil and empty ones are the defaults. Scope is that of the copies. The cause
+// New returns a Namer with rules. Nil and empty rules are the defaults. Scope is that of the copies. The cause
 // of an error is gotemplate.ErrInvalid.
 func New(rules *v1alpha1.ResourceNaming, scope v1alpha1.ResourceScope) (*Namer, error) {
 	if rules == nil {

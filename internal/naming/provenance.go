@@ -17,7 +17,7 @@ func fieldsOfSource(path ...string) provenance.Value {
 	return provenance.Entered
 }
 
-// placeholders are those of api-syncagent, of which the longer stands before one that begins alike.
+// placeholders are those of api-syncagent. Of two that begin alike the longer one stands first.
 var placeholders = []struct {
 	text string
 	of   provenance.Value

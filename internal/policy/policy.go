@@ -37,9 +37,9 @@ const (
 	Delete
 )
 
-// OfDeleted returns the ending when the Object is deleted. Whoever may delete does; whoever may change a resource but
-// neither create nor delete it shares it with others, who are left with what is theirs. Orphan leaves everything,
-// whatever the policies say.
+// OfDeleted returns the ending when the Object is deleted. An Object that may delete its resource does. One that
+// may change its resource but neither create nor delete it shares the resource with others, and leaves them what is
+// theirs. Orphan leaves everything, whatever the policies say.
 func OfDeleted(p xpv2.ManagementPolicies, d xpv2.DeletionPolicy) Ending {
 	switch {
 	case d == xpv2.DeletionOrphan:

@@ -30,7 +30,7 @@ func parseSchema(t *testing.T, text string) *apiextensionsv1.JSONSchemaProps {
 	return s
 }
 
-// widgets returns a CustomResourceDefinition with versions, of which the one named is the storage version.
+// widgets returns a CustomResourceDefinition with versions. One of them is the storage version.
 func widgets(t *testing.T, storage string, names ...string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{

@@ -119,7 +119,7 @@ func complaints(v apiextensionsv1.CustomResourceDefinitionVersion) (out field.Er
 		internal, nil); err != nil {
 		return nil, errors.Wrap(err, "cannot convert CustomResourceDefinition")
 	}
-	// The context is that of the evaluation of CEL on objects, of which there are none.
+	// The context is for the evaluation of CEL on objects, and there are no objects here.
 	return validation.ValidateCustomResourceDefinition(context.Background(), internal), nil
 }
 

@@ -20,7 +20,7 @@ const bindingsEvery = 500 * time.Millisecond
 var errAwaitsLook = errors.New("waiting for a look at the APIBindings of the workspace")
 
 // bindingLooks are the last looks at the bindings of workspaces. One look serves for all objects that were deleted
-// before it, so that objects of which it is the first or comes too soon wait for the next one.
+// before it. An object that was deleted after the last look waits for the next one.
 type bindingLooks struct {
 	mu sync.Mutex
 	of map[string]*bindingLook // by logical cluster
@@ -28,7 +28,7 @@ type bindingLooks struct {
 
 // A bindingLook is the last look at the bindings of one workspace.
 type bindingLook struct {
-	as      string // the resource version as of which it was answered, empty before the first answer
+	as      string // the resource version of the answer, empty before the first one
 	leaves  bool   // The workspace gives up the binding.
 	begun   time.Time
 	asking  bool

@@ -75,7 +75,7 @@ func (s *eventServer) total(cluster string) (written, happened int64) {
 	return written, happened
 }
 
-// newEventServer starts a server, and returns a recorder of which it has the name of the test.
+// newEventServer starts a server, and returns a recorder that writes to it and has the name of the test.
 func newEventServer(t *testing.T, refuses func(cluster string) int) (*eventServer, *eventRecorder) {
 	t.Helper()
 	s := &eventServer{events: map[string]map[string]int64{}, names: map[string]string{}, refuses: refuses}

@@ -13,7 +13,7 @@ import (
 // forgotten. Of many that go at a time it is looked once what they have left.
 const shrinkAfter = time.Second
 
-// forgetWorkspacesSoon has workspaces forgotten soon of which nothing is left.
+// forgetWorkspacesSoon has workspaces with nothing left forgotten soon.
 func (p *publication) forgetWorkspacesSoon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

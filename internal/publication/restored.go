@@ -26,7 +26,7 @@ func (s *Supervisor) Restored(name string, inKCP bool) {
 	}
 }
 
-// forgetVersions forgets as of which resource versions workspaces are known to stay. Others have those numbers now.
+// forgetVersions forgets up to which resource versions workspaces are known to stay. Others have those numbers now.
 func (p *publication) forgetVersions() { p.bindings.keep(nil) }
 
 // suspectAll records which objects have copies. If kcp has no such object, the restore has undone it: nobody has

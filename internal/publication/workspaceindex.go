@@ -13,7 +13,7 @@ import (
 type Consumers struct {
 	// Endpoints are those of the APIExport, in one order.
 	Endpoints []Endpoint
-	// Workspaces are those of which an endpoint shows a binding to the APIExport, by their logical clusters.
+	// Workspaces are those whose binding to the APIExport an endpoint shows, by their logical clusters.
 	Workspaces map[string]Workspace
 	// Schemas are the names of those by which the workspaces know the API and what is related to it.
 	Schemas []string

@@ -114,9 +114,9 @@ func (r *Resolver) dependent(ctx context.Context, finalizer string) (dependent, 
 	return dependent{finalizer: finalizer}, nil
 }
 
-// void reports whether a finalizer on a deleted Object keeps it for no reason: because whoever has put it there is gone
-// or refers to the Object no more, which earlier providers leave behind, or because both are in one cycle, so that each
-// would wait for the other. The walk has visited all that the Object leads to.
+// void reports whether a finalizer on a deleted Object keeps it for no reason. The Object that has put it there may be
+// gone, or may refer to this one no more: earlier providers leave such finalizers behind. Or both are in one cycle, so
+// that each would wait for the other. The walk has visited all that the Object leads to.
 func (r *Resolver) void(ctx context.Context, f Referrer, d dependent, w *walk) (bool, error) {
 	// A finalizer is not added after the deletion, so that the cache has had this long to hear of its author.
 	old := time.Since(f.GetDeletionTimestamp().Time) > strandedAfter

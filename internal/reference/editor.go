@@ -228,7 +228,7 @@ func (e *editor) take(q *queue) []*change {
 	return batch
 }
 
-// finish keeps the results of a batch, and wakes the owners of which no further change is queued.
+// finish keeps the results of a batch, and wakes the owners that have no further change queued.
 func (e *editor) finish(q *queue, batch []*change) {
 	e.mu.Lock()
 	var woken []informer.Owner

@@ -46,8 +46,8 @@ func ReasonOf(err error) xpv2.ConditionReason {
 	return ""
 }
 
-// IsAwaited reports whether an error ends with a change of the Object or of what it refers to, of which the Object is
-// told.
+// IsAwaited reports whether an error ends with a change of the Object or of what it refers to. The Object is told
+// about that change.
 func IsAwaited(err error) bool {
 	r := ReasonOf(err)
 	return r != "" && r != xpv2.ReasonReconcileError

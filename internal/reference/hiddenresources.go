@@ -92,8 +92,8 @@ func version(content map[string]any) string {
 	return string(u.GetUID()) + "/" + u.GetResourceVersion()
 }
 
-// contentOf returns the content of an Object that a reference names. What its status withholds is in it if the
-// reference reads that: whoever may read the status may read what the status is about. The error is a conflict while
+// contentOf returns the content of an Object that a reference names. It has what the status withholds if the
+// reference reads that: anyone who may read the status may read what the status is about. The error is a conflict while
 // the Object has not looked at its resource yet.
 func (r *Resolver) contentOf(o Object, ref *Reference) (map[string]any, error) {
 	c, err := content(o, ref.GVK)

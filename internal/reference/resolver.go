@@ -98,7 +98,7 @@ func (r *Resolver) Forget(o informer.Owner) {
 }
 
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
-// what the others lead to. An error for which IsAwaited is true ends with a change of which the owner is told; a
+// what the others lead to. An error for which IsAwaited is true ends with a change that the owner is told about; a
 // conflict means that it is too early to tell. Nothing is requested from the control plane as long as its watches work.
 func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error) {
 	refs := r.locate(ctx, f)

@@ -15,7 +15,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
-// A Publisher is how PublishedResources, of which there is one scope, use ProviderConfigs, of which they may use two.
+// A Publisher is how PublishedResources use ProviderConfigs. They have one scope, and may use two ProviderConfigs.
 type Publisher struct {
 	client client.Client
 	// Configs are the kinds of ProviderConfig they may reference.

@@ -1,5 +1,5 @@
-// Package subreconciler runs the reconcilers that are not crossplane-runtime's: a pass is a row of steps, of which the
-// first that fails ends it.
+// Package subreconciler runs the reconcilers that are not crossplane-runtime's: a pass is a row of steps, and the first
+// that fails ends it.
 //
 // # Decisions
 //

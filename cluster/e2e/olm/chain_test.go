@@ -148,8 +148,8 @@ func (b *bed) awaitWork(t *testing.T) {
 	})
 }
 
-// awaitRest waits until OLM has done all that it has to do: for some seconds it repeats what it has done already. What
-// is uninstalled meanwhile comes back in part, whoever uninstalls it and in whichever order.
+// awaitRest waits until OLM has done all that it has to do: for some seconds it repeats what it has done already. If
+// something is uninstalled meanwhile, a part of it comes back, no matter who uninstalls it and in which order.
 func (b *bed) awaitRest(t *testing.T) {
 	t.Helper()
 	b.awaitIdle(t, "OLM to be at rest", func(state string) bool { return !strings.Contains(state, "Installing") },

@@ -60,7 +60,7 @@ func (s *stage) interrupted(t *testing.T) {
 	s.assertOrder(t, mark, "delete")
 }
 
-// chain returns Objects of which each waits until the one before it is ready. Two of them are gates: ready once
+// chain returns Objects. Each waits until the one before it is ready. Two of them are gates: ready once
 // somebody opens them.
 func (s *stage) chain() []build.Object {
 	var chain []build.Object

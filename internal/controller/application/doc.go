@@ -14,7 +14,7 @@
 // The labels and annotations that the template gives are listed in an annotation, so that they go when the template
 // drops them, and those of others stay. The whole spec is the template's.
 //
-// One that is not wanted any more is deleted, and until it is gone the application is not Synced. One of which the
+// One that is not wanted any more is deleted, and until it is gone the application is not Synced. One whose
 // template has come to mean another resource is deleted and made again, because it could not be changed.
 //
 // One template that cannot be rendered does not keep the others back: all are tried, and the status says which failed.

@@ -110,8 +110,8 @@ func (w world) setStatus(t *testing.T, group, status string) {
 	}
 }
 
-// TestControllerReferenceIsTaken shows that a resource of which somebody takes the controller reference is not adopted
-// again: the application says so, and makes another when it is gone.
+// TestControllerReferenceIsTaken shows that a resource is not adopted again after somebody takes its controller
+// reference: the application says so, and makes another when it is gone.
 func TestControllerReferenceIsTaken(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a"))

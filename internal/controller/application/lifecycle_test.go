@@ -37,7 +37,7 @@ func TestNamespaceBeforeDeployment(t *testing.T) {
 	})
 }
 
-// TestNamespaces shows where resources go of which the template does not fit its kind: into namespace default, or into
+// TestNamespaces shows where resources go whose template does not fit its kind: into namespace default, or into
 // none.
 func TestNamespaces(t *testing.T) {
 	w := newWorld(t)

@@ -79,8 +79,8 @@ func kept(names [len(digits)]string, r resourceID, held map[string]member) (stri
 	return "", false
 }
 
-// standsFor reports whether a name is one that the member of its resource may have. Whoever has changed the manifest of
-// a member has not thereby moved its name to another resource.
+// standsFor reports whether a name is one that the member of its resource may have. A change of the manifest of a
+// member does not move its name to another resource.
 func (m member) standsFor(collection, name string) bool {
 	for _, n := range m.resource.names(collection) {
 		if n == name {

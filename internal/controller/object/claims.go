@@ -25,9 +25,10 @@ const indexName = "name"
 // Claims say which Object holds the field manager of its name on a resource, where Objects of one name meet. An API
 // server knows managers by their names only: with one name, each would take the other's fields away.
 //
-// The manager belongs to whom the status says has applied the resource with it, else to whom it says has seen the
-// resource, and among those to the oldest; if to none, to whoever is first. That needs a look at other Objects only
-// until the own status says it.
+// The manager belongs to the Object whose status says that it has applied the resource with it. If there is none, it
+// belongs to the Object whose status says that it has seen the resource. Among several it belongs to the oldest; if
+// there is none of either, to the first one that comes. That needs a look at other Objects only until the own status
+// says it.
 type Claims struct {
 	mu      sync.Mutex
 	holders map[claimKey]informer.Owner

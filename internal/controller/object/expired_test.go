@@ -58,7 +58,7 @@ func TestExpiredCertificateIsToldOnce(t *testing.T) {
 		o := s.Object(ns, target.Namespace(t), pc, build.ConfigMap("any", "settings"))
 		create(t, c, o)
 		message := awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "certificate has expired")
-		for i := range 3 { // In 5 s each, of which a probe takes one.
+		for i := range 3 { // Each takes 5 s, and a probe takes 1 s of them.
 			touch(t, c, o, i)
 			staysUnwritten(t, c, o)
 		}

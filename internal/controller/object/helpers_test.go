@@ -48,7 +48,7 @@ func remove(t *testing.T, c client.Client, o client.Object) {
 	}
 }
 
-// touch labels an Object, of which the controller takes notice by a reconcile.
+// touch labels an Object, so that the controller reconciles it.
 func touch(t *testing.T, c client.Client, o build.Object, value int) {
 	t.Helper()
 	patch := `{"metadata":{"labels":{"touch":"` + strconv.Itoa(value) + `"}}}`

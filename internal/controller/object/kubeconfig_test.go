@@ -53,7 +53,7 @@ func TestFilesystemKubeconfig(t *testing.T) {
 }
 
 // TestKubeconfigsInSecretsReadNoFiles shows that a kubeconfig from a Secret neither runs a program nor sends a file of
-// the provider to a server of its author's choice. provider-kubernetes does both for whoever writes a namespaced
+// the provider to a server of its author's choice. provider-kubernetes does both for anyone who writes a namespaced
 // ProviderConfig.
 func TestKubeconfigsInSecretsReadNoFiles(t *testing.T) {
 	c := provide(t)

@@ -20,8 +20,9 @@ import (
 // denseObjects is the variable with the number of Objects that depend on each other. 80 have 3,160 references.
 const denseObjects = "DENSE_OBJECTS"
 
-// TestDenseReferences shows that Objects of which each depends on all before it are ready within seconds of each other,
-// hold up no Object of another tenant, and can be deleted. Finalizers of several dependents come with one request.
+// TestDenseReferences makes Objects that each depend on all before them. It shows that they are ready within seconds of
+// each other, hold up no Object of another tenant, and can be deleted. Finalizers of several dependents come with one
+// request.
 func TestDenseReferences(t *testing.T) {
 	const made = time.Minute
 	crowd := 30

@@ -26,7 +26,7 @@ const (
 // replacing is condition Synced of an Object whose old resource is not gone yet.
 var replacing = failed(commonv1.ReasonReplacing)
 
-// hold keeps a resource from going, and lets go when the test ends.
+// hold keeps a resource from going until the test ends.
 func hold(t *testing.T, c client.Client, o client.Object) (release func()) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["`+theirFinalizer+`"]}}`))

@@ -142,7 +142,7 @@ func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructure
 	})
 }
 
-// keyedBy returns a schema of parts of which the size and the color are keys, and a color is the default.
+// keyedBy returns a schema of parts. The size and the color are their keys, and a color is given as the default.
 func keyedBy(color string) *apiextensionsv1.JSONSchemaProps {
 	part := objectOf(map[string]apiextensionsv1.JSONSchemaProps{
 		"size":  {Type: "string"},

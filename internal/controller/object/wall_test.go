@@ -257,8 +257,8 @@ func TestRedirectsReachNobody(t *testing.T) {
 	})
 }
 
-// TestInternalServerStaysUnseen shows that nothing of a server that is none of Kubernetes is shown to whoever points a
-// kubeconfig at it.
+// TestInternalServerStaysUnseen shows that nothing of a server that is none of Kubernetes is shown to anyone who points
+// a kubeconfig at it.
 func TestInternalServerStaysUnseen(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {

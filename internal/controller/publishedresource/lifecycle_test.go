@@ -14,8 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestPublish follows an API from its publication over the first consumer to the acceptance of its claims, of which its
-// conditions and events tell, with no rights in kcp but the least. See
+// TestPublish follows an API from its publication over the first consumer to the acceptance of its claims. Its
+// conditions and events tell of each step, with no rights in kcp but the least. See
 // https://github.com/kcp-dev/api-syncagent/issues/112.
 func TestPublish(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func (c modelCert) fields(name string) map[string]any {
 	return map[string]any{"size": c.size, "keyName": c.key, "secretName": name + "-tls"}
 }
 
-// newModel publishes Certs, of which a filter leaves some out, to tenants.
+// newModel publishes Certs to tenants, with a filter that leaves some of them out.
 func newModel(t *testing.T, tenants int, seed uint64, change ...func(*v1alpha1.PublishedResource)) *model {
 	t.Helper()
 	s := openShop(t)

@@ -204,8 +204,8 @@ func (v *consumerView) describe() string {
 	return strings.Join(all, "; ")
 }
 
-// claimsCondition returns condition ClaimsAccepted. Whoever has bound the APIExport and cannot use the API yet is
-// named, too.
+// claimsCondition returns condition ClaimsAccepted. It also names the workspaces that have bound the APIExport and
+// cannot use the API yet.
 func claimsCondition(v *consumerView, consumers []kcp.Consumer) xpv2.Condition {
 	const t = v1alpha1.TypeClaimsAccepted
 	var open []string
@@ -275,8 +275,8 @@ var good = map[xpv2.ConditionType]string{
 	v1alpha1.TypeClaimsAccepted: "All workspaces that have bound the API have accepted its permission claims",
 }
 
-// expected reports whether a reason is one of a condition that is about to hold, or that waits for others, of which no
-// event has to tell.
+// expected reports whether a reason is one of a condition that is about to hold, or that waits for others. No event has
+// to tell of that.
 func expected(r xpv2.ConditionReason) bool {
 	return slices.Contains([]xpv2.ConditionReason{
 		v1alpha1.ReasonNotPublished, v1alpha1.ReasonNotUpdated, v1alpha1.ReasonNoIdentity, v1alpha1.ReasonNotBound,

@@ -12,7 +12,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
-// TestPairOf shows of which versions an API is on both sides.
+// TestPairOf shows which versions an API has on both sides.
 func TestPairOf(t *testing.T) {
 	status := &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
 	version := func(name string) apiextensionsv1.CustomResourceDefinitionVersion {

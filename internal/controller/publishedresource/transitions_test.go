@@ -99,8 +99,8 @@ func (s *shop) warnings(t *testing.T, o *v1alpha1.PublishedResource) []string {
 	return out
 }
 
-// TestNormalPublication shows that of ten publications, of which the first finds no consumer yet and the others two,
-// each condition turns True once and stays so, and that none has a Warning.
+// TestNormalPublication makes ten publications. The first finds no consumer yet, and the others find two. It shows that
+// each condition turns True once and stays so, and that no publication has a Warning.
 func TestNormalPublication(t *testing.T) {
 	t.Parallel()
 	const publications = 10

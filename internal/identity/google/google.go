@@ -1,8 +1,8 @@
 // Package google mints tokens for GKE from Google application credentials.
 //
 // Credentials are the JSON that Google hands out, or a bare access token. What a tenant writes is limited to the kinds
-// of JSON that hold all they need: the others name files, programs, URLs or the surroundings of whoever uses them,
-// which are the provider's.
+// of JSON that hold all they need: the others name files, programs, URLs or the surroundings of their user, which here
+// are those of the provider.
 package google
 
 import (

@@ -37,8 +37,8 @@ func hugeEvent(e exchange) {
 	e.fill()
 }
 
-// flood shows one object after another, as a list of which each page names a next one or as a stream of events, up to
-// the fuse.
+// flood shows one object after another, up to the fuse: as a list whose pages each name a next one, or as a stream of
+// events.
 func flood(e exchange) {
 	e.Header().Set("Content-Type", "application/json")
 	object := func(i int) string {

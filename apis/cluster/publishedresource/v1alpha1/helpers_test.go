@@ -25,7 +25,7 @@ func published(t *testing.T, name, spec string) *unstructured.Unstructured {
 	return u
 }
 
-// related returns a spec with one related resource, of which fields in YAML flow style are given.
+// related returns a spec with one related resource. Its fields are given in YAML flow style.
 func related(fields string) string { return source + "related: [{" + fields + "}]" }
 
 // step returns a spec with one step of mutation.

@@ -53,7 +53,7 @@ func TestCrowdOfHostileTargets(t *testing.T) {
 	c.heal(t)
 }
 
-// A crowd is many targets, of which most are sick.
+// A crowd is many targets. Most of them are sick.
 type crowd struct {
 	world
 

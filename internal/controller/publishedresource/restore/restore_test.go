@@ -225,7 +225,7 @@ func TestKCPRestored(t *testing.T) {
 
 	workspaces.Restore(t)
 	begin := time.Now()
-	goOn(t, workspaces.Config(consumer)) // Of which the administrator has another token now.
+	goOn(t, workspaces.Config(consumer)) // Its administrator has another token now.
 	fresh := hat(group, "fresh", "S")
 	offer(t, consumer, fresh)
 	resize(t, consumer, changed, "M")

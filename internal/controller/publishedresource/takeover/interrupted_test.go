@@ -81,7 +81,7 @@ var interruptions = map[string]struct {
 		ends: true,
 	},
 	"Released": {
-		reason: "An object of which only the finalizer is left is let go.",
+		reason: "An object that has nothing left but the finalizer loses it.",
 		leave: func(t *testing.T, s *stage, o cert) {
 			s.accept(t, o)
 			remove(t, o.in, o.above(s.group))
