@@ -22,6 +22,13 @@ func (g *watchSupervisor) flood(err error) {
 	}
 }
 
+// fit records that there was room for a whole list: what was left before it does not count any more.
+func (g *watchSupervisor) fit() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.flooded = nil
+}
+
 // rest returns for how long the stream rests after a flood and what that was, zero if there was none.
 func (g *watchSupervisor) rest(now time.Time) (time.Duration, error) {
 	g.mu.Lock()

@@ -74,8 +74,8 @@ func (g *watchSupervisor) ListWithContext(ctx context.Context, o metav1.ListOpti
 	if g.page > 0 {
 		o.Limit = g.page
 	}
-	list, err := g.ListerWatcherWithContext.ListWithContext(g.withSize(ctx, o.Continue != ""), o)
-	if err == nil {
+	list, err := g.listPage(ctx, o)
+	if err == nil && ctx.Err() == nil {
 		g.begin()
 	}
 	return list, err
@@ -94,16 +94,16 @@ func (g *watchSupervisor) WatchWithContext(ctx context.Context, o metav1.ListOpt
 	if err != nil {
 		return nil, err
 	}
-	begun := time.Now()
+	begun, size := time.Now(), (*ListSize)(nil)
 	if lists {
-		ctx = g.withSize(ctx, false)
+		ctx, size = g.newSize(ctx)
 	}
 	w, err := g.ListerWatcherWithContext.WatchWithContext(ctx, o)
 	if err != nil {
 		g.failed(err)
 		return nil, err
 	}
-	s := &supervisedWatch{Interface: w, supervisor: g, begun: begun, lists: lists}
+	s := &supervisedWatch{Interface: w, supervisor: g, begun: begun, lists: lists, size: size}
 	if o.TimeoutSeconds != nil {
 		s.lasts = time.Duration(*o.TimeoutSeconds) * time.Second
 	}
@@ -179,7 +179,8 @@ type supervisedWatch struct {
 	begun      time.Time
 	lasts      time.Duration // as the server was asked
 	deadline   *time.Timer
-	lists      bool // it is a list that has not come to its end
+	lists      bool      // it is a list that has not come to its end
+	size       *ListSize // of the list that it begins with, nil for none
 }
 
 // left returns how long the watch may go on.
@@ -208,8 +209,8 @@ func (s *supervisedWatch) Stop() {
 		return // It is told twice.
 	}
 	g.current = nil
-	if s.lists && g.size.failure() != nil {
-		g.flooded = g.size.failure()
+	if s.lists && s.size.failure() != nil {
+		g.flooded = s.size.failure()
 	}
 	lasted := time.Since(s.begun)
 	g.cut = lasted < s.lasts-early || lasted >= s.lasts+overdue
@@ -223,7 +224,7 @@ func (g *watchSupervisor) listed() {
 	defer g.mu.Unlock()
 	if s := g.current; s != nil && s.lists {
 		s.lists = false
-		g.size.end()
+		s.size.end()
 		s.deadline.Reset(s.left())
 	}
 }
@@ -276,8 +277,11 @@ func (s supervisedStore) Delete(obj any) error {
 func (s supervisedStore) Replace(list []any, version string) error {
 	s.supervisor.listed()
 	if s.quota != nil && !s.quota.replace(list) {
-		return fullError{max: s.quota.max}
+		err := fullError{max: s.quota.max}
+		s.supervisor.flood(err)
+		return err
 	}
+	s.supervisor.fit()
 	return s.bookmarkStore.Replace(list, version)
 }
 
