@@ -25,6 +25,13 @@
 // come as far. We rejected ignoring everything older than what is held: a server that is restored from a backup gives
 // its resource versions out again, and its changes would be ignored until the counter has caught up.
 //
+// # Shared states
+//
+// Sets with one Interner hold a state of a resource once, however many connections show it: 200 users of a cluster
+// with 1,000 resources cost 31 MB instead of 1 GB. The UID and the resource version only find the state. It is shared
+// if every value is equal, because a hostile server can claim any UID. We rejected trust in the address of the server:
+// a proxy may show each user something else. States are found through weak pointers, so nobody has to give them back.
+//
 // # Restored servers
 //
 // A list that is older than what its stream has delivered before means that the server went back in its history. The

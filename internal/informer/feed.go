@@ -113,7 +113,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	if key.selects {
 		f.names = newNames(func() { f.changed(selection(key.namespace), Owner{}) }, f.fill, f.wentBack)
 		g := nameSupervisor(o.Metadata, key)
-		go f.run(ctx, nameReflector(key, supervisedStore{f.names, g, f.quota}), g)
+		go f.run(ctx, nameReflector(key, supervisedStore{f.names, g, f.quota, nil}), g)
 		return f
 	}
 	if key.wildcard {
@@ -125,8 +125,8 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	g := &watchSupervisor{
 		ListerWatcherWithContext: listerWatcher(c, key, o.Selector), single: key.name != "", page: o.PageSize,
 	}
-	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{}, supervisedStore{f.store, g, f.quota},
-		reflectorOptions(key))
+	r := cache.NewReflectorWithOptions(g, &unstructured.Unstructured{},
+		supervisedStore{f.store, g, f.quota, o.Interner}, reflectorOptions(key))
 	go f.run(ctx, r, g)
 	return f
 }

@@ -93,7 +93,7 @@ func TestListThatFitsEndsFlood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := pagesOf(func(context.Context, metav1.ListOptions) error { return nil })
 			g.flood(errors.New("too long"))
-			s := supervisedStore{newNames(func() {}, func() {}, func() {}), g, newBudget(tc.room).newQuota()}
+			s := supervisedStore{newNames(func() {}, func() {}, func() {}), g, newBudget(tc.room).newQuota(), nil}
 			_ = s.Replace([]any{&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}, "1")
 			if pause, err := g.rest(time.Now()); pause != tc.pause {
 				t.Errorf("want a rest of %s, got %s: %v", tc.pause, pause, err)

@@ -37,6 +37,8 @@ type Options struct {
 	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream whose list has no
 	// room counts as denied, and one that has none for a change lists again.
 	MaxBytes int64
+	// Interner shares the memory of what other Sets hold, too. Nil shares nothing.
+	Interner *Interner
 
 	budget   *budget
 	streams  func() int

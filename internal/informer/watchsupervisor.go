@@ -8,6 +8,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -249,7 +250,8 @@ type supervisedStore struct {
 	bookmarkStore
 
 	supervisor *watchSupervisor
-	quota      *quota // nil for no bound
+	quota      *quota    // nil for no bound
+	interner   *Interner // nil to share nothing
 }
 
 // Add takes a resource that the stream delivers.
@@ -261,6 +263,9 @@ func (s supervisedStore) Update(obj any) error {
 	if s.quota != nil && !s.quota.add(obj) {
 		s.supervisor.flood(fullError{max: s.quota.max})
 		return nil
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		obj = s.interner.intern(u)
 	}
 	return s.bookmarkStore.Update(obj)
 }
@@ -282,6 +287,7 @@ func (s supervisedStore) Replace(list []any, version string) error {
 		return err
 	}
 	s.supervisor.fit()
+	s.interner.internAll(list)
 	return s.bookmarkStore.Replace(list, version)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // An access is how a cluster is reached, and as whom.
@@ -15,6 +16,8 @@ type access struct {
 	config *rest.Config
 	tokens identity.Source // nil if the configuration is enough
 	route  route
+
+	interner *informer.Interner // nil for the control plane, to which there is one connection
 }
 
 // access returns how the cluster of credentials is reached.

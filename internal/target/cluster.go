@@ -73,7 +73,7 @@ func newCluster(a access, wake func(informer.Owner), wakeAll func(*Cluster)) (*C
 		cancel()
 		return nil, err
 	}
-	if err := c.dial(ctx, cfg, a.route, wake); err != nil {
+	if err := c.dial(ctx, a, wake); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -94,8 +94,9 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	return append(w, c.slots.wrap)
 }
 
-func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func(informer.Owner)) error {
+func (c *Cluster) dial(ctx context.Context, a access, wake func(informer.Owner)) error {
 	var err error
+	cfg, r := a.config, a.route
 	c.config = cfg
 	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http)
 	if err != nil {
@@ -111,7 +112,7 @@ func (c *Cluster) dial(ctx context.Context, cfg *rest.Config, r route, wake func
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
 		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.waitForList,
-		PageSize: r.page, MaxBytes: r.cache,
+		PageSize: r.page, MaxBytes: r.cache, Interner: a.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); wake(o) })

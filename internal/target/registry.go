@@ -45,6 +45,8 @@ type Registry struct {
 	routes  map[identity.Writer]route
 	local   *Cluster
 	workers *workerSlots
+	// Connections of many users to one cluster hold the same resources.
+	interner *informer.Interner
 
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName)
@@ -67,6 +69,7 @@ type use struct {
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
 		options:  o,
+		interner: informer.NewInterner(),
 		routes:   newRoutes(o.Addresses, o.Fence),
 		sinks:    map[string]func(types.NamespacedName){},
 		clusters: map[string]*Cluster{},
@@ -229,7 +232,7 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 		if err != nil {
 			return nil, err
 		}
-		a.slots = r.workers.newTargetSlots()
+		a.slots, a.interner = r.workers.newTargetSlots(), r.interner
 		if c, err = newCluster(a, r.wake, r.wakeUsers); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,118 @@
+package informer
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// A crowd is an owner that looks at one resource through the Sets of many connections to one server.
+type crowd struct {
+	owner Owner
+	seen  Interest
+	sets  []*Set
+}
+
+func (c *crowd) join(t *testing.T, o Options) {
+	t.Helper()
+	d, err := dynamic.NewForConfig(server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet(d, o)
+	t.Cleanup(s.Close)
+	s.Track(c.owner, "test", c.seen)
+	c.sets = append(c.sets, s)
+}
+
+// await waits until each Set shows a value of the resource, and returns what they show.
+func (c *crowd) await(t *testing.T, value string) []*unstructured.Unstructured {
+	t.Helper()
+	var got []*unstructured.Unstructured
+	kube.Eventually(t, 2*time.Minute, "all to show "+value, func() (bool, string) {
+		got = nil
+		for _, s := range c.sets {
+			u, err := s.Get(t.Context(), c.owner, c.seen)
+			if err != nil || u == nil {
+				return false, fmt.Sprint(err)
+			}
+			if shown, _, _ := unstructured.NestedString(u.Object, "data", "value"); shown != value {
+				return false, shown
+			}
+			got = append(got, u)
+		}
+		return true, ""
+	})
+	return got
+}
+
+// heap returns how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // What the first has found unused is free after the second.
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc) //nolint:gosec // No heap is that large.
+}
+
+// TestConnectionsShareStates shows that many connections to one server hold its resources once, those that come with a
+// list and those that come later, and that each sees changes.
+func TestConnectionsShareStates(t *testing.T) {
+	const many, resources, size = 20, 200, 8 << 10
+	c, ns := server.Client(t), server.Namespace(t)
+	configMap := func(n int) *corev1.ConfigMap {
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: ns, Name: fmt.Sprintf("c%d", n), Labels: map[string]string{"shared": "true"},
+			},
+			Data: map[string]string{"value": "first", "filling": strings.Repeat("a", size)},
+		}
+	}
+	for n := range resources {
+		if err := c.Create(t.Context(), configMap(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := &crowd{
+		owner: Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: "owner"}},
+		seen: Interest{
+			Resource:       schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			NamespacedName: types.NamespacedName{Namespace: ns, Name: "c0"}, Stream: StreamLabelled,
+		},
+	}
+	o := Options{Selector: "shared=true", Interner: NewInterner(), Wake: func(Owner) {}}
+	before := heap()
+	all.join(t, o)
+	all.await(t, "first")
+	one := heap() - before
+	for len(all.sets) < many {
+		all.join(t, o)
+	}
+	shown := all.await(t, "first")
+	if got := heap() - before; got > 4*one || one < resources*size {
+		t.Errorf("one connection costs %d KiB, and %d of them %d KiB: want less than 4 times as much", one>>10, many,
+			got>>10)
+	}
+	changed := configMap(0)
+	changed.Data["value"] = "second"
+	if err := c.Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	for _, states := range [][]*unstructured.Unstructured{shown, all.await(t, "second")} {
+		if alone := slices.IndexFunc(states, func(u *unstructured.Unstructured) bool { return u != states[0] }); alone > 0 {
+			t.Errorf("connection %d holds a state of its own", alone)
+		}
+	}
+}
