@@ -8,6 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -106,17 +107,37 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// compare finds the resources there are under the names of templates, and those that the application controls.
+// compare finds the resources that the application controls, and those there are under the names of its templates.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
 	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
-		client.UnsafeDisableDeepCopy); err != nil {
+		client.MatchingFields{indexController: string(p.app.GetUID())}, client.UnsafeDisableDeepCopy); err != nil {
 		return errors.Wrap(err, "cannot list KubernetesApplicationResources")
 	}
-	p.held = make(map[string]*resource, len(list.Items))
+	held := make(map[string]*resource, len(list.Items))
 	for i := range list.Items {
-		p.held[list.Items[i].GetName()] = &list.Items[i]
+		held[list.Items[i].GetName()] = &list.Items[i]
 	}
+	for _, t := range p.app.Spec.ResourceTemplates {
+		if err := r.addNamed(ctx, p.app.GetNamespace(), t.Metadata.Name, held); err != nil {
+			return err
+		}
+	}
+	p.held = held
+	return nil
+}
+
+// addNamed adds the resource of a name to those held, if there is one: it may be another's, or an orphan.
+func (r *Reconciler) addNamed(ctx context.Context, namespace, name string, held map[string]*resource) error {
+	if held[name] != nil {
+		return nil
+	}
+	named := &resource{}
+	err := r.local.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, named)
+	if err != nil {
+		return errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplicationResource %q", name)
+	}
+	held[name] = named
 	return nil
 }
 

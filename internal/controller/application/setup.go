@@ -30,6 +30,8 @@ const (
 	gather = 50 * time.Millisecond
 	// indexTemplate is the index of applications by the names of their templates.
 	indexTemplate = "template"
+	// indexController is the index of resources by the UIDs of their controllers.
+	indexController = "controller"
 )
 
 // Setup adds the controller to a manager.
@@ -44,7 +46,11 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &application{}, indexTemplate, names); err != nil {
 		return errors.Wrap(err, "cannot index applications by the names of their templates")
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &resource{}, indexController, controllerOf)
+	if err != nil {
+		return errors.Wrap(err, "cannot index resources by their controllers")
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
 		For(&application{}, builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
@@ -65,6 +71,15 @@ func names(o client.Object) []string {
 		out = append(out, t.Metadata.Name)
 	}
 	return out
+}
+
+// controllerOf returns the UID of the controller of a resource, nil if it has none.
+func controllerOf(o client.Object) []string {
+	c := metav1.GetControllerOf(o)
+	if c == nil {
+		return nil
+	}
+	return []string{string(c.UID)}
 }
 
 // users wakes the application that controls a resource and, when the resource goes or is orphaned, those that have a
