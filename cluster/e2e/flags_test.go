@@ -76,6 +76,10 @@ func TestRefusesFlags(t *testing.T) {
 			args: []string{"--leader-election", "--leader-election-lease-duration=50s"},
 			want: "leaseDuration must be greater than renewDeadline",
 		},
+		"NoName": {
+			args: []string{"--leader-election", "--leader-election-id=Team_A"},
+			want: "--leader-election-id: ",
+		},
 		"UnknownFlag": {args: []string{"--no-such-flag"}, want: "unknown long flag '--no-such-flag'"},
 	} {
 		t.Run(name, func(t *testing.T) {

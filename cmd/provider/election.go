@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -20,12 +22,14 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 )
 
-// leaderElectionID is that of provider-kubernetes, so that the two never work on the same Objects at a time.
+// leaderElectionID is the default name of the Lease, that of provider-kubernetes, so that the two never work on the same
+// Objects at a time.
 const leaderElectionID = "crossplane-leader-election-provider-kubernetes"
 
 // election are the settings of the leader election.
 type election struct {
 	enabled       bool
+	id            string // name of the Lease
 	leaseDuration time.Duration
 	renewDeadline time.Duration
 	retryPeriod   time.Duration
@@ -34,6 +38,9 @@ type election struct {
 func (e *election) addTo(app *kingpin.Application) {
 	app.Flag("leader-election", "Elect a leader, so that several replicas may run.").
 		Short('l').Envar("LEADER_ELECTION").BoolVar(&e.enabled)
+	app.Flag("leader-election-id",
+		"Name of the Lease. Providers that work side by side in one namespace need one each.").
+		Default(leaderElectionID).StringVar(&e.id)
 	app.Flag("leader-election-lease-duration",
 		"How long replicas wait for a leader that does not renew its Lease. Whole seconds.").
 		Default("60s").DurationVar(&e.leaseDuration)
@@ -58,6 +65,9 @@ func (e *election) candidate(cfg *rest.Config, namespace string, log logging.Log
 	}
 	if e.leaseDuration%time.Second != 0 {
 		return candidate{}, errors.New("--leader-election-lease-duration must be in whole seconds")
+	}
+	if wrong := validation.IsDNS1123Subdomain(e.id); len(wrong) > 0 {
+		return candidate{}, errors.Errorf("--leader-election-id: %s", strings.Join(wrong, "; "))
 	}
 	lock, err := e.newLock(cfg, namespace)
 	if err != nil {
@@ -90,7 +100,7 @@ func (e *election) newLock(cfg *rest.Config, namespace string) (resourcelock.Int
 	events := record.NewBroadcaster()
 	events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: core.Events("")})
 	return &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: leaderElectionID},
+		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: e.id},
 		Client:    leases,
 		LockConfig: resourcelock.ResourceLockConfig{
 			Identity: identity, EventRecorder: events.NewRecorder(scheme.Scheme,

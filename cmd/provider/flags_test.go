@@ -22,7 +22,7 @@ func defaults() flags {
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
 		published:        published{stateNamespace: "crossplane-system"},
 		election: election{
-			leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second,
+			id: "crossplane-leader-election-provider-kubernetes", leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second,
 		},
 	}
 }
@@ -109,6 +109,12 @@ func TestFlags(t *testing.T) {
 			env:   "LEADER_ELECTION",
 			value: "true",
 			want:  func(f *flags) { f.election.enabled = true },
+		},
+		"LeaderElectionID": {
+			args:  []string{"--leader-election-id=team-a"},
+			env:   prefix + "LEADER_ELECTION_ID",
+			value: "team-a",
+			want:  func(f *flags) { f.election.id = "team-a" },
 		},
 		"LeaseDuration": {
 			args: []string{"--leader-election-lease-duration=9s"},

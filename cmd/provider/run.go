@@ -151,7 +151,7 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 		HealthProbeBindAddress: f.healthAddress,
 
 		LeaderElection:                      f.election.enabled,
-		LeaderElectionID:                    leaderElectionID,
+		LeaderElectionID:                    f.election.id,
 		LeaderElectionResourceLockInterface: replica.lock,
 		LeaderElectionReleaseOnCancel:       true,
 		LeaseDuration:                       &f.election.leaseDuration,
