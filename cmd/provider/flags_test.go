@@ -20,7 +20,7 @@ func defaults() flags {
 		maxReconcileRate: 100,
 		metricsAddress:   ":8080", healthAddress: ":8081", managementPolicies: true, logFormat: "json",
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
-		published:        published{stateNamespace: "crossplane-system"},
+		published:        published{stateNamespace: "crossplane-system", defaultConfig: "default"},
 		election: election{
 			id: "crossplane-leader-election-provider-kubernetes", leaseDuration: time.Minute, renewDeadline: 50 * time.Second, retryPeriod: 2 * time.Second,
 		},
@@ -67,6 +67,12 @@ func TestFlags(t *testing.T) {
 			env:   prefix + "STATE_NAMESPACE",
 			value: "kcp-system",
 			want:  func(f *flags) { f.published.stateNamespace = "kcp-system" },
+		},
+		"DefaultProviderConfig": {
+			args:  []string{"--default-provider-config=services"},
+			env:   prefix + "DEFAULT_PROVIDER_CONFIG",
+			value: "services",
+			want:  func(f *flags) { f.published.defaultConfig = "services" },
 		},
 		"LogFormat": {
 			args:  []string{"--log-format=console"},

@@ -10,12 +10,14 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 // published are the settings of PublishedResources.
 type published struct {
 	selector       string
 	stateNamespace string
+	defaultConfig  string
 }
 
 func (p *published) addTo(app *kingpin.Application) {
@@ -26,6 +28,8 @@ func (p *published) addTo(app *kingpin.Application) {
 	app.Flag("state-namespace",
 		"Namespace of the service cluster with the states of PublishedResources that name no other.").
 		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
+	app.Flag("default-provider-config", "ProviderConfig of PublishedResources that name no other.").
+		Default(scope.DefaultPublisherConfig).StringVar(&p.defaultConfig)
 }
 
 // apply sets the options of the controllers.
@@ -37,6 +41,9 @@ func (p *published) apply(o *object.Options) error {
 	if wrong := validation.IsDNS1123Label(p.stateNamespace); len(wrong) > 0 {
 		return errors.Errorf("--state-namespace: %s", strings.Join(wrong, "; "))
 	}
-	o.PublishedResourceSelector, o.StateNamespace = s, p.stateNamespace
+	if wrong := validation.IsDNS1123Subdomain(p.defaultConfig); len(wrong) > 0 {
+		return errors.Errorf("--default-provider-config: %s", strings.Join(wrong, "; "))
+	}
+	o.PublishedResourceSelector, o.StateNamespace, o.PublishedResourceConfig = s, p.stateNamespace, p.defaultConfig
 	return nil
 }

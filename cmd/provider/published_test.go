@@ -18,18 +18,24 @@ func TestPublished(t *testing.T) {
 		selectsNothing bool
 	}{
 		"All": {
-			reason: "No selector selects all.", set: published{stateNamespace: "s"}, selectsTeam: true,
+			reason: "No selector selects all.", set: published{stateNamespace: "s", defaultConfig: "c"}, selectsTeam: true,
 			selectsNothing: true,
 		},
 		"Team": {
-			reason: "A selector selects by labels.", set: published{selector: "team=a", stateNamespace: "s"},
+			reason: "A selector selects by labels.", set: published{selector: "team=a", stateNamespace: "s", defaultConfig: "c"},
 			selectsTeam: true,
 		},
 		"NoSelector": {
-			reason: "A selector must be one.", set: published{selector: "team in", stateNamespace: "s"}, refused: true,
+			reason: "A selector must be one.", set: published{selector: "team in", stateNamespace: "s", defaultConfig: "c"}, refused: true,
 		},
-		"NoNamespace":  {reason: "States need a namespace.", refused: true},
-		"BadNamespace": {reason: "A namespace must be one.", set: published{stateNamespace: "States_1"}, refused: true},
+		"NoNamespace": {reason: "States need a namespace.", set: published{defaultConfig: "c"}, refused: true},
+		"BadNamespace": {
+			reason: "A namespace must be one.", set: published{stateNamespace: "States_1", defaultConfig: "c"}, refused: true,
+		},
+		"NoConfig": {reason: "Credentials need a ProviderConfig.", set: published{stateNamespace: "s"}, refused: true},
+		"BadConfig": {
+			reason: "A name must be one.", set: published{stateNamespace: "s", defaultConfig: "Services_1"}, refused: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := object.Options{}
@@ -39,6 +45,10 @@ func TestPublished(t *testing.T) {
 			}
 			if err != nil {
 				return
+			}
+			if o.StateNamespace != "s" || o.PublishedResourceConfig != "c" {
+				t.Errorf("%s\ngot namespace %q and ProviderConfig %q", tc.reason, o.StateNamespace,
+					o.PublishedResourceConfig)
 			}
 			team := o.PublishedResourceSelector.Matches(labels.Set{"team": "a"})
 			nothing := o.PublishedResourceSelector.Matches(labels.Set{})

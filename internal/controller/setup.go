@@ -100,12 +100,13 @@ func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k 
 
 // published is the controller of PublishedResources.
 func published(mgr ctrl.Manager, o object.Options) part {
-	kinds := append(configKinds(scope.PublishedResources(mgr.GetClient()).Configs...),
+	kinds := append(configKinds(scope.PublishedResources(mgr.GetClient(), o.PublishedResourceConfig).Configs...),
 		syncagentv1alpha1.PublishedResourceGroupVersionKind)
 	return part{kinds: kinds, setup: func() error {
 		po := publishedresource.Options{
 			Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter,
 			Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
+			DefaultConfig: o.PublishedResourceConfig,
 		}
 		return errors.Wrap(publishedresource.Setup(mgr, po), "cannot set up PublishedResources")
 	}}

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"cmp"
 	"context"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -18,13 +19,30 @@ import (
 // A Publisher is how PublishedResources use ProviderConfigs. They have one scope, and may use two ProviderConfigs.
 type Publisher struct {
 	client client.Client
+	// byDefault is the name of the ProviderConfig of those that name none.
+	byDefault string
 	// Configs are the kinds of ProviderConfig they may reference.
 	Configs []Config
 }
 
-// PublishedResources returns how PublishedResources use ProviderConfigs.
-func PublishedResources(c client.Client) Publisher {
-	return Publisher{client: c, Configs: []Config{ClusterScopeConfig()}}
+// DefaultPublisherConfig is the ProviderConfig of PublishedResources if neither they nor an option name one.
+const DefaultPublisherConfig = "default"
+
+// PublishedResources returns how PublishedResources use ProviderConfigs. Those that name none use the one of a name,
+// DefaultPublisherConfig if it is empty.
+func PublishedResources(c client.Client, byDefault string) Publisher {
+	return Publisher{
+		client: c, byDefault: cmp.Or(byDefault, DefaultPublisherConfig), Configs: []Config{ClusterScopeConfig()},
+	}
+}
+
+// Ref returns the ProviderConfig of a PublishedResource. The API server must not fill it in: clients of api-syncagent
+// drop fields that they do not know, and what was stored by a former default would outweigh that of this provider.
+func (p Publisher) Ref(mg *publishedv1alpha1.PublishedResource) xpv2.Reference {
+	if r := mg.Spec.ProviderConfigReference; r != nil {
+		return *r
+	}
+	return xpv2.Reference{Name: p.byDefault}
 }
 
 // Key returns the name of the ProviderConfig of a reference, as Config.Key makes it.
@@ -44,10 +62,8 @@ const serviceUse = "-service-cluster"
 
 // Track records that a PublishedResource uses its ProviderConfigs.
 func (p Publisher) Track(ctx context.Context, mg *publishedv1alpha1.PublishedResource) error {
-	if r := mg.Spec.ProviderConfigReference; r != nil {
-		if err := p.record(ctx, mg, *r, ""); err != nil {
-			return err
-		}
+	if err := p.record(ctx, mg, p.Ref(mg), ""); err != nil {
+		return err
 	}
 	if r := mg.Spec.ServiceClusterConfigReference; r != nil {
 		return p.record(ctx, mg, *r, serviceUse)

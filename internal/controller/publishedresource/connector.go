@@ -77,12 +77,9 @@ func (c *connector) open(ctx context.Context, o *v1alpha1.PublishedResource) (*e
 			return nil, errors.Wrap(errControlPlane, err.Error())
 		}
 	}
-	if o.Spec.ProviderConfigReference == nil {
-		return nil, errors.Wrap(errInvalidSpec, "spec.providerConfigRef is not set")
-	}
 	e := &external{connector: c, name: o.GetName(), owner: c.owner(o.GetName(), ""), pass: passOf(ctx)}
 	var err error
-	if e.connection, e.cluster, err = c.connect(ctx, e.owner, *o.Spec.ProviderConfigReference); err != nil {
+	if e.connection, e.cluster, err = c.connect(ctx, e.owner, c.publisher.Ref(o)); err != nil {
 		return nil, err
 	}
 	e.pass.cluster = e.cluster

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -148,28 +147,6 @@ func (e *external) admit(ctx context.Context, o *v1alpha1.PublishedResource, r s
 	return nil
 }
 
-// siblings returns the other PublishedResources that are known to publish to the same APIExport. They are shared.
-func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) ([]*v1alpha1.PublishedResource, error) {
-	list := &v1alpha1.PublishedResourceList{}
-	if err := e.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, errors.Wrapf(errControlPlane, "cannot list PublishedResources: %v", err)
-	}
-	var others []*v1alpha1.PublishedResource
-	for i := range list.Items {
-		other := &list.Items[i]
-		ref := other.Spec.ProviderConfigReference
-		if other.GetUID() == o.GetUID() || ref == nil || ref.Name != o.Spec.ProviderConfigReference.Name {
-			continue
-		}
-		if p, err := planOf(&other.Spec, e.connection.Spec.KCP); err != nil ||
-			p.export != e.plan.export && other.Status.APIExport != e.plan.export {
-			continue
-		}
-		others = append(others, other)
-	}
-	return others, nil
-}
-
 // buildSchema returns the schema as it is created.
 func (e *external) buildSchema(o *v1alpha1.PublishedResource, src source) (*unstructured.Unstructured, error) {
 	p, err := project(o, src)
@@ -209,7 +186,7 @@ func (e *external) change(ctx context.Context, o *v1alpha1.PublishedResource) kc
 			return err
 		}
 		for _, c := range claimsIn(d, w.claims) {
-			if err := d.AddClaim(c, func(has kcp.Claim) bool { return e.keptBySiblings(ctx, o, has) }); err != nil {
+			if err := d.AddClaim(c, func(has kcp.Claim) bool { return e.keptBySiblings(ctx, o, d, has) }); err != nil {
 				return err
 			}
 		}
@@ -220,17 +197,6 @@ func (e *external) change(ctx context.Context, o *v1alpha1.PublishedResource) kc
 // claimsIn returns the claims that an APIExport has to make: not those to what it offers itself.
 func claimsIn(d *kcp.Draft, all []kcp.Claim) []kcp.Claim {
 	return slices.DeleteFunc(slices.Clone(all), func(c kcp.Claim) bool { return d.Schema(c.GroupResource) != "" })
-}
-
-// keptBySiblings reports whether another PublishedResource needs a claim of the APIExport, or may need it.
-func (e *external) keptBySiblings(ctx context.Context, o *v1alpha1.PublishedResource, c kcp.Claim) bool {
-	others, err := e.siblings(ctx, o)
-	return err != nil || slices.ContainsFunc(others, func(other *v1alpha1.PublishedResource) bool {
-		theirs, err := claimsOf(&other.Spec, e.plan.verbs)
-		return err != nil || slices.ContainsFunc(theirs, func(x kcp.Claim) bool {
-			return x.GroupResource == c.GroupResource && x.IdentityHash == c.IdentityHash
-		})
-	})
 }
 
 // settled reports whether the workspace has all that is wanted.

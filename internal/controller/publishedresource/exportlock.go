@@ -49,6 +49,14 @@ func (g *exportLock) claim(p exportedResource, name string) string {
 	return name
 }
 
+// place returns the server and the APIExport a PublishedResource publishes to, if that is known.
+func (g *exportLock) place(name string) (server, export string, known bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p, known := g.held[name]
+	return p.server, p.export, known
+}
+
 // stopWaiting makes a PublishedResource wait for a place no more. The caller holds the lock.
 func (g *exportLock) stopWaiting(p exportedResource, name string) {
 	if delete(g.waiting[p], name); len(g.waiting[p]) == 0 {

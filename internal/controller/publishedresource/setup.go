@@ -54,6 +54,9 @@ type Options struct {
 	Selector labels.Selector
 	// StateNamespace is where states are if a spec does not say. The default is DefaultStateNamespace.
 	StateNamespace string
+	// DefaultConfig is the ProviderConfig of PublishedResources that name none. The default is
+	// scope.DefaultPublisherConfig.
+	DefaultConfig string
 }
 
 // Setup adds the controller of PublishedResources to a manager.
@@ -68,7 +71,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	m := diffwrite.NewManager(lasting)
 	c := &connector{
 		controller: name, registry: o.Registry, local: mgr.GetClient(), lasting: lasting.GetClient(),
-		publisher: scope.PublishedResources(mgr.GetClient()),
+		publisher: scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
 		events:    events,
 		writer:    kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
 		settling: newSettling(), countWrites: newCountWrites(), reconciled: &reconciledNames{names: sets.New[string]()},

@@ -21,7 +21,9 @@ import (
 )
 
 // observeDeleted reports whether there is something left to withdraw. It goes by what the PublishedResource has last
-// published: what the source is by now does not matter.
+// published: what the source is by now does not matter. Claims go in one write with what is published. Those that are
+// there afterwards are another publisher's, of which this control plane may know nothing: to withdraw them again and
+// again would never end.
 func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedResource) (bool, error) {
 	if err := e.look(ctx); err != nil {
 		if errors.Is(err, kcp.ErrNoExport) {
@@ -36,37 +38,26 @@ func (e *external) observeDeleted(ctx context.Context, o *v1alpha1.PublishedReso
 	if err := e.serveLast(ctx, o); err != nil {
 		return false, err
 	}
-	change, err := e.withdrawal(ctx, o)
-	if err != nil {
-		return false, err
-	}
-	d := kcp.NewDraft(e.plan.export, e.state.export)
-	err = d.Make(change)
-	return d.Changed(), err
+	_, ours, err := e.offered(ctx, o)
+	return ours, err
 }
 
-// withdrawal returns the Change by which an APIExport loses what the PublishedResource has added to it, and nobody else
-// needs.
-func (e *external) withdrawal(ctx context.Context, o *v1alpha1.PublishedResource) (kcp.Change, error) {
-	r, ours, err := e.offered(ctx, o)
-	if err != nil {
-		return nil, err
-	}
+// withdrawal returns the Change by which an APIExport loses a resource of the PublishedResource, and the claims that
+// nobody else needs.
+func (e *external) withdrawal(ctx context.Context, o *v1alpha1.PublishedResource, r schema.GroupResource) kcp.Change {
 	return func(d *kcp.Draft) error {
-		if ours {
-			if err := d.RemoveResource(r); err != nil {
-				return err
-			}
+		if err := d.RemoveResource(r); err != nil {
+			return err
 		}
 		for _, c := range d.Claims() {
-			if !e.keptBySiblings(ctx, o, c) {
+			if !e.keptBySiblings(ctx, o, d, c) {
 				if err := d.RemoveClaim(c.GroupResource); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
-	}, nil
+	}
 }
 
 // offered returns the resource that the APIExport offers for the PublishedResource, and whether it does: by the schema
@@ -95,23 +86,15 @@ func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.Ext
 
 func (e *external) withdraw(ctx context.Context, o *v1alpha1.PublishedResource) error {
 	r, ours, err := e.offered(ctx, o)
-	if err != nil {
+	if err != nil || !ours {
 		return err
 	}
-	if ours {
-		if err := e.awaitConsumers(ctx, r); err != nil {
-			return err
-		}
-	}
-	change, err := e.withdrawal(ctx, o)
-	if err != nil {
+	if err := e.awaitConsumers(ctx, r); err != nil {
 		return err
 	}
+	change := e.withdrawal(ctx, o, r)
 	if e.state.export, err = e.writer.Write(ctx, e.exportPlace(), e.state.export, change, e.writing); err != nil {
 		return resourceGone(err)
-	}
-	if !ours {
-		return nil
 	}
 	e.events.Event(o, event.Normal(reasonWithdrawn, fmt.Sprintf("APIExport %s offers %s no more", e.plan.export, r)))
 	if o.Spec.SchemasRetained() {

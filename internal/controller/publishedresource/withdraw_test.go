@@ -5,16 +5,21 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	exporting "github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -102,6 +107,101 @@ func TestWithdraw(t *testing.T) {
 	awaitGone(t, s.c, coats)
 	if e := s.export(t); len(e.Spec.Resources) != 0 || len(e.Spec.PermissionClaims) != 1 {
 		t.Errorf("want nothing left but what a stranger has added, got %v", e.Spec)
+	}
+}
+
+// TestWithdrawOfTwoConfigs shows that what is withdrawn through one ProviderConfig is not what is needed by whoever
+// publishes to the same APIExport through another one. Claims must not go for a moment either.
+func TestWithdrawOfTwoConfigs(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	other := s
+	other.connect(t, kcp.ServiceAccount(t, s.admin, "other", kcp.AgentRules(exportName)...))
+	other.group = s.group
+	define(t, s.c, definition(s.group, "hats"))
+	define(t, s.c, definition(s.group, "coats"))
+	hats, coats := s.published("hats", "Hat"), other.published("coats", "Coat")
+	hats.Spec.DeletionPolicy = xpv2.DeletionDelete
+	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
+		o.Spec.EnableWorkspacePaths = true
+		create(t, s.c, o)
+		awaitPublished(t, s.c, o)
+	}
+	before := s.export(t)
+	if err := s.c.Delete(t.Context(), hats); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, s.c, hats)
+	after := s.export(t)
+	if diff := cmp.Diff(before.Spec.PermissionClaims, after.Spec.PermissionClaims); diff != "" {
+		t.Errorf("claims that the other needs: -before, +after:\n%s", diff)
+	}
+	if got := after.Generation - before.Generation; got != 1 || schemaOf(after, "hats") != "" {
+		t.Errorf("want one change that withdraws hats, got %d, and resources %v", got, after.Spec.Resources)
+	}
+}
+
+// TestWithdrawBesideStranger shows that a PublishedResource goes although a publisher that this control plane does not
+// know claims again what is withdrawn, at once and each time.
+func TestWithdrawBesideStranger(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishHats(t)
+	update(t, s.c, o, func() { o.Spec.DeletionPolicy = xpv2.DeletionDelete })
+	events := exporting.Claim{GroupResource: schema.GroupResource{Resource: "events"}, Verbs: []string{"*"}}
+	publish := func(d *exporting.Draft) error {
+		return d.AddClaim(events, func(exporting.Claim) bool { return false })
+	}
+	exports, err := dynamic.NewForConfig(s.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := exporting.Place{Key: t.Name(), Client: exports.Resource(exporting.Exports), Name: exportName}
+	writer, u := exporting.NewWriter(), (*unstructured.Unstructured)(nil)
+	if err := s.c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		around := func() func(*unstructured.Unstructured) { return func(*unstructured.Unstructured) {} }
+		if u, err = place.Client.Get(t.Context(), exportName, metav1.GetOptions{}); err == nil {
+			_, err = writer.Write(t.Context(), place, u, publish, around)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), describe(o)
+	})
+	if e := s.export(t); len(e.Spec.Resources) != 0 {
+		t.Errorf("want hats withdrawn, got %v", e.Spec.Resources)
+	}
+}
+
+// TestWithdrawTogether shows that of those that are withdrawn at a time the last one takes their claims away.
+func TestWithdrawTogether(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	var all []*v1alpha1.PublishedResource
+	for _, name := range []string{"hats", "coats", "shoes"} {
+		define(t, s.c, definition(s.group, name))
+		o := s.published(name, kindOf(name))
+		o.Spec.DeletionPolicy = xpv2.DeletionDelete
+		create(t, s.c, o)
+		all = append(all, o)
+	}
+	for _, o := range all {
+		awaitPublished(t, s.c, o)
+	}
+	for _, o := range all {
+		if err := s.c.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range all {
+		awaitGone(t, s.c, o)
+	}
+	if e := s.export(t); len(e.Spec.Resources)+len(e.Spec.PermissionClaims) > 0 {
+		t.Errorf("want nothing left, got %v", e.Spec)
 	}
 }
 

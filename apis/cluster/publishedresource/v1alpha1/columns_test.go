@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -16,6 +17,9 @@ import (
 func TestColumns(t *testing.T) {
 	c := prepared(t)
 	u := published(t, "columns", source)
+	if err := unstructured.SetNestedField(u.Object, "services", "spec", "providerConfigRef", "name"); err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Create(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +67,7 @@ conditions:
 	want := map[string]any{
 		"Name": "columns", "KIND": "Certificate", "PUBLISHED": "True", "BOUND": float64(3), "OBJECTS": float64(41),
 		"FAILED": float64(1),
-		"SYNCED": "True", "READY": "False", "PROVIDERCONFIG": "default", "EXPORT": "services",
+		"SYNCED": "True", "READY": "False", "PROVIDERCONFIG": "services", "EXPORT": "services",
 		"SCHEMA": "v1.certificates.cert-manager.io",
 		"REASON": "Unavailable", "MESSAGE": nil,
 	}

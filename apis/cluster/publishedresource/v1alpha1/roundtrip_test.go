@@ -99,11 +99,10 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := publishedv1alpha1.PublishedResourceSpec{
-		ProviderConfigReference: &xpv2.Reference{Name: "default"},
-		ManagementPolicies:      xpv2.ManagementPolicies{"*"},
-		DeletionPolicy:          xpv2.DeletionOrphan,
-		RetainSchemas:           new(true),
-		Resource:                publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
+		ManagementPolicies: xpv2.ManagementPolicies{"*"},
+		DeletionPolicy:     xpv2.DeletionOrphan,
+		RetainSchemas:      new(true),
+		Resource:           publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
 	}
 	if diff := cmp.Diff(want, pr.Spec); diff != "" {
 		t.Errorf("spec: -want, +got:\n%s", diff)

@@ -37,9 +37,9 @@ type PublishedResourceSpec struct {
 	// its own, and there is no connection secret.
 	xpv2.ClusterManagedResourceSpec `json:"-"`
 
-	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport.
+	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport. The default is that of the provider's flag
+	// --default-provider-config, default.
 	// +optional
-	// +kubebuilder:default={"name": "default"}
 	ProviderConfigReference *xpv2.Reference `json:"providerConfigRef,omitempty"`
 
 	// serviceClusterConfigRef names the ProviderConfig of the service cluster: the one that has the API and where the

@@ -50,6 +50,7 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &shared, &workspaces
 type scene struct {
 	server       *kube.Server
 	c, in, other client.Client
+	admin        *rest.Config // of the first of the two workspaces
 	consumer     *rest.Config
 	binding      *apisv1alpha2.APIBinding
 	cluster      string // of the consumer
@@ -57,13 +58,19 @@ type scene struct {
 
 func newScene(t *testing.T, server *kube.Server) *scene {
 	t.Helper()
+	return newSceneOf(t, server, "default", "billing")
+}
+
+// newSceneOf is newScene with the names of the ProviderConfigs that lead to the two APIExports.
+func newSceneOf(t *testing.T, server *kube.Server, services, billing string) *scene {
+	t.Helper()
 	server.InstallCRDs(t, filepath.Join("..", "..", "..", "..", "package", "crds"), "testdata")
 	s := &scene{server: server, c: server.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	otherPath, otherAdmin := workspaces.Workspace(t)
-	s.other = kcp.Client(t, otherAdmin)
-	s.offer(t, admin, "default", exportName)
-	s.offer(t, otherAdmin, "billing", otherName)
+	s.admin, s.other = admin, kcp.Client(t, otherAdmin)
+	s.offer(t, admin, services, exportName)
+	s.offer(t, otherAdmin, billing, otherName)
 	_, s.consumer = workspaces.Workspace(t)
 	var claims []apisv1alpha2.PermissionClaim
 	for _, r := range []string{"events", "namespaces"} {
@@ -86,8 +93,14 @@ func newScene(t *testing.T, server *kube.Server) *scene {
 func (s *scene) offer(t *testing.T, admin *rest.Config, config, export string) {
 	t.Helper()
 	create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: export}})
+	s.lead(t, admin, config, export)
+}
+
+// lead makes a ProviderConfig that leads to an APIExport.
+func (s *scene) lead(t *testing.T, admin *rest.Config, config, export string) {
+	t.Helper()
 	ns := s.server.Namespace(t)
-	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(export)...)
+	account := kcp.ServiceAccount(t, admin, "agent-"+config, kcp.AgentRules(export)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
 	create(t, s.c, &corev1.Secret{

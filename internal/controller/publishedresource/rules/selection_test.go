@@ -71,14 +71,14 @@ func TestSelection(t *testing.T) {
 }
 
 // serve runs a provider for a team. The function it returns ends it.
-func (s *scene) serve(t *testing.T, team string) (stop func()) {
+func (s *scene) serve(t *testing.T, team string, change ...func(*objectcontroller.Options)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	wait := provider.StartUntil(t, ctx, s.server.User(t, "provider", "system:masters"),
-		func(o *objectcontroller.Options) {
+		append(change, func(o *objectcontroller.Options) {
 			o.PublishedResourceSelector = labels.SelectorFromSet(labels.Set{labelTeam: team})
 			o.StateNamespace = stateNamespace
-		})
+		})...)
 	return func() { cancel(); wait() }
 }
 

@@ -1,0 +1,73 @@
+package publishedresource
+
+import (
+	"context"
+	"net/url"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
+)
+
+// siblings returns the other PublishedResources that are known to publish to the same APIExport. They are shared.
+func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) ([]*v1alpha1.PublishedResource, error) {
+	list := &v1alpha1.PublishedResourceList{}
+	if err := e.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, errors.Wrapf(errControlPlane, "cannot list PublishedResources: %v", err)
+	}
+	var others []*v1alpha1.PublishedResource
+	for i := range list.Items {
+		if other := &list.Items[i]; other.GetUID() != o.GetUID() && e.sharesExport(o, other) {
+			others = append(others, other)
+		}
+	}
+	return others, nil
+}
+
+// sharesExport reports whether another PublishedResource is known to publish to the same APIExport. It may do so through
+// another ProviderConfig, or in another provider, of which the default ProviderConfig is not known. Then the endpoints
+// tell, whose path holds the logical cluster and the name of the APIExport. Without endpoints there are no consumers who
+// could miss a claim until it is made again, and the name of an APIExport alone tells nothing: each kcp may have one.
+func (e *external) sharesExport(o, other *v1alpha1.PublishedResource) bool {
+	known := other.Spec.ProviderConfigReference != nil || e.selects(other)
+	if known && e.publisher.Ref(other).Name == e.publisher.Ref(o).Name {
+		p, err := planOf(&other.Spec, e.connection.Spec.KCP)
+		return err == nil && (p.export == e.plan.export || other.Status.APIExport == e.plan.export)
+	}
+	if ours, theirs := exportPaths(&o.Status), exportPaths(&other.Status); ours.Len() > 0 && theirs.Len() > 0 {
+		return ours.HasAny(theirs.UnsortedList()...)
+	}
+	server, export, ok := e.exports.place(other.GetName())
+	return ok && server == e.cluster.Server() && export == e.plan.export
+}
+
+// exportPaths returns the paths of the endpoints of a PublishedResource. Shards differ in the host only.
+func exportPaths(s *v1alpha1.PublishedResourceStatus) sets.Set[string] {
+	paths := sets.New[string]()
+	for _, at := range s.Endpoints {
+		if u, err := url.Parse(at.URL); err == nil && u.Path != "" {
+			paths.Insert(u.Path)
+		}
+	}
+	return paths
+}
+
+// keptBySiblings reports whether another PublishedResource needs a claim of the APIExport. One that is deleted needs none
+// once its API is withdrawn.
+func (e *external) keptBySiblings(ctx context.Context, o *v1alpha1.PublishedResource, d *kcp.Draft, c kcp.Claim) bool {
+	others, err := e.siblings(ctx, o)
+	return err != nil || slices.ContainsFunc(others, func(other *v1alpha1.PublishedResource) bool {
+		if r, ok := kcp.ResourceOf(other.Status.ResourceSchemaName); ok && meta.WasDeleted(other) && d.Schema(r) == "" {
+			return false
+		}
+		theirs, err := claimsOf(&other.Spec, e.plan.verbs)
+		return err != nil || slices.ContainsFunc(theirs, func(x kcp.Claim) bool {
+			return x.GroupResource == c.GroupResource && x.IdentityHash == c.IdentityHash
+		})
+	})
+}

@@ -1,0 +1,95 @@
+package publishedresource
+
+import (
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+)
+
+// TestExportPaths shows that shards of one kcp tell the same of an APIExport, and that what is no URL tells nothing.
+func TestExportPaths(t *testing.T) {
+	const path = "/services/apiexport/2wcxa/shop"
+	s := &v1alpha1.PublishedResourceStatus{Endpoints: []v1alpha1.Endpoint{
+		{URL: "https://one" + path}, {URL: "https://two" + path}, {URL: "https://three"}, {URL: "%"},
+	}}
+	if got := exportPaths(s); got.Len() != 1 || !got.Has(path) {
+		t.Errorf("want %s alone, got %v", path, got)
+	}
+}
+
+// TestSharesExport shows that nothing is concluded from the default ProviderConfig of this provider about a
+// PublishedResource that another provider serves, nor from the name of an APIExport, and what else tells.
+func TestSharesExport(t *testing.T) {
+	const url = "https://kcp/services/apiexport/2wcxa/shop"
+	for name, tc := range map[string]struct {
+		reason string
+		labels labels.Set
+		ref    string // the ProviderConfig it names, if it does
+		status v1alpha1.PublishedResourceStatus
+		want   bool
+	}{
+		"Ours": {
+			reason: "One that is ours and names no ProviderConfig publishes as we do.", labels: labels.Set{"team": "a"},
+			status: v1alpha1.PublishedResourceStatus{APIExport: "shop"}, want: true,
+		},
+		"NameAlone": {
+			reason: "Another kcp may have an APIExport of the same name.", want: false,
+			status: v1alpha1.PublishedResourceStatus{APIExport: "shop"},
+		},
+		"OtherName": {
+			reason: "An APIExport of another name is another one.", want: false,
+			status: v1alpha1.PublishedResourceStatus{APIExport: "market"},
+		},
+		"SameEndpoint": {
+			reason: "One endpoint is of one APIExport.", want: true,
+			status: v1alpha1.PublishedResourceStatus{APIExport: "shop", Endpoints: []v1alpha1.Endpoint{{URL: url}}},
+		},
+		"OtherEndpoint": {
+			reason: "The endpoints of two APIExports differ.", want: false, ref: "other",
+			status: v1alpha1.PublishedResourceStatus{
+				APIExport: "shop", Endpoints: []v1alpha1.Endpoint{{URL: "https://kcp/services/apiexport/9zyxb/shop"}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Selector: labels.SelectorFromSet(labels.Set{"team": "a"})}
+			e := &external{
+				connector: &connector{
+					selects: o.selects, publisher: scope.PublishedResources(nil, "services"),
+					exports: newExportLock(func(string) {}),
+				},
+				plan: plan{export: "shop"},
+				connection: commonv1.Connection{Spec: &commonv1.ProviderConfigSpec{KCP: &commonv1.KCPConnection{
+					APIExport: &commonv1.APIExport{Name: "shop"},
+				}}},
+			}
+			ours, other := &v1alpha1.PublishedResource{}, &v1alpha1.PublishedResource{Status: tc.status}
+			ours.Status.Endpoints = []v1alpha1.Endpoint{{URL: url}}
+			other.SetLabels(tc.labels)
+			if tc.ref != "" {
+				other.Spec.ProviderConfigReference = &xpv2.Reference{Name: tc.ref}
+			}
+			if got := e.sharesExport(ours, other); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestPlace shows where a PublishedResource is known to publish.
+func TestPlace(t *testing.T) {
+	g := newExportLock(func(string) {})
+	if _, _, known := g.place("hats"); known {
+		t.Error("want nothing known before a claim")
+	}
+	g.claim(exportedResource{server: "kcp", export: "shop", resource: schema.GroupResource{Resource: "hats"}}, "hats")
+	if server, export, known := g.place("hats"); server != "kcp" || export != "shop" || !known {
+		t.Errorf("got %q, %q, %t", server, export, known)
+	}
+}
