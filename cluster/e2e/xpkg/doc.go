@@ -3,10 +3,7 @@
 // Crossplane takes minutes to build.
 //
 // Crossplane, its package manager and its manager of rights are real, and so are the controllers of Kubernetes that
-// make a pod of what they ask for. KWOK says that the pod is ready. What its container would do is done by the program
-// unpacked from the image that the pod names: see kubelet_test.go. It sees the files of the image, the volumes of the
-// pod and nothing else, runs as the user of the pod, and has its environment and the token of its ServiceAccount. What
-// differs: it shares the network of the machine, so that its ports are chosen for it.
+// make a pod of what they ask for. Package kubelet runs the program of the pod, from the image that the pod names.
 //
 // # Decisions
 //

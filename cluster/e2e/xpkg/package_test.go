@@ -21,14 +21,16 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
 )
 
 // A stage is the installation that the tests of this package go through in turn.
 type stage struct {
 	c, tc   client.Client // of the control plane and of the target
-	kubelet *kubelet
+	kubelet *kubelet.Kubelet
 	ns      string // on both, for all tests
 }
 
@@ -36,7 +38,7 @@ type stage struct {
 func TestPackage(t *testing.T) {
 	s := &stage{c: control.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t)}
 	create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", s.ns)})
-	s.kubelet = startKubelet(t, s.c)
+	s.kubelet = kubelet.Start(t, &control, local.CrossplaneNamespace)
 	for _, step := range []struct {
 		name string
 		test func(*testing.T)
@@ -88,7 +90,7 @@ func (s *stage) starts(t *testing.T) {
 	kube.Eventually(t, soon, "the provider to run", func() (bool, string) {
 		d := &appsv1.DeploymentList{}
 		err := s.c.List(t.Context(), d, client.InNamespace("crossplane-system"))
-		return s.kubelet.processes() == 1, "deployments: " + describe(d.Items, err)
+		return s.kubelet.Processes() == 1, "deployments: " + describe(d.Items, err)
 	})
 	s.awaitProvider(t, "Healthy")
 }
@@ -241,7 +243,7 @@ func (s *stage) activates(t *testing.T) {
 	s.awaitReady(t, o)
 	s.awaitData(t, "late", "green")
 	s.remove(t, o)
-	if n := s.kubelet.processes(); n != 1 {
+	if n := s.kubelet.Processes(); n != 1 {
 		t.Errorf("want one provider all the time, got %d", n)
 	}
 }

@@ -168,7 +168,7 @@ func (s *stage) awaitRevision(t *testing.T, old string) {
 		err := s.c.List(t.Context(), pods, client.InNamespace("crossplane-system"))
 		now := s.revision(t)
 		alone := len(pods.Items) == 1 && pods.Items[0].GetLabels()["pkg.crossplane.io/revision"] == now
-		return now != old && alone && s.kubelet.processes() == 1,
+		return now != old && alone && s.kubelet.Processes() == 1,
 			fmt.Sprintf("revision %s, %d pods, read: %s", now, len(pods.Items), message(err))
 	})
 	s.awaitProvider(t, "Installed", "Healthy")

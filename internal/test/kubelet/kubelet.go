@@ -1,4 +1,11 @@
-package xpkg
+// Package kubelet plays the kubelet for pods of the provider, on a control plane whose nodes are played by KWOK. It is
+// for _test.go files only.
+//
+// KWOK says that a pod is ready. What its container would do is done by the program unpacked from the image that the
+// pod names. It sees the files of the image, the volumes of the pod and nothing else, runs as the user of the pod, and
+// has its environment and the token of its ServiceAccount. What differs: it shares the network of the machine, so that
+// its ports are chosen for it. Only root may give a program other files and another user.
+package kubelet
 
 import (
 	"context"
@@ -18,10 +25,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
-	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 const (
@@ -30,27 +38,29 @@ const (
 	look = 100 * time.Millisecond
 )
 
-// A kubelet runs the pods of packages: it starts the program of a pod that appears, and stops that of a pod that goes.
-type kubelet struct {
-	t      *testing.T
-	c      client.Client
-	server string // address of the API server, host:port
-	logs   string // folder, with one for each pod
+// A Kubelet runs the pods of a namespace: it starts the program of a pod that appears, and stops that of a pod that
+// goes.
+type Kubelet struct {
+	t         testing.TB
+	c         client.Client
+	cfg       *rest.Config
+	namespace string
+	logs      string // folder, with one for each pod
 
 	mu      sync.Mutex
 	running map[types.UID]*provider.Process
 	ended   map[types.UID]bool // by themselves
 }
 
-// startKubelet runs pods until the test ends.
-func startKubelet(t *testing.T, c client.Client) *kubelet {
+// Start runs the pods of a namespace of a server until the test ends. It may be called once for each server.
+func Start(t testing.TB, s *kube.Server, namespace string) *Kubelet {
 	t.Helper()
-	if err := c.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}); err != nil {
-		t.Fatal(err)
-	}
-	k := &kubelet{
-		t: t, c: c, logs: t.TempDir(), server: strings.TrimPrefix(control.Config().Host, "https://"),
+	k := &Kubelet{
+		t: t, c: s.Client(t), cfg: s.Config(), namespace: namespace, logs: t.TempDir(),
 		running: map[types.UID]*provider.Process{}, ended: map[types.UID]bool{},
+	}
+	if err := k.c.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
@@ -76,16 +86,16 @@ func startKubelet(t *testing.T, c client.Client) *kubelet {
 }
 
 // show shows the log of a program whose test has failed.
-func (k *kubelet) show(p *provider.Process) {
+func (k *Kubelet) show(p *provider.Process) {
 	if log := p.Log(); k.t.Failed() {
 		k.t.Logf("log of a provider ends with\n%s", log[max(0, len(log)-8<<10):])
 	}
 }
 
 // sync looks at all pods once.
-func (k *kubelet) sync(ctx context.Context) error {
+func (k *Kubelet) sync(ctx context.Context) error {
 	pods := &corev1.PodList{}
-	if err := k.c.List(ctx, pods, client.InNamespace(local.CrossplaneNamespace)); err != nil {
+	if err := k.c.List(ctx, pods, client.InNamespace(k.namespace)); err != nil {
 		return errors.Wrap(err, "cannot list pods")
 	}
 	k.mu.Lock()
@@ -115,7 +125,7 @@ func (k *kubelet) sync(ctx context.Context) error {
 }
 
 // run gives a pod a node, and starts its program if it does not run.
-func (k *kubelet) run(ctx context.Context, p *corev1.Pod) error {
+func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	if p.Spec.NodeName == "" {
 		b := &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: node}}
 		return errors.Wrap(k.c.SubResource("binding").Create(ctx, p, b), "cannot bind pod")
@@ -147,7 +157,7 @@ func (k *kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	if err := k.mount(ctx, p, root); err != nil {
 		return err
 	}
-	host, port, _ := strings.Cut(k.server, ":")
+	host, port, _ := strings.Cut(strings.TrimPrefix(k.cfg.Host, "https://"), ":")
 	process, err := provider.Start(provider.Options{
 		Binary: entrypoint, Dir: filepath.Join(k.logs, string(p.GetUID())), Args: append(container.Args, "--debug"),
 		Env:       append(environment(p), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port),
@@ -160,8 +170,8 @@ func (k *kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	return nil
 }
 
-// processes returns how many programs run.
-func (k *kubelet) processes() int {
+// Processes returns how many programs run.
+func (k *Kubelet) Processes() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.running)
@@ -188,7 +198,7 @@ func unpack(image, dir string) (entrypoint string, err error) {
 }
 
 // mount writes the volumes of a pod.
-func (k *kubelet) mount(ctx context.Context, p *corev1.Pod, root string) error {
+func (k *Kubelet) mount(ctx context.Context, p *corev1.Pod, root string) error {
 	for _, m := range p.Spec.Containers[0].VolumeMounts {
 		i := slices.IndexFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
 		content, err := k.volume(ctx, p, &p.Spec.Volumes[i])
@@ -209,7 +219,7 @@ func (k *kubelet) mount(ctx context.Context, p *corev1.Pod, root string) error {
 }
 
 // volume returns the files of a volume: of a Secret, or of the identity of a pod.
-func (k *kubelet) volume(ctx context.Context, p *corev1.Pod, v *corev1.Volume) (map[string][]byte, error) {
+func (k *Kubelet) volume(ctx context.Context, p *corev1.Pod, v *corev1.Volume) (map[string][]byte, error) {
 	key := client.ObjectKey{Namespace: p.GetNamespace()}
 	if v.Secret != nil {
 		s := &corev1.Secret{}
@@ -225,7 +235,7 @@ func (k *kubelet) volume(ctx context.Context, p *corev1.Pod, v *corev1.Volume) (
 		return nil, errors.Wrap(err, "cannot make token")
 	}
 	return map[string][]byte{
-		"token": []byte(token.Status.Token), "namespace": []byte(p.GetNamespace()), "ca.crt": control.Config().CAData,
+		"token": []byte(token.Status.Token), "namespace": []byte(p.GetNamespace()), "ca.crt": k.cfg.CAData,
 	}, nil
 }
 

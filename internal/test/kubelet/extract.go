@@ -1,4 +1,4 @@
-package xpkg
+package kubelet
 
 import (
 	"archive/tar"
