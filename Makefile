@@ -6,6 +6,7 @@ TOOLS   := $(CURDIR)/.tools/bin
 OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
 XPKG    := $(OUTPUT)/xpkg
+CHART   := $(OUTPUT)/chart
 ARCHES  := amd64 arm64
 BENCH   ?= objects sync
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
@@ -115,7 +116,7 @@ $(ARCHES:%=xpkg.%): xpkg.%: build tools.xpkg
 	@mkdir -p $(XPKG)
 	GOOS=linux GOARCH=$* $(GOBUILD) -o $(XPKG)/provider-$* ./cmd/provider
 	go run ./cluster/images --program=$(XPKG)/provider-$* --arch=$* --version=$(VERSION) --out=$(XPKG)/image-$*.tar
-	crank xpkg build --package-root=package --examples-root=examples --embed-runtime-image-tarball=$(XPKG)/image-$*.tar \
+	crank xpkg build --package-root=package --ignore='chart/*,chart/*/*' --examples-root=examples --embed-runtime-image-tarball=$(XPKG)/image-$*.tar \
 		--package-file=$(XPKG)/provider-kcp-$*.xpkg
 
 .PHONY: xpkg.push
@@ -128,6 +129,10 @@ xpkg.capabilities: tools.xpkg ## Build the Configurations of examples/capabiliti
 	@mkdir -p $(XPKG)
 	for form in claims namespaced; do crank xpkg build --package-root=examples/capabilities/configurations/$$form \
 		--examples-root=examples/capabilities/networking --package-file=$(XPKG)/capabilities-$$form.xpkg || exit 1; done
+
+.PHONY: chart
+chart: tools.chart ## Build the Helm chart, which installs the provider without Crossplane: make chart VERSION=v1.2.3
+	@hack/chart.sh $(VERSION) $(CHART)
 
 .PHONY: bench
 bench: build tools ## Measure the provider against a plain client-go loop. BENCH=objects or BENCH=sync measures one of both.
@@ -142,11 +147,15 @@ tools.demo: # The demo issues certificates.
 	@hack/tools/build.sh etcd kubernetes kcp cert-manager
 
 .PHONY: tools.e2e
-tools.e2e: # None of these is built for anything but e2e and xpkg.
-	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager
+tools.e2e: # None of these is built for anything but e2e, xpkg and chart.
+	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm
 .PHONY: tools.xpkg
 tools.xpkg:
 	@hack/tools/build.sh crossplane-cli
+
+.PHONY: tools.chart
+tools.chart:
+	@hack/tools/build.sh helm
 
 .PHONY: tools.generate
 tools.generate:

@@ -14,7 +14,7 @@ import (
 // extract writes the files of an image to a folder.
 func extract(img v1.Image, dir string) error {
 	files := mutate.Extract(img)
-	defer files.Close()
+	defer files.Close() //nolint:errcheck // It has been read.
 	for r := tar.NewReader(files); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -1,0 +1,389 @@
+package chart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
+)
+
+// Names of the guide.
+const (
+	namespace  = "kcp-sync"
+	release    = "provider-kcp"
+	exportName = "services.example.com"
+	published  = "publishedresources.syncagent.kcp.io"
+)
+
+// newField is a field that an older definition of PublishedResources lacks.
+const newField = "synchronization"
+
+// A stage is the service cluster and the kcp that the tests go through in turn.
+type stage struct {
+	*guide
+
+	life     *testing.T    // of which the tests are parts: what it makes stays for all of them
+	c        client.Client // of the service cluster
+	kubelet  *kubelet.Kubelet
+	path     string        // of the workspace with the APIExport
+	consumer client.Client // of a workspace that has bound it
+}
+
+// TestChart goes through the life of a release, by the commands of the guide, in order.
+func TestChart(t *testing.T) {
+	definitions, err := local.CertManagerDefinitions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.InstallCRDs(t, definitions)
+	image := host + "/crossplane-contrib/provider-kcp"
+	pushImage(t, image, "v0.1.0", "v0.2.0")
+	s := &stage{guide: newGuide(t, image), life: t, c: service.Client(t, apis.AddToScheme)}
+	s.kubelet = kubelet.Start(t, &service, namespace)
+	path, admin := workspaces.Workspace(t)
+	s.path = path
+	publisher := kcp.ServiceAccount(t, admin, "publisher", append(kcp.AgentRules(exportName),
+		rbacv1.PolicyRule{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"create"}})...)
+	s.write(t, "kcp.kubeconfig", string(kube.Kubeconfig(t, publisher)))
+	for _, step := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{name: "Installs", test: s.installs},
+		{name: "Syncs", test: s.syncs},
+		{name: "MayDoNoMore", test: s.mayDoNoMore},
+		{name: "UpgradesDefinitions", test: s.upgrades},
+		{name: "EnablesOtherKinds", test: s.enables},
+		{name: "LeavesDataWhenItIsUninstalled", test: s.uninstalls},
+		{name: "FinishesAfterTheWrongOrder", test: s.finishes},
+		{name: "TakesOnDefinitionsOfTheAgent", test: s.takesOn},
+	} {
+		if !t.Run(step.name, step.test) {
+			return // What follows rests on it.
+		}
+	}
+}
+
+// installs shows that the commands of the guide publish an API, in a namespace that refuses pods with privileges.
+func (s *stage) installs(t *testing.T) {
+	restricted := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := s.c.Create(t.Context(), restricted); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range s.commands(t, "## Install") {
+		s.run(t, block)
+	}
+	for name := range packaged(t) {
+		err := s.c.Get(t.Context(), types.NamespacedName{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
+		if wanted := slices.Contains(publishingDefinitions, name); wanted != (err == nil) {
+			t.Errorf("%s: want it to be there: %t, read: %v", name, wanted, err)
+		}
+	}
+}
+
+// syncs shows that an object of a consumer has a copy, and that its status comes back.
+func (s *stage) syncs(t *testing.T) {
+	_, admin := workspaces.Workspace(s.life)
+	events := apisv1alpha2.PermissionClaim{
+		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
+	}
+	kcp.AwaitBound(t, admin, kcp.Bind(s.life, admin, s.path, exportName, events))
+	s.consumer = kcp.Client(t, admin)
+	s.order(t, "first")
+	copied := s.awaitCopies(t, 1)[0]
+	if err := unstructured.SetNestedField(copied.Object, "2030-01-01T00:00:00Z", "status", "notAfter"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.c.Status().Update(t.Context(), &copied); err != nil {
+		t.Fatal(err)
+	}
+	kube.Eventually(t, soon, "the status to come back", func() (bool, string) {
+		o := certificate("first")
+		err := s.consumer.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		at, _, _ := unstructured.NestedString(o.Object, "status", "notAfter")
+		return at == "2030-01-01T00:00:00Z", fmt.Sprintf("%q %v", at, err)
+	})
+}
+
+// mayDoNoMore shows that the ServiceAccount of the release has no rights beside those.
+func (s *stage) mayDoNoMore(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		asked  authorizationv1.ResourceAttributes
+		want   bool
+	}{
+		"States": {
+			reason: "States are Secrets of the namespace of the release.", want: true,
+			asked: authorizationv1.ResourceAttributes{Namespace: namespace, Resource: "secrets", Verb: "delete"},
+		},
+		"OtherSecrets": {
+			reason: "Other Secrets are nobody's business.",
+			asked:  authorizationv1.ResourceAttributes{Namespace: metav1.NamespaceDefault, Resource: "secrets", Verb: "get"},
+		},
+		"OtherResources": {
+			reason: "Only what is published is synced.",
+			asked:  authorizationv1.ResourceAttributes{Group: "cert-manager.io", Resource: "issuers", Verb: "get"},
+		},
+		"Namespaces": {
+			reason: "Namespaces are made, and stay.",
+			asked:  authorizationv1.ResourceAttributes{Resource: "namespaces", Verb: "delete"},
+		},
+		"Definitions": {
+			reason: "Helm writes definitions, and not the provider.",
+			asked: authorizationv1.ResourceAttributes{
+				Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verb: "update",
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + namespace + ":" + release, ResourceAttributes: &tc.asked,
+				Groups: []string{"system:serviceaccounts", "system:authenticated"},
+			}}
+			if err := s.c.Create(t.Context(), review); err != nil {
+				t.Fatal(err)
+			}
+			if review.Status.Allowed != tc.want {
+				t.Errorf("%s want %t, got %t", tc.reason, tc.want, review.Status.Allowed)
+			}
+		})
+	}
+}
+
+// upgrades shows that an upgrade changes an older definition, and makes no copy anew.
+func (s *stage) upgrades(t *testing.T) {
+	before := s.awaitCopies(t, 1)[0].GetUID()
+	s.age(t)
+	s.run(t, strings.Join(s.commands(t, "## Upgrade"), "\n"))
+	s.awaitDefinition(t)
+	d := &appsv1.Deployment{}
+	if err := s.c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: release}, d); err != nil {
+		t.Fatal(err)
+	}
+	if image := d.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":v0.2.0") {
+		t.Errorf("want the image of the new version, got %s", image)
+	}
+	s.order(t, "second")
+	if all := s.awaitCopies(t, 2); all[0].GetUID() != before && all[1].GetUID() != before {
+		t.Error("the first copy has been made anew")
+	}
+}
+
+// enables shows that kinds can be enabled later, with all that they need, beside what their Objects keep.
+func (s *stage) enables(t *testing.T) {
+	s.run(t, strings.Join(s.commands(t, "## Other kinds"), "\n"))
+	kinds, ns := build.Cluster(), service.Namespace(t)
+	config := kinds.Config("", "local", commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: "InjectedIdentity"}})
+	o := kinds.Object("", "greeting", "local", build.ConfigMap(ns, "greeting"))
+	for _, x := range []client.Object{config, o} {
+		if err := s.c.Create(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := types.NamespacedName{Namespace: ns, Name: "greeting"}
+	kube.Eventually(t, soon, "the ConfigMap of an Object", func() (bool, string) {
+		err := s.c.Get(t.Context(), key, &corev1.ConfigMap{})
+		return err == nil, fmt.Sprint(err)
+	})
+	if err := s.c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitGone(t, o)
+	if err := s.c.Get(t.Context(), key, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the ConfigMap is still there: %v", err)
+	}
+}
+
+// uninstalls shows that by the commands of the guide nothing hangs, what is not the chart's stays, and consumers'
+// objects have no finalizer of ours.
+func (s *stage) uninstalls(t *testing.T) {
+	blocks := s.commands(t, "## Uninstall")
+	s.run(t, blocks[0])
+	s.awaitDefinition(t)
+	s.awaitCopies(t, 2)
+	states := &corev1.SecretList{}
+	if err := s.c.List(t.Context(), states, client.InNamespace(namespace), client.HasLabels{objectsync.LabelState}); err != nil || len(states.Items) == 0 {
+		t.Errorf("want states to stay, got %d: %v", len(states.Items), err)
+	}
+	s.awaitFinalizers(t, false)
+	for _, o := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
+		if err := s.c.Get(t.Context(), types.NamespacedName{Name: release}, o); !apierrors.IsNotFound(err) {
+			t.Errorf("%T is still there: %v", o, err)
+		}
+	}
+	kube.Eventually(t, soon, "the pod to end", func() (bool, string) {
+		n := s.kubelet.Processes()
+		return n == 0, fmt.Sprintf("%d run", n)
+	})
+	s.run(t, blocks[1]+blocks[2])
+	for name := range packaged(t) {
+		err := s.c.Get(t.Context(), types.NamespacedName{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
+	}
+}
+
+// finishes shows that a deletion that hangs, as the release was uninstalled first, ends when it is installed again.
+func (s *stage) finishes(t *testing.T) {
+	for _, block := range s.commands(t, "## Install") {
+		s.run(t, block)
+	}
+	s.awaitFinalizers(t, true)
+	s.run(t, "helm uninstall provider-kcp --namespace kcp-sync --wait")
+	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "certificates"}}
+	if err := s.c.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	kube.Throughout(t, time.Second, "the PublishedResource to hang", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.GetDeletionTimestamp() != nil, fmt.Sprint(err)
+	})
+	s.run(t, strings.Join(s.commands(t, "### The release is gone, and a deletion hangs"), "\n"))
+	s.awaitGone(t, o)
+	s.awaitFinalizers(t, false)
+	s.remove(t)
+}
+
+// takesOn shows that a definition which somebody else has installed is refused, and taken on and upgraded by the
+// command of the guide.
+func (s *stage) takesOn(t *testing.T) {
+	crd := packaged(t)[published]
+	if err := s.c.Create(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	s.age(t)
+	if err := s.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", "kcp-system")}); err != nil {
+		t.Fatal(err)
+	}
+	command := strings.Join(s.commands(t, "## Take over from api-syncagent"), "\n")
+	out, err := s.try(strings.ReplaceAll(command, "--take-ownership", ""))
+	if err == nil || !strings.Contains(out, "exists and cannot be imported into the current release") {
+		t.Errorf("want it refused, got %v:\n%s", err, out)
+	}
+	s.run(t, command)
+	s.awaitDefinition(t)
+	s.remove(t)
+}
+
+// remove uninstalls the release, with the kinds of publishing and the namespace.
+func (s *stage) remove(t *testing.T) {
+	t.Helper()
+	blocks := s.commands(t, "## Uninstall")
+	s.run(t, blocks[0]+blocks[1])
+}
+
+// age takes a field from the definition of PublishedResources, as if it were of an older version.
+func (s *stage) age(t *testing.T) {
+	t.Helper()
+	kube.Eventually(t, soon, "an older definition", func() (bool, string) {
+		crd := s.definition(t)
+		fields := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
+		_, known := fields[newField]
+		delete(fields, newField)
+		err := s.c.Update(t.Context(), crd)
+		return known && err == nil, fmt.Sprintf("%s known: %t, update: %v", newField, known, err)
+	})
+}
+
+func (s *stage) definition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := s.c.Get(t.Context(), types.NamespacedName{Name: published}, crd); err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+// awaitDefinition waits until the definition of PublishedResources is that of the package.
+func (s *stage) awaitDefinition(t *testing.T) {
+	t.Helper()
+	kube.Eventually(t, soon, "the definition to be upgraded", func() (bool, string) {
+		_, known := s.definition(t).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[newField]
+		return known, newField + " is not there"
+	})
+}
+
+func (s *stage) awaitGone(t *testing.T, o client.Object) {
+	t.Helper()
+	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), fmt.Sprintf("%v %q", err, o.GetFinalizers())
+	})
+}
+
+// certificate returns an object of a consumer.
+func certificate(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"secretName": name, "issuerRef": map[string]any{"name": "any"}, "dnsNames": []any{"example.com"},
+	}}}
+	u.SetAPIVersion("cert-manager.io/v1")
+	u.SetKind("Certificate")
+	u.SetNamespace(metav1.NamespaceDefault)
+	u.SetName(name)
+	return u
+}
+
+// order creates an object of the consumer, as soon as the workspace serves its kind.
+func (s *stage) order(t *testing.T, name string) {
+	t.Helper()
+	kube.Eventually(t, soon, "a Certificate in the workspace", func() (bool, string) {
+		err := s.consumer.Create(t.Context(), certificate(name))
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// awaitFinalizers waits until all objects of the consumer have finalizers, or none has.
+func (s *stage) awaitFinalizers(t *testing.T, want bool) {
+	t.Helper()
+	kube.Eventually(t, soon, fmt.Sprintf("finalizers of consumers' objects: %t", want), func() (bool, string) {
+		var said []string
+		done := true
+		for _, name := range []string{"first", "second"} {
+			o := certificate(name)
+			err := s.consumer.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			done = done && err == nil && want == (len(o.GetFinalizers()) > 0)
+			said = append(said, fmt.Sprintf("%s: %q %v", name, o.GetFinalizers(), err))
+		}
+		return done, strings.Join(said, ", ")
+	})
+}
+
+// awaitCopies waits until the service cluster has as many copies, and returns them.
+func (s *stage) awaitCopies(t *testing.T, want int) []unstructured.Unstructured {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("cert-manager.io/v1")
+	list.SetKind("CertificateList")
+	kube.Eventually(t, soon, fmt.Sprintf("%d copies", want), func() (bool, string) {
+		err := s.c.List(t.Context(), list, client.HasLabels{objectsync.LabelCluster})
+		return err == nil && len(list.Items) == want, fmt.Sprintf("%d, %v", len(list.Items), err)
+	})
+	return list.Items
+}

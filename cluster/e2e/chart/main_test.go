@@ -1,0 +1,97 @@
+package chart
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
+const soon = 45 * time.Second
+
+// top is the folder of the sources.
+var top = filepath.Join("..", "..", "..")
+
+var (
+	service    = kube.Server{ControllerManager: true}
+	workspaces kcp.Server
+)
+
+// host is the address of the registry, as names of images begin with it.
+var host string
+
+func TestMain(m *testing.M) {
+	os.Exit(kube.Run(m, local.StartFunc(startRegistry), service.WithNodes(), &workspaces))
+}
+
+func startRegistry(context.Context) (stop func() error, err error) {
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	host = strings.TrimPrefix(s.URL, "http://")
+	return func() error { s.Close(); return nil }, nil
+}
+
+// buildChart builds the chart in a version into a folder, and returns its path.
+func buildChart(t *testing.T, version, dir string) string {
+	t.Helper()
+	c := exec.Command("make", "--no-print-directory", "chart", "VERSION="+version, "CHART="+dir)
+	c.Dir = top
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build chart: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "provider-kcp-"+strings.TrimPrefix(version, "v")+".tgz")
+}
+
+// pushImage makes the image of the built provider, and pushes it under some tags.
+func pushImage(t *testing.T, repository string, tags ...string) {
+	t.Helper()
+	tar := filepath.Join(t.TempDir(), "image.tar")
+	images := exec.Command("go", "run", "./cluster/images", "--program="+filepath.Join("_output", "bin", "provider"),
+		"--arch="+runtime.GOARCH, "--version="+tags[0], "--out="+tar)
+	images.Dir = top
+	if out, err := images.CombinedOutput(); err != nil {
+		t.Fatalf("cannot make image: %v\n%s", err, out)
+	}
+	img, err := tarball.ImageFromPath(tar, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range tags {
+		ref, err := name.ParseReference(repository + ":" + tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := remote.Write(ref, img); err != nil {
+			t.Fatalf("cannot push image: %v", err)
+		}
+	}
+}
+
+// helm runs Helm, and returns what it prints.
+func helm(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	path, err := local.Binary("helm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(path, args...)
+	c.Env = append(os.Environ(), "KUBECONFIG=/dev/null")
+	out, err := c.CombinedOutput()
+	return string(out), err
+}
