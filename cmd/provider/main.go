@@ -1,4 +1,5 @@
-// Command provider runs the provider: it parses flags, and starts a manager with all controllers.
+// Command provider runs the provider: it parses flags, and starts a manager with all controllers. Before a takeover it
+// says what that would do.
 package main
 
 import (
@@ -8,13 +9,24 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	_ "golang.org/x/crypto/x509roots/fallback" // The image has no certificates of public authorities.
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
 )
 
 func main() {
 	app := kingpin.New(filepath.Base(os.Args[0]),
 		"Keeps Kubernetes resources on clusters and in kcp workspaces, for Crossplane.")
 	f := newFlags(app)
-	kingpin.MustParse(app.Parse(os.Args[1:]))
+	p := newCommands(app)
+	command, err := app.Parse(os.Args[1:])
+	if err != nil && isPreflight(os.Args[1:]) {
+		exit(preflight.ExitUnknown, err)
+	}
+	kingpin.MustParse(command, err)
+	ctx := ctrl.SetupSignalHandler()
+	if command == commandPreflight {
+		exit(runPreflight(ctx, os.Stdout, p, f))
+	}
 	f.changed = changed(app)
-	app.FatalIfError(run(ctrl.SetupSignalHandler(), f), "cannot run provider")
+	app.FatalIfError(run(ctx, f), "cannot run provider")
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/go-logr/logr"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+	"github.com/crossplane-contrib/provider-kcp/internal/version"
+)
+
+// Commands. Without one, the provider runs.
+const (
+	commandRun       = "run"
+	commandPreflight = "preflight"
+)
+
+// Formats of a report.
+const (
+	outputTable = "table"
+	outputJSON  = "json"
+)
+
+// preflightFlags say what to look at before a takeover. How the provider will run, its own flags say.
+type preflightFlags struct{ from, output string }
+
+// newCommands adds the commands. The plain start is one, too, which is not to be named.
+func newCommands(app *kingpin.Application) *preflightFlags {
+	f := &preflightFlags{}
+	app.Command(commandRun, "Run the provider.").Default().Hidden()
+	c := app.Command(commandPreflight, "Say what a takeover from a former provider would do, and write nothing. "+
+		"Flags are those that this provider will run with. Exit code: 0 if nothing has to be done, 1 if something is refused or to be done first, "+
+		"2 if something could not be looked at.")
+	c.Arg("from", "provider-kubernetes or api-syncagent.").Required().
+		EnumVar(&f.from, preflight.ProviderKubernetes, preflight.APISyncAgent)
+	c.Flag("output", "Format of the report: table or json.").Short('o').Default(outputTable).
+		EnumVar(&f.output, outputTable, outputJSON)
+	return f
+}
+
+// isPreflight reports whether a command line that cannot be parsed asks for a preflight.
+func isPreflight(args []string) bool { return slices.Contains(args, commandPreflight) }
+
+// runPreflight writes a report, and returns the exit code of the program.
+func runPreflight(ctx context.Context, w io.Writer, p *preflightFlags, f *flags) (int, error) {
+	ctrl.SetLogger(logr.Discard()) // The report says what was denied.
+	klog.SetLogger(logr.Discard())
+	o, err := f.preflightOptions()
+	if err != nil {
+		return preflight.ExitUnknown, err
+	}
+	r, err := preflight.Run(ctx, p.from, o)
+	if err != nil {
+		return preflight.ExitUnknown, errors.Wrap(err, "cannot look at the control plane")
+	}
+	write := r.WriteTable
+	if p.output == outputJSON {
+		write = r.WriteJSON
+	}
+	if err := write(w); err != nil {
+		return preflight.ExitUnknown, err
+	}
+	return r.ExitCode, nil
+}
+
+// preflightOptions are what the provider would run with.
+func (f *flags) preflightOptions() (preflight.Options, error) {
+	o := preflight.Options{StateNamespace: f.published.stateNamespace, Flags: checkFlags}
+	cfg, _, err := restConfig(f.kubeconfig)
+	if err != nil {
+		return o, err
+	}
+	addresses, err := f.tenancy.addresses()
+	if err != nil {
+		return o, err
+	}
+	o.ControlPlane, o.Target = cfg, target.Options{
+		Addresses: addresses, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
+		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
+	}
+	o.Selector, err = labels.Parse(f.published.selector)
+	return o, errors.Wrap(err, "--published-resource-selector")
+}
+
+// checkFlags is a preflight.FlagCheck by the flags of this program.
+func checkFlags(args, env []string) (map[string]string, error) {
+	app := kingpin.New("", "")
+	app.Terminate(func(int) {}).UsageWriter(io.Discard).ErrorWriter(io.Discard)
+	f := newFlags(app)
+	newCommands(app)
+	_, err := app.Parse(args)
+	noEffect := map[string]string{}
+	for _, flag := range app.Model().Flags {
+		set, ignored := f.ignored[flag.Name]
+		if ignored && (*set || slices.Contains(env, flag.Envar)) {
+			_, why, _ := strings.Cut(strings.TrimSuffix(flag.Help, "."), ": ")
+			noEffect["--"+flag.Name] = why
+		}
+	}
+	return noEffect, err
+}
+
+// exit ends the program after a preflight.
+func exit(code int, err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "provider:", err)
+	}
+	os.Exit(code)
+}

@@ -1,0 +1,175 @@
+package preflight
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+)
+
+const (
+	guideOfAgent  = "docs/migrate-from-api-syncagent.md"
+	whatPublished = "PublishedResource"
+)
+
+var (
+	publishedKind = v1alpha1.GroupVersion.WithResource("publishedresources")
+	publishConfig = pcv1alpha1.GroupVersion.WithResource("providerconfigs")
+)
+
+// apiSyncAgent adds what becomes of all that api-syncagent has.
+func (p *pass) apiSyncAgent(ctx context.Context) error {
+	w, err := p.judgeWorkloads(ctx, APISyncAgent)
+	if err != nil {
+		return err
+	}
+	configs, known := p.publishConfigs(ctx)
+	var all []*published
+	if err := p.each(ctx, publishedKind, func(u *unstructured.Unstructured, s *kindSchema) {
+		if o := p.readPublished(ctx, u, s); o != nil {
+			all = append(all, o)
+		}
+	}); err != nil {
+		return err
+	}
+	if p.found == 0 {
+		p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to take over"), "", 0)
+		return nil
+	}
+	for _, o := range all {
+		o.definition, o.definitionKnown = p.source(ctx, schema.GroupKind{
+			Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind,
+		})
+		o.config = configs[o.configName()]
+		o.judge(p.t)
+	}
+	used := map[string]struct{}{}
+	for _, o := range all {
+		used[o.configName()] = struct{}{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		p.judgePublishConfig(ctx, name, configs[name], known)
+	}
+	p.judgeStates(ctx, all, w)
+	return nil
+}
+
+// publishConfigs returns the specs of ProviderConfigs by their names, and whether they are known. There are none if the
+// kind is not installed yet.
+func (p *pass) publishConfigs(ctx context.Context) (map[string]*commonv1.ProviderConfigSpec, bool) {
+	all := map[string]*commonv1.ProviderConfigSpec{}
+	known := p.reader.eachServed(ctx, publishConfig, func(u *unstructured.Unstructured) {
+		pc := &pcv1alpha1.ProviderConfig{}
+		if err := decode(u, pc); err != nil {
+			p.t.add(refused("ProviderConfig", err.Error(), "change it"), u.GetName())
+			return
+		}
+		all[u.GetName()] = &pc.Spec
+	})
+	return all, known
+}
+
+// judgePublishConfig adds what becomes of the ProviderConfig that PublishedResources use.
+func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *commonv1.ProviderConfigSpec, known bool) {
+	switch {
+	case spec != nil:
+		p.configs.judge(ctx, "ProviderConfig of "+pcv1alpha1.Group, name, commonv1.Connection{Spec: spec})
+	case known:
+		p.t.add(refused("ProviderConfig that is missing", "PublishedResources without providerConfigRef use the one named default",
+			"make it of the agent's kubeconfig and flags, with its definition from package/crds: "+guideOfAgent), name)
+	}
+}
+
+// readPublished returns a PublishedResource of this provider, nil if it is none, or none that can be read.
+func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, s *kindSchema) *published {
+	if p.options.Selector != nil && !p.options.Selector.Matches(labels.Set(u.GetLabels())) {
+		p.t.add(differs(whatPublished+" that is not selected", "--published-resource-selector leaves it to another provider"),
+			u.GetName())
+		return nil
+	}
+	o := &published{stateNamespace: p.options.StateNamespace, fits: judgeSchema(ctx, p.t, u, s, whatPublished)}
+	if err := decode(u, &o.PublishedResource); err != nil {
+		if o.fits {
+			p.t.add(refused(whatPublished, err.Error(), "change it"), u.GetName())
+		}
+		return nil
+	}
+	return o
+}
+
+// source returns the definition of an API of the service cluster, nil if there is none, and whether that is known.
+func (p *pass) source(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, bool) {
+	if gk.Group != "" {
+		names, known := p.definitionNames(ctx)
+		for _, name := range names {
+			if !strings.HasSuffix(name, "."+gk.Group) {
+				continue
+			}
+			d, ok := p.reader.definition(ctx, name)
+			if d != nil && d.Spec.Group == gk.Group && d.Spec.Names.Kind == gk.Kind {
+				return d, true
+			}
+			known = known && ok
+		}
+		if !known {
+			return nil, false
+		}
+	}
+	d, err := publishedresource.BuiltIn(ctx, p.reader.discovery, gk)
+	if err != nil {
+		p.t.add(unknown(gk.String(), "cannot read its definition: "+err.Error(), ""), "")
+	}
+	return d, err == nil
+}
+
+// definitionNames returns the names of all CustomResourceDefinitions, and whether they are known. They are read once.
+func (p *pass) definitionNames(ctx context.Context) ([]string, bool) {
+	if p.names == nil {
+		p.names = []string{}
+		p.namesKnown = p.reader.eachName(ctx, definitions, "", func(m *metav1.PartialObjectMetadata) {
+			p.names = append(p.names, m.GetName())
+		})
+	}
+	return p.names, p.namesKnown
+}
+
+// judgeStates adds what becomes of what the agent remembers, which says in which namespace it does so.
+func (p *pass) judgeStates(ctx context.Context, of []*published, w *workloads) {
+	remembered := states{}
+	known := p.reader.eachName(ctx, secrets, objectsync.LabelState+"=true", func(m *metav1.PartialObjectMetadata) {
+		remembered.add(m.GetNamespace(), m.GetLabels())
+	})
+	all := map[schema.GroupVersionResource]*copies{}
+	for _, o := range of {
+		at := o.preview.Copies
+		if _, ok := all[at]; ok || at.Resource == "" {
+			continue
+		}
+		c := &copies{}
+		if p.reader.eachName(ctx, at, objectsync.LabelCluster, c.add) {
+			all[at] = c
+		}
+	}
+	if known {
+		remembered.judge(p.t, of, all)
+	}
+	selector := labels.Everything()
+	if p.options.Selector != nil {
+		selector = p.options.Selector
+	}
+	for _, agent := range w.former {
+		judgeAgent(p.t, agent, selector, of)
+	}
+}

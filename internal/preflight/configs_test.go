@@ -1,0 +1,205 @@
+package preflight
+
+import (
+	"context"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+func TestJudgeConfig(t *testing.T) {
+	const what = "ProviderConfig of x"
+	says := func(err error) credentialCheck {
+		return func(context.Context, commonv1.Connection) error { return err }
+	}
+	refusal := invalidOf(t)
+	nebius := &commonv1.Identity{Type: commonv1.IdentityNebius}
+	for name, tc := range map[string]struct {
+		reason string
+		check  credentialCheck
+		flags  []flag
+		spec   commonv1.ProviderConfigSpec
+		want   Finding
+	}{
+		"Kept": {
+			reason: "Credentials that are accepted are kept.",
+			check:  says(nil),
+			want:   Finding{Effect: Kept, What: what, Count: 1, Names: []string{"a"}},
+		},
+		"Identity": {
+			reason: "Each identity is a row of its own.",
+			check:  says(nil),
+			spec:   commonv1.ProviderConfigSpec{Identity: &commonv1.Identity{Type: commonv1.IdentityGoogle}},
+			want:   Finding{Effect: Kept, What: what + " with identity GoogleApplicationCredentials", Count: 1, Names: []string{"a"}},
+		},
+		"Elsewhere": {
+			reason: "What only the provider sees was not looked at.",
+			check:  says(target.ErrNotHere),
+			spec:   commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceFilesystem}},
+			want: Finding{
+				Effect: Differs, What: what + ", source Filesystem", Count: 1, Names: []string{"a"},
+				Why: "it was not looked at, as the provider alone sees it: give the provider the variables and files that the former one has",
+			},
+		},
+		"FlagHelps": {
+			reason: "The flag that would have it accepted is the cure.",
+			check:  says(refusal),
+			flags:  []flag{{"--this", says(refusal)}, {"--that", says(nil)}},
+			want: Finding{
+				Effect: Refused, What: what + " that is refused", Count: 1, Names: []string{"a"}, Why: refusal.Error(),
+				Cure: "start this provider, and this check, with --that, or change the ProviderConfig: docs/identities.md, docs/tenancy.md",
+			},
+		},
+		"NoFlagHelps": {
+			reason: "Without such a flag the ProviderConfig is to be changed.",
+			check:  says(refusal),
+			flags:  []flag{{"--this", says(refusal)}},
+			want: Finding{
+				Effect: Refused, What: what + " that is refused", Count: 1, Names: []string{"a"}, Why: refusal.Error(),
+				Cure: "change the ProviderConfig or its Secret",
+			},
+		},
+		"IdentityNotBuiltIn": {
+			reason: "An identity that is refused has others in its place.",
+			check:  says(refusal),
+			spec:   commonv1.ProviderConfigSpec{Identity: nebius},
+			want: Finding{
+				Effect: Refused, What: what + " with identity NebiusServiceAccountCredentials that is refused", Count: 1, Names: []string{"a"},
+				Why:  refusal.Error(),
+				Cure: "use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data",
+			},
+		},
+		"Forbidden": {
+			reason: "A Secret that may not be read is unknown, and neither missing nor good.",
+			check:  says(errors.Wrap(apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "k", nil), "cannot get Secret")),
+			want: Finding{
+				Effect: Unknown, What: "secrets", Count: 1, Names: []string{"a"}, Why: "the control plane denies it",
+				Cure: `grant the user of the kubeconfig by a ClusterRole: apiGroups: [""], resources: [secrets], verbs: [get]`,
+			},
+		},
+		"NoAnswer": {
+			reason: "So is one that nobody answers for.",
+			check:  says(errors.New("control plane does not answer")),
+			want: Finding{
+				Effect: Unknown, What: what, Count: 1, Names: []string{"a"}, Why: "cannot read its credentials: control plane does not answer",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := newTally()
+			x := &configs{t: tally, check: tc.check, flags: tc.flags}
+			x.judge(t.Context(), what, "a", commonv1.Connection{Spec: &tc.spec})
+			if diff := cmp.Diff([]Finding{tc.want}, tallied(tally)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// invalidOf returns an error about credentials, which only package target can make.
+func invalidOf(t *testing.T) error {
+	t.Helper()
+	registries := &registries{}
+	t.Cleanup(registries.close)
+	check, err := registries.open(target.Options{Injected: nowhere})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = check(t.Context(), commonv1.Connection{
+		Tenant: "team",
+		Spec: &commonv1.ProviderConfigSpec{
+			Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+		},
+	})
+	if !target.IsInvalidConnection(err) {
+		t.Fatalf("want an error about credentials, got %v", err)
+	}
+	return err
+}
+
+// TestCheck shows what is judged of credentials without a server: that of the provider itself, and by which flag.
+func TestCheck(t *testing.T) {
+	source := func(s xpv2.CredentialsSource) commonv1.ProviderConfigSpec {
+		return commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: s}}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		tenant string
+		spec   commonv1.ProviderConfigSpec
+		want   string // the error
+		flags  []string
+	}{
+		"Injected": {
+			reason: "The provider's own identity is an operator's to use.",
+			spec:   source(xpv2.CredentialsSourceInjectedIdentity),
+			flags:  []string{"--allow-kubeconfig-exec", "--allow-namespaced-provider-credentials", "--allow-cross-namespace-references"},
+		},
+		"InjectedOfTenant": {
+			reason: "A tenant's needs a flag.", tenant: "team",
+			spec: source(xpv2.CredentialsSourceInjectedIdentity),
+			want: "spec.credentials.source InjectedIdentity is only for cluster-scoped ProviderConfigs, as the provider runs without --allow-namespaced-provider-credentials",
+
+			flags: []string{"--allow-namespaced-provider-credentials"},
+		},
+		"Filesystem": {
+			reason: "A file of the provider is not here.",
+			spec:   source(xpv2.CredentialsSourceFilesystem),
+			want:   target.ErrNotHere.Error(),
+		},
+		"EnvironmentOfIdentity": {
+			reason: "Neither is a variable with an identity.",
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+				Identity: &commonv1.Identity{
+					Type:                commonv1.IdentityGoogle,
+					ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceEnvironment},
+				},
+			},
+			want: target.ErrNotHere.Error(),
+		},
+		"Nebius": {
+			reason: "The one identity that is not built in is named.",
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+				Identity: &commonv1.Identity{
+					Type:                commonv1.IdentityNebius,
+					ProviderCredentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+				},
+			},
+			want: "spec.identity.type NebiusServiceAccountCredentials is not built in",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registries := &registries{}
+			defer registries.close()
+			check, flags, err := registries.openFlags(target.Options{Injected: nowhere})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := commonv1.Connection{Spec: &tc.spec, Tenant: tc.tenant}
+			got := ""
+			if err := check(t.Context(), c); err != nil {
+				got = err.Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\nerror: -want, +got:\n%s", tc.reason, diff)
+			}
+			var help []string
+			for _, f := range flags {
+				if f.check(t.Context(), c) == nil {
+					help = append(help, f.name)
+				}
+			}
+			if diff := cmp.Diff(tc.flags, help); diff != "" {
+				t.Errorf("%s\nflags with which it is accepted: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

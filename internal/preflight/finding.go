@@ -1,0 +1,130 @@
+package preflight
+
+import (
+	"cmp"
+	"slices"
+)
+
+// An Effect is what a takeover does to something.
+type Effect string
+
+// Effects, in the order in which they are shown.
+const (
+	// Unknown means that it could not be looked at.
+	Unknown Effect = "unknown"
+	// Refused means that it is refused, or that something is to be done about it before the takeover.
+	Refused Effect = "refused"
+	// Differs means that it behaves differently, and that nothing has to be done about it.
+	Differs Effect = "differs"
+	// Kept means that it is taken over as it is.
+	Kept Effect = "kept"
+)
+
+var effects = []Effect{Unknown, Refused, Differs, Kept}
+
+// A Finding is what a takeover does to things of one sort.
+type Finding struct {
+	Effect Effect `json:"effect"`
+	// What the things are.
+	What string `json:"what"`
+	// Count of them.
+	Count int `json:"count"`
+	// Names of the first of them, sorted.
+	Names []string `json:"names,omitempty"`
+	// Why the effect is not Kept.
+	Why string `json:"why,omitempty"`
+	// Cure is what to do about it, empty if nothing is.
+	Cure string `json:"cure,omitempty"`
+}
+
+// A Report is all that a takeover does.
+type Report struct {
+	// From is what is taken over.
+	From string `json:"from"`
+	// ExitCode is that of the program: 0 if nothing is to be done, 1 if something is refused or to be done first, 2 if
+	// something could not be looked at.
+	ExitCode int       `json:"exitCode"`
+	Findings []Finding `json:"findings"`
+}
+
+// Exit codes of the program.
+const (
+	exitNothing = 0
+	exitRefused = 1
+	// ExitUnknown is the exit code if something could not be looked at.
+	ExitUnknown = 2
+)
+
+// namesMost is how many names a Finding has.
+const namesMost = 5
+
+// A verdict is what a takeover does to one thing. Things of one verdict become one Finding.
+type verdict struct {
+	effect          Effect
+	what, why, cure string
+}
+
+func kept(what string) verdict               { return verdict{effect: Kept, what: what} }
+func differs(what, why string) verdict       { return verdict{effect: Differs, what: what, why: why} }
+func refused(what, why, cure string) verdict { return verdict{Refused, what, why, cure} }
+func unknown(what, why, cure string) verdict { return verdict{Unknown, what, why, cure} }
+
+// A tally gathers verdicts.
+type tally struct {
+	all   map[verdict]*named
+	total int // of all things that were added
+}
+
+// named are the first of the names of things, and how many things there are.
+type named struct {
+	count int
+	first []string // sorted
+}
+
+func newTally() *tally { return &tally{all: map[verdict]*named{}} }
+
+// add adds a thing. Its name may be empty.
+func (t *tally) add(v verdict, name string) { t.addCount(v, name, 1) }
+
+// addCount adds a number of things of one name.
+func (t *tally) addCount(v verdict, name string, count int) {
+	n, ok := t.all[v]
+	if !ok {
+		n = &named{}
+		t.all[v] = n
+	}
+	n.count += count
+	t.total += count
+	at, found := slices.BinarySearch(n.first, name)
+	if name != "" && !found && at < namesMost {
+		n.first = slices.Insert(n.first, at, name)
+		n.first = n.first[:min(len(n.first), namesMost)]
+	}
+}
+
+// report returns all that was added, the worst first.
+func (t *tally) report(from string) Report {
+	r := Report{From: from, Findings: []Finding{}}
+	for v, n := range t.all {
+		r.Findings = append(r.Findings, Finding{
+			Effect: v.effect, What: v.what, Count: n.count, Names: n.first, Why: v.why, Cure: v.cure,
+		})
+		r.ExitCode = max(r.ExitCode, exitCode(v.effect))
+	}
+	slices.SortFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(slices.Index(effects, a.Effect), slices.Index(effects, b.Effect)),
+			cmp.Compare(a.What, b.What), cmp.Compare(a.Why, b.Why), cmp.Compare(a.Cure, b.Cure))
+	})
+	return r
+}
+
+func exitCode(e Effect) int {
+	switch e {
+	case Unknown:
+		return ExitUnknown
+	case Refused:
+		return exitRefused
+	case Differs, Kept:
+	}
+	return exitNothing
+}

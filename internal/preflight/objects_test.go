@@ -1,0 +1,239 @@
+package preflight
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/package/crds"
+)
+
+// What all Objects of the tables have. An Object is settled, and watched, unless its row says otherwise.
+const (
+	clusterScoped = `
+apiVersion: kubernetes.crossplane.io/v1alpha2
+kind: Object
+metadata: {name: app}
+spec:
+  watch: true
+  forProvider: {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: default}}}
+status:
+  conditions: [{type: Synced, status: "True", reason: ReconcileSuccess, lastTransitionTime: "2026-01-01T00:00:00Z"}]
+`
+	namespaced = `
+apiVersion: kubernetes.m.crossplane.io/v1alpha1
+kind: Object
+metadata: {name: app, namespace: team}
+spec:
+  watch: true
+  forProvider: {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: default}}}
+status:
+  conditions: [{type: Synced, status: "True", reason: ReconcileSuccess, lastTransitionTime: "2026-01-01T00:00:00Z"}]
+`
+	ofCluster   = "Object of kubernetes.crossplane.io"
+	ofNamespace = "Object of kubernetes.m.crossplane.io"
+)
+
+// read returns an object of YAML, over which others are laid.
+func read(t *testing.T, base string, over ...string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	for _, content := range append([]string{base}, over...) {
+		part := map[string]any{}
+		if err := yaml.Unmarshal([]byte(content), &part); err != nil {
+			t.Fatal(err)
+		}
+		u.Object = overlay(u.Object, part)
+	}
+	return u
+}
+
+func overlay(base, over map[string]any) map[string]any {
+	if base == nil {
+		return over
+	}
+	for k, v := range over {
+		b, isMap := base[k].(map[string]any)
+		o, alsoMap := v.(map[string]any)
+		if isMap && alsoMap {
+			v = overlay(b, o)
+		}
+		base[k] = v
+	}
+	return base
+}
+
+// judgeObjects returns what becomes of Objects.
+func judgeObjects(t *testing.T, crossNamespace bool, all ...*unstructured.Unstructured) []Finding {
+	t.Helper()
+	definitions, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tally := newTally()
+	x := newObjects(tally, crossNamespace)
+	for _, u := range all {
+		var o object.Object = &objectv1alpha2.Object{}
+		if u.GetNamespace() != "" {
+			o = &mobjectv1alpha1.Object{}
+		}
+		s, err := newSchema(definitions["objects."+u.GroupVersionKind().Group], u.GroupVersionKind().Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.judge(t.Context(), u, s, o)
+	}
+	return tallied(tally)
+}
+
+func TestJudgeObjects(t *testing.T) {
+	const seen = `status: {atProvider: {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: app, namespace: default, uid: u-1`
+	refusedField := func(what, why string, names ...string) Finding {
+		return Finding{
+			Effect: Refused, What: what + " that our CustomResourceDefinition refuses", Count: 1, Names: names, Why: why, Cure: "change the field",
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason         string
+		crossNamespace bool
+		objects        []*unstructured.Unstructured
+		want           []Finding
+	}{
+		"Kept": {
+			reason:  "A settled Object is taken over as it is.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped), read(t, namespaced)},
+			want: []Finding{
+				{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}},
+				{Effect: Kept, What: ofNamespace, Count: 1, Names: []string{"team/app"}},
+			},
+		},
+		"NotWatched": {
+			reason:  "Drift is reverted at once, which changes nothing else.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {watch: false}")},
+			want: []Finding{
+				{
+					Effect: Differs, What: ofCluster + " without watch: true", Count: 1, Names: []string{"app"},
+					Why: "its resource is watched all the same: drift is reverted when it happens, not at the next poll",
+				},
+				{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}},
+			},
+		},
+		"AppliedClientSide": {
+			reason: "Fields that were applied client-side change their manager.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`)},
+			want: []Finding{{
+				Effect: Differs, What: ofCluster + " that was applied client-side", Count: 1, Names: []string{"app"},
+				Why: "one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before leaves the resource",
+			}},
+		},
+		"ObservesWhatKubectlApplied": {
+			reason: "An Object that only observes takes over no fields.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {managementPolicies: [Observe]}",
+				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`)},
+			want: []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
+		},
+		"Policies": {
+			reason:  "Policies without Observe are refused, which provider-kubernetes accepts and never follows.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {managementPolicies: [Create, Delete]}")},
+			want: []Finding{refusedField(ofCluster, `spec.managementPolicies: managementPolicies must be ["*"], [], or Observe with any`+
+				` of Create, Update, Delete and LateInitialize; Delete together with Update or LateInitialize needs Create`, "app")},
+		},
+		"KindOfProviderConfig": {
+			reason:  "A misspelt kind names no ProviderConfig. The kinds are listed, the value is not repeated.",
+			objects: []*unstructured.Unstructured{read(t, namespaced, "spec: {providerConfigRef: {kind: Provider-Config, name: default}}")},
+			want:    []Finding{refusedField(ofNamespace, `spec.providerConfigRef.kind: supported values: "ProviderConfig", "ClusterProviderConfig"`, "team/app")},
+		},
+		"OtherNamespace": {
+			reason: "References to other namespaces need a flag.",
+			objects: []*unstructured.Unstructured{read(t, namespaced,
+				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
+			want: []Finding{{
+				Effect: Refused, What: ofNamespace + " with a reference to another namespace", Count: 1, Names: []string{"team/app"},
+				Why:  "namespaced Objects refer to what is in their namespace, as tenants write them",
+				Cure: "start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the namespace: docs/tenancy.md",
+			}},
+		},
+		"OtherNamespaceAllowed": {
+			reason: "With the flag they are kept.", crossNamespace: true,
+			objects: []*unstructured.Unstructured{read(t, namespaced,
+				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
+			want: []Finding{{Effect: Kept, What: ofNamespace, Count: 1, Names: []string{"team/app"}}},
+		},
+		"OtherNamespaceOfClusterScoped": {
+			reason: "Cluster-scoped Objects refer to any namespace.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
+			want: []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
+		},
+		"InvalidReference": {
+			reason: "A path that cannot be parsed is refused.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+				"spec: {references: [{patchesFrom: {apiVersion: v1, kind: Secret, name: key, namespace: x, fieldPath: 'data[key'}}]}")},
+			want: []Finding{{
+				Effect: Refused, What: ofCluster + " with a reference that is refused", Count: 1, Names: []string{"app"},
+				Why: "spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4", Cure: "change the reference: docs/references.md",
+			}},
+		},
+		"NotSynced": {
+			reason:  "What is half done would be done by the takeover.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, `status: {conditions: [{type: Synced, status: "False", reason: ReconcileError, message: secret}]}`)},
+			want: []Finding{{
+				Effect: Refused, What: ofCluster + " that is not Synced", Count: 1, Names: []string{"app"},
+				Why:  "the takeover would make a change that provider-kubernetes could not make, or fail as it does",
+				Cure: "see what the condition says, and make the Object Synced or delete it",
+			}},
+		},
+		"Paused": {
+			reason:  "A paused Object stays paused.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, `status: {conditions: [{type: Synced, status: "False", reason: ReconcilePaused}]}`)},
+			want:    []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
+		},
+		"Deleted": {
+			reason:  "A deletion goes on.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}")},
+			want: []Finding{{
+				Effect: Differs, What: ofCluster + " that is being deleted", Count: 1, Names: []string{"app"},
+				Why: "its deletion goes on, and deletes only the resource that the Object has made or last seen",
+			}},
+		},
+		"EmptyPropagation": {
+			reason:  "provider-kubernetes has stored an empty policy.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, `spec: {forProvider: {deletionPropagationPolicy: ""}}`)},
+			want: []Finding{{
+				Effect: Differs, What: ofCluster + ` with deletionPropagationPolicy: ""`, Count: 1, Names: []string{"app"}, Why: "it is Background",
+			}},
+		},
+		"LongName": {
+			reason:  "A name that provider-kubernetes could not apply is applied.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, "metadata: {name: "+strings.Repeat("n", 109)+"}")},
+			want: []Finding{{
+				Effect: Differs, What: ofCluster + " with a name of more than 108 characters", Count: 1, Names: []string{strings.Repeat("n", 109)},
+				Why: "it can be applied: the end of its field manager gives way to a hash",
+			}},
+		},
+		"Namesakes": {
+			reason:  "Objects of one name with one resource get managers of their own.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped, seen+"}}}}"), read(t, namespaced, seen+"}}}}")},
+			want: []Finding{
+				{
+					Effect: Differs, What: ofNamespace + " with the name and the resource of another", Count: 1, Names: []string{"team/app and app"},
+					Why: "each has a field manager of its own: the first provider-kubernetes/<name>, the other provider-kubernetes/<name>@<namespace>",
+				},
+				{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, judgeObjects(t, tc.crossNamespace, tc.objects...)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

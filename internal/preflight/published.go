@@ -1,0 +1,68 @@
+package preflight
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
+)
+
+// A published is a PublishedResource, with what it depends on.
+type published struct {
+	v1alpha1.PublishedResource
+
+	stateNamespace  string                                    // if the spec names none
+	fits            bool                                      // our schema refuses nothing of it
+	config          *commonv1.ProviderConfigSpec              // nil if there is none, or none is known
+	definition      *apiextensionsv1.CustomResourceDefinition // of the API, nil if there is none, or none is known
+	definitionKnown bool
+
+	preview publishedresource.Preview
+}
+
+// configName returns the name of the ProviderConfig.
+func (o *published) configName() string {
+	if r := o.Spec.ProviderConfigReference; r != nil {
+		return r.Name
+	}
+	return ""
+}
+
+// statesIn returns the namespace with the states.
+func (o *published) statesIn() string {
+	if o.Spec.StateNamespace != "" {
+		return o.Spec.StateNamespace
+	}
+	return o.stateNamespace
+}
+
+// judge adds what becomes of a PublishedResource.
+func (o *published) judge(t *tally) {
+	var connection *commonv1.KCPConnection
+	if o.config != nil {
+		connection = &commonv1.KCPConnection{}
+		if o.config.KCP != nil {
+			connection = o.config.KCP
+		}
+	}
+	o.preview = publishedresource.PreviewOf(&o.PublishedResource, connection, o.definition)
+	if !o.fits {
+		return // It has been said.
+	}
+	before := t.total
+	for _, err := range o.preview.Errs {
+		t.add(refused(whatPublished+" that is refused", err.Error(), "change it as "+guideOfAgent+" says: What is refused"), o.GetName())
+	}
+	if o.definition == nil && o.definitionKnown {
+		t.add(refused(whatPublished+" of an API that the service cluster does not have", "nothing can be published",
+			"install the API, or delete the PublishedResource"), o.GetName())
+	}
+	if was, is := o.Status.ResourceSchemaName, o.preview.Schema; was != "" && is != "" && was != is {
+		t.add(differs(whatPublished+" with another APIResourceSchema",
+			"a new one is made beside that of the agent: docs/publish.md, Schemas"), o.GetName())
+	}
+	if t.total == before {
+		t.add(kept(whatPublished), o.GetName())
+	}
+}

@@ -1,0 +1,290 @@
+package preflight
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/package/crds"
+)
+
+const (
+	certs = `
+apiVersion: syncagent.kcp.io/v1alpha1
+kind: PublishedResource
+metadata: {name: certs}
+spec:
+  resource: {kind: Cert, apiGroup: example.com, version: v1}
+`
+	slice = "services.example.com"
+)
+
+var certsAt = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "certs"}
+
+// publishedOf returns a PublishedResource of the API of certs, through a ProviderConfig with an endpoint slice.
+func publishedOf(t *testing.T, tally *tally, over string, change func(*published)) *published {
+	t.Helper()
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSchema(all["publishedresources.syncagent.kcp.io"], v1alpha1.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pass{t: tally, options: Options{StateNamespace: "crossplane-system"}}
+	o := p.readPublished(t.Context(), read(t, certs, over), s)
+	if o == nil {
+		t.Fatal("the PublishedResource cannot be read")
+	}
+	o.definition, o.definitionKnown = build.Definition("example.com", "certs", "secretName"), true
+	o.config = &commonv1.ProviderConfigSpec{
+		KCP: &commonv1.KCPConnection{APIExport: &commonv1.APIExport{EndpointSlice: slice}},
+	}
+	change(o)
+	o.judge(tally)
+	return o
+}
+
+func nothing(*published) {}
+
+func TestJudgePublished(t *testing.T) {
+	names := []string{"certs"}
+	invalid := func(why string) Finding {
+		return Finding{
+			Effect: Refused, What: "PublishedResource that is refused", Count: 1, Names: names, Why: why,
+			Cure: "change it as docs/migrate-from-api-syncagent.md says: What is refused",
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		over   string
+		change func(*published)
+		want   []Finding
+	}{
+		"Kept": {
+			reason: "What the agent has served is served.", change: nothing,
+			want: []Finding{{Effect: Kept, What: "PublishedResource", Count: 1, Names: names}},
+		},
+		"Field": {
+			reason: "Our definition refuses what it has a rule for.", change: nothing,
+			over: "spec: {synchronization: {}}",
+			want: []Finding{{
+				Effect: Refused, What: "PublishedResource that our CustomResourceDefinition refuses", Count: 1, Names: names,
+				Why: "spec.synchronization.enabled: required value", Cure: "change the field",
+			}},
+		},
+		"Template": {
+			reason: "The provider refuses templates that yield something else each time.", change: nothing,
+			over: `spec: {mutation: {spec: [{template: {path: spec.at, template: "{{ now }}"}}]}}`,
+			want: []Finding{invalid(`spec.mutation is invalid: mutation.spec[0]: template is invalid: :1: function "now" not defined: spec is invalid`)},
+		},
+		"NoExport": {
+			reason: "A ProviderConfig without an APIExport leads nowhere.",
+			change: func(o *published) { o.config.KCP = nil },
+			want:   []Finding{invalid("neither spec.apiExport nor spec.kcp.apiExport of the ProviderConfig names an APIExport: spec is not complete")},
+		},
+		"NoConfig": {
+			reason: "That a ProviderConfig is missing is said once, and not of each PublishedResource.",
+			change: func(o *published) { o.config = nil },
+			want:   []Finding{{Effect: Kept, What: "PublishedResource", Count: 1, Names: names}},
+		},
+		"NoAPI": {
+			reason: "Without the API nothing is published.",
+			change: func(o *published) { o.definition = nil },
+			want: []Finding{{
+				Effect: Refused, What: "PublishedResource of an API that the service cluster does not have", Count: 1, Names: names,
+				Why: "nothing can be published", Cure: "install the API, or delete the PublishedResource",
+			}},
+		},
+		"UnknownAPI": {
+			reason: "An API that is not known is not missing.",
+			change: func(o *published) { o.definition, o.definitionKnown = nil, false },
+			want:   []Finding{{Effect: Kept, What: "PublishedResource", Count: 1, Names: names}},
+		},
+		"OtherSchema": {
+			reason: "A schema of another name is a new one.",
+			change: func(o *published) { o.Status.ResourceSchemaName = "v0000000.certs.example.com" },
+			want: []Finding{{
+				Effect: Differs, What: "PublishedResource with another APIResourceSchema", Count: 1, Names: names,
+				Why: "a new one is made beside that of the agent: docs/publish.md, Schemas",
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tally := newTally()
+			publishedOf(t, tally, tc.over, tc.change)
+			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestJudgeStates(t *testing.T) {
+	const agent = slice + "-syncagent"
+	identity := objectsync.Identity{Cluster: "c1", Agent: agent}
+	identity.Namespace, identity.Name = "default", "web"
+	other := identity
+	other.Name = "api"
+	copyOf := func(i objectsync.Identity) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: i.Name, Labels: i.Labels()}}
+	}
+	stateOf := func(i objectsync.Identity) map[string]string {
+		l := i.Labels()
+		delete(l, v1alpha1.LabelKeyAgentName)
+		l[objectsync.LabelState] = "true"
+		return l
+	}
+	renamed := identity
+	renamed.Agent = "older"
+	for name, tc := range map[string]struct {
+		reason string
+		states map[string][]objectsync.Identity // by namespace
+		copies []objectsync.Identity
+		want   []Finding
+	}{
+		"Found": {
+			reason: "A state that is found is kept, and so is its copy.",
+			states: map[string][]objectsync.Identity{"crossplane-system": {identity}},
+			copies: []objectsync.Identity{identity},
+			want: []Finding{
+				{Effect: Kept, What: "copy of certs.example.com", Count: 1, Names: []string{"c1/web"}},
+				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
+			},
+		},
+		"Elsewhere": {
+			reason: "A state in another namespace needs the flag of that.",
+			states: map[string][]objectsync.Identity{"kcp-system": {identity}},
+			copies: []objectsync.Identity{identity},
+			want: []Finding{{
+				Effect: Refused, What: "copy of certs.example.com with its state in namespace kcp-system", Count: 1, Names: []string{"c1/web"},
+				Why:  "this provider looks in crossplane-system, and would not know what the agent has copied",
+				Cure: "start this provider, and this check, with --state-namespace kcp-system, or set spec.stateNamespace",
+			}},
+		},
+		"InBoth": {
+			reason: "The state that is looked for counts.",
+			states: map[string][]objectsync.Identity{"another": {identity}, "crossplane-system": {identity}},
+			copies: []objectsync.Identity{identity},
+			want: []Finding{
+				{Effect: Kept, What: "copy of certs.example.com", Count: 1, Names: []string{"c1/web"}},
+				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
+			},
+		},
+		"Missing": {
+			reason: "A copy without a state is known by its labels alone.",
+			states: map[string][]objectsync.Identity{"crossplane-system": {other}},
+			copies: []objectsync.Identity{identity},
+			want: []Finding{
+				{
+					Effect: Differs, What: "copy of certs.example.com without a state", Count: 1, Names: []string{"c1/web"},
+					Why: "what others have set of it is overwritten where the consumer sets it, too, and related objects that are copied already are refused",
+				},
+				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
+			},
+		},
+		"OtherAgent": {
+			reason: "A copy of another agent would be somebody else's.",
+			states: map[string][]objectsync.Identity{"crossplane-system": {identity}},
+			copies: []objectsync.Identity{renamed},
+			want: []Finding{
+				{
+					Effect: Refused, What: "copy of certs.example.com of agent older", Count: 1, Names: []string{"c1/web"},
+					Why:  "it would be somebody else's: this provider would be services.example.com-syncagent",
+					Cure: "set spec.kcp.agentName of the ProviderConfig to older: docs/migrate-from-api-syncagent.md",
+				},
+				{Effect: Kept, What: "copy of certs.example.com", Count: 1, Names: []string{"c1/web"}},
+				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := publishedOf(t, newTally(), "", nothing)
+			tally, s, made := newTally(), states{}, &copies{}
+			for ns, all := range tc.states {
+				for _, i := range all {
+					s.add(ns, stateOf(i))
+				}
+			}
+			for _, i := range tc.copies {
+				made.add(copyOf(i))
+			}
+			s.judge(tally, []*published{o}, map[schema.GroupVersionResource]*copies{certsAt: made})
+			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestJudgeAgent(t *testing.T) {
+	flagged := func(flag, why, cure string) Finding {
+		return Finding{
+			Effect: Refused, What: "flag of api-syncagent " + flag, Count: 1, Names: []string{"Deployment kcp/agent"}, Why: why, Cure: cure,
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		args   []string
+		change func(*published)
+		want   []Finding
+	}{
+		"Same": {
+			reason: "Flags that mean what this provider has been told need nothing.", change: nothing,
+			args: []string{"--namespace=crossplane-system", "--apiexportendpointslice-ref", slice, "--published-resource-selector=team=a"},
+			want: []Finding{},
+		},
+		"Selector": {
+			reason: "Another selector publishes other APIs.", change: nothing,
+			args: []string{"--published-resource-selector", "team=b"},
+			want: []Finding{flagged("--published-resource-selector", "this provider would reconcile other PublishedResources than the agent: team=a",
+				"start this provider, and this check, with --published-resource-selector=team=b")},
+		},
+		"Namespace": {
+			reason: "States are in another namespace.", change: nothing,
+			args: []string{"--namespace", "kcp-system"},
+			want: []Finding{flagged("--namespace", "no PublishedResource has its states there",
+				"start this provider, and this check, with --state-namespace kcp-system")},
+		},
+		"StateNamespace": {
+			reason: "A PublishedResource may name it.",
+			change: func(o *published) { o.Spec.StateNamespace = "kcp-system" },
+			args:   []string{"--namespace=kcp-system"},
+			want:   []Finding{},
+		},
+		"AgentName": {
+			reason: "Another name makes all that the agent has somebody else's.", change: nothing,
+			args: []string{"--apiexportendpointslice-ref=" + slice, "--agent-name=older"},
+			want: []Finding{flagged("--agent-name", "no PublishedResource would have older as its owner, as those of the agent have",
+				"set spec.kcp.agentName and spec.kcp.apiExport.endpointSlice of the ProviderConfig: docs/migrate-from-api-syncagent.md")},
+		},
+		"DisabledControllers": {
+			reason: "What the agent does not do the provider would.", change: nothing,
+			args: []string{"--disabled-controllers=apiexport"},
+			want: []Finding{flagged("--disabled-controllers", "the agent leaves apiexport to somebody else",
+				"say so by spec.managementPolicies and spec.synchronization of the PublishedResources")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := publishedOf(t, newTally(), "", tc.change)
+			tally := newTally()
+			selector, err := labels.Parse("team=a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			judgeAgent(tally, workload{name: "kcp/agent", settings: settings{args: tc.args}}, selector, []*published{o})
+			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+

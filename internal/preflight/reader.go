@@ -1,0 +1,154 @@
+package preflight
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
+)
+
+var (
+	definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	packages    = schema.GroupVersionResource{Group: "pkg.crossplane.io", Version: "v1", Resource: "providers"}
+	runtimes    = schema.GroupVersionResource{
+		Group: "pkg.crossplane.io", Version: "v1beta1", Resource: "deploymentruntimeconfigs",
+	}
+	secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+)
+
+// A reader reads the control plane. It only gets and lists. What it cannot read it adds to a tally.
+type reader struct {
+	t         *tally
+	discovery discovery.DiscoveryInterface
+	dynamic   dynamic.Interface
+	metadata  metadata.Interface
+	groups    *metav1.APIGroupList
+}
+
+// newReader returns a reader of a control plane that answers.
+func newReader(t *tally, cfg *rest.Config) (*reader, error) {
+	r := &reader{t: t}
+	var err error
+	if r.discovery, err = discovery.NewDiscoveryClientForConfig(cfg); err != nil {
+		return nil, errors.Wrap(err, "cannot make discovery client")
+	}
+	if r.dynamic, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, errors.Wrap(err, "cannot make client")
+	}
+	if r.metadata, err = metadata.NewForConfig(cfg); err != nil {
+		return nil, errors.Wrap(err, "cannot make metadata client")
+	}
+	r.groups, err = r.discovery.ServerGroups()
+	return r, errors.Wrap(err, "cannot discover what the control plane serves")
+}
+
+// serves reports whether the control plane serves a resource, as its lists say. That an answer is 404 proves nothing.
+func (r *reader) serves(at schema.GroupVersionResource) (bool, error) {
+	if !slices.ContainsFunc(r.groups.Groups, func(g metav1.APIGroup) bool {
+		return g.Name == at.Group && slices.ContainsFunc(g.Versions,
+			func(v metav1.GroupVersionForDiscovery) bool { return v.Version == at.Version })
+	}) {
+		return false, nil
+	}
+	list, err := r.discovery.ServerResourcesForGroupVersion(at.GroupVersion().String())
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.APIResources, func(a metav1.APIResource) bool { return a.Name == at.Resource }), nil
+}
+
+// eachServed is each for a resource that need not be served, and then has no objects.
+func (r *reader) eachServed(ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured)) bool {
+	served, err := r.serves(at)
+	if err != nil {
+		r.failed("list", at.GroupResource(), err)
+	}
+	return err == nil && (!served || r.each(ctx, at, f))
+}
+
+// each calls f with each object of a resource in all namespaces, and reports whether it could read them all.
+func (r *reader) each(ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured)) bool {
+	return r.pages(ctx, at, metav1.ListOptions{}, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return r.dynamic.Resource(at).List(ctx, o)
+	}, func(o runtime.Object) {
+		if u, ok := o.(*unstructured.Unstructured); ok {
+			f(u)
+		}
+	})
+}
+
+// eachName calls f with the metadata of each object of a resource that a label selector selects, in all namespaces, and
+// reports what each does. The content of the objects is not read.
+func (r *reader) eachName(ctx context.Context, at schema.GroupVersionResource, selector string,
+	f func(*metav1.PartialObjectMetadata),
+) bool {
+	o := metav1.ListOptions{LabelSelector: selector}
+	return r.pages(ctx, at, o, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return r.metadata.Resource(at).List(ctx, o)
+	}, func(o runtime.Object) {
+		if m, ok := o.(*metav1.PartialObjectMetadata); ok {
+			f(m)
+		}
+	})
+}
+
+func (r *reader) pages(ctx context.Context, at schema.GroupVersionResource, o metav1.ListOptions,
+	list pager.ListPageFunc, f func(runtime.Object),
+) bool {
+	err := pager.New(list).EachListItem(ctx, o, func(o runtime.Object) error { f(o); return nil })
+	if err != nil {
+		r.failed("list", at.GroupResource(), err)
+	}
+	return err == nil
+}
+
+// definition returns a CustomResourceDefinition, nil if there is none, and reports whether it could be looked at.
+func (r *reader) definition(ctx context.Context, name string) (*apiextensionsv1.CustomResourceDefinition, bool) {
+	u, err := r.dynamic.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, true
+	}
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	if err == nil {
+		err = decode(u, d)
+	}
+	if err != nil {
+		r.failed("get", definitions.GroupResource(), err)
+		return nil, false
+	}
+	return d, true
+}
+
+// failed adds that something could not be looked at.
+func (r *reader) failed(verb string, at schema.GroupResource, err error) {
+	r.t.add(cannotLook(verb, at, err), "")
+}
+
+// cannotLook returns the verdict on a resource that could not be read.
+func cannotLook(verb string, at schema.GroupResource, err error) verdict {
+	if apierrors.IsForbidden(err) {
+		return unknown(at.String(), "the control plane denies it", "grant the user of the kubeconfig by a ClusterRole: apiGroups: ["+
+			quoted(at.Group)+"], resources: ["+at.Resource+"], verbs: ["+verb+"]")
+	}
+	return unknown(at.String(), "cannot "+verb+" it: "+err.Error(), "")
+}
+
+func quoted(group string) string {
+	if group == "" {
+		return `""`
+	}
+	return group
+}

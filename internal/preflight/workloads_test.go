@@ -1,0 +1,192 @@
+package preflight
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
+)
+
+// nowhere is a control plane that is not asked.
+var nowhere = &rest.Config{Host: "https://127.0.0.1:1"}
+
+const formerDeployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: peer, namespace: crossplane-system}
+spec:
+  replicas: 1
+  template:
+    spec:
+      containers:
+        - {name: sidecar, image: "example.org/changelogs-sidecar:v0.0.1", args: [--not-ours]}
+        - {name: package-runtime, image: "registry.example.org:5000/mirror/provider-kubernetes:v1.3.1"}
+`
+
+func TestJudgeWorkloads(t *testing.T) {
+	const (
+		ourDeployment = `{metadata: {name: kcp}, spec: {template: {spec: {containers: [{name: package-runtime, image: "example.org/provider-kcp:v0.1.0"}]}}}}`
+		owned         = "metadata: {ownerReferences: [{apiVersion: pkg.crossplane.io/v1, kind: ProviderRevision, name: r, uid: u}]}"
+		stop          = "kubectl scale deployment peer -n crossplane-system --replicas=0"
+	)
+	names := []string{"crossplane-system/peer"}
+	for name, tc := range map[string]struct {
+		reason      string
+		deployments []string // laid over the former one, each
+		want        []Finding
+	}{
+		"None": {
+			reason: "None here is not none anywhere.",
+			want: []Finding{{
+				Effect: Kept, What: "Deployment of provider-kubernetes", Why: "none is on this control plane: stop it where it runs",
+			}},
+		},
+		"Runs": {
+			reason:      "One that runs is to be stopped.",
+			deployments: []string{""},
+			want: []Finding{{
+				Effect: Refused, What: "Deployment of provider-kubernetes that runs", Count: 1, Names: names,
+				Why: "both would write in turn", Cure: stop,
+			}},
+		},
+		"Program": {
+			reason:      "It is known by its program, too.",
+			deployments: []string{`spec: {template: {spec: {containers: [{name: x, image: "example.org/kubernetes:1", command: [/usr/local/bin/crossplane-kubernetes-provider]}]}}}`},
+			want: []Finding{{
+				Effect: Refused, What: "Deployment of provider-kubernetes that runs", Count: 1, Names: names,
+				Why: "both would write in turn", Cure: stop,
+			}},
+		},
+		"Other": {
+			reason:      "Other Deployments are nobody's business.",
+			deployments: []string{`spec: {template: {spec: {containers: [{name: x, image: "example.org/provider-helm:1"}]}}}`},
+			want: []Finding{{
+				Effect: Kept, What: "Deployment of provider-kubernetes", Why: "none is on this control plane: stop it where it runs",
+			}},
+		},
+		"Stopped": {
+			reason:      "One without replicas is stopped.",
+			deployments: []string{"spec: {replicas: 0}"},
+			want:        []Finding{{Effect: Kept, What: "Deployment of provider-kubernetes that is stopped", Count: 1, Names: names}},
+		},
+		"Stopping": {
+			reason:      "One whose pods are still there runs.",
+			deployments: []string{"{spec: {replicas: 0}, status: {replicas: 1}}"},
+			want: []Finding{{
+				Effect: Refused, What: "Deployment of provider-kubernetes that runs", Count: 1, Names: names,
+				Why: "both would write in turn", Cure: stop,
+			}},
+		},
+		"OfCrossplane": {
+			reason:      "Crossplane stops what it has started.",
+			deployments: []string{owned},
+			want: []Finding{{
+				Effect: Kept, What: "Deployment of provider-kubernetes that Crossplane runs", Count: 1, Names: names,
+				Why: "Crossplane stops it when you change spec.package of the Provider",
+			}},
+		},
+		"Both": {
+			reason:      "It does not if the other was installed beside it.",
+			deployments: []string{owned, ourDeployment},
+			want: []Finding{{
+				Effect: Refused, What: "Deployment of provider-kubernetes that runs beside this provider", Count: 1, Names: names,
+				Why: "both would write in turn", Cure: "stop one of them: " + stop,
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkloads()
+			for _, d := range tc.deployments {
+				if err := w.addDeployment(ProviderKubernetes, read(t, formerDeployment, d)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tally := newTally()
+			w.judge(tally, ProviderKubernetes)
+			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestJudgeFlags(t *testing.T) {
+	check := func(args, env []string) (map[string]string, error) {
+		noEffect := map[string]string{}
+		if slices.Contains(args, "--void") || slices.Contains(env, "VOID") {
+			noEffect["--void"] = "it is void"
+		}
+		if slices.Contains(args, "--not-ours") {
+			return noEffect, errors.New("unknown long flag '--not-ours'")
+		}
+		return noEffect, nil
+	}
+	const config = `
+apiVersion: pkg.crossplane.io/v1beta1
+kind: DeploymentRuntimeConfig
+metadata: {name: peer}
+spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {containers: [{name: package-runtime, args: [--not-ours]}]}}}}}
+`
+	provider := func(of string) string {
+		return "{apiVersion: pkg.crossplane.io/v1, kind: Provider, metadata: {name: p}, spec: {package: " + of + ", runtimeConfigRef: {name: peer}}}"
+	}
+	void := func(where string) Finding {
+		return Finding{Effect: Differs, What: "flag --void without effect", Count: 1, Names: []string{where}, Why: "it is void"}
+	}
+	for name, tc := range map[string]struct {
+		reason     string
+		deployment string // laid over the former one
+		provider   string
+		want       []Finding
+	}{
+		"Sidecar": {reason: "Flags of another program do not count.", want: []Finding{}},
+		"Flag": {
+			reason:     "A flag without effect is said.",
+			deployment: `spec: {template: {spec: {containers: [{name: x, image: "example.org/provider-kubernetes", args: [--void]}]}}}`,
+			want:       []Finding{void("Deployment crossplane-system/peer")},
+		},
+		"Command": {
+			reason:     "So is one in the command.",
+			deployment: `spec: {template: {spec: {containers: [{name: x, command: [crossplane-kubernetes-provider, --void]}]}}}`,
+			want:       []Finding{void("Deployment crossplane-system/peer")},
+		},
+		"Variable": {
+			reason:     "So is a variable.",
+			deployment: `spec: {template: {spec: {containers: [{name: x, image: "example.org/provider-kubernetes", env: [{name: VOID}]}]}}}`,
+			want:       []Finding{void("Deployment crossplane-system/peer")},
+		},
+		"RuntimeConfig": {
+			reason:   "A DeploymentRuntimeConfig that a Provider names is kept, and so are its flags.",
+			provider: provider("xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1"),
+			want: []Finding{{
+				Effect: Refused, What: "flags that this provider does not start with", Count: 1, Names: []string{"DeploymentRuntimeConfig peer"},
+				Why: "unknown long flag '--not-ours'", Cure: "take the flag out: docs/configuration.md",
+			}},
+		},
+		"RuntimeConfigOfAnother": {
+			reason:   "That of another Provider is not looked at.",
+			provider: provider("xpkg.crossplane.io/crossplane-contrib/provider-helm:v1.0.0"),
+			want:     []Finding{},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkloads()
+			if err := w.addDeployment(ProviderKubernetes, read(t, formerDeployment, tc.deployment)); err != nil {
+				t.Fatal(err)
+			}
+			if tc.provider != "" {
+				w.addPackage(ProviderKubernetes, read(t, tc.provider))
+			}
+			if err := w.addRuntime(read(t, config)); err != nil {
+				t.Fatal(err)
+			}
+			tally := newTally()
+			w.judgeFlags(tally, check)
+			if diff := cmp.Diff(tc.want, tallied(tally)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
