@@ -1,0 +1,303 @@
+package e2e_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
+)
+
+const (
+	// looker is who runs the preflight, with the rights of the guide.
+	looker = "looker"
+	// hidden is a text of a Secret.
+	hidden = "hidden-from-reports"
+)
+
+// look runs a preflight as a user, and returns its report and its exit code. It shows that nothing was written, and
+// nothing of a Secret was printed.
+func look(t *testing.T, who string, args ...string) (preflight.Report, int) {
+	t.Helper()
+	audit := local.Audit(t)
+	m := audit.Mark()
+	args = append([]string{"preflight", preflight.ProviderKubernetes}, args...)
+	p := program.Start(t, local.User(t, who), provider.Options{Args: append(args, "--output=json")})
+	select {
+	case <-p.Exited():
+	case <-time.After(soon):
+		t.Fatal("the preflight does not end")
+	}
+	if strings.Contains(p.Log(), hidden) {
+		t.Error("the report holds content of a Secret")
+	}
+	for _, e := range append(audit.Since(m), audit.Watches(m)...) {
+		if e.User == who && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" {
+			t.Errorf("the preflight has made a request to %s %s", e.Verb, e.Subject())
+		}
+	}
+	r := preflight.Report{}
+	if err := json.Unmarshal([]byte(p.Log()), &r); err != nil {
+		t.Fatalf("%v:\n%s", err, p.Log())
+	}
+	return r, p.ExitCode()
+}
+
+// brief leaves of findings what is not about names.
+var brief = cmpopts.IgnoreFields(preflight.Finding{}, "Names", "Why", "Cure")
+
+// TestPreflight shows what a preflight says of a real installation of provider-kubernetes that has faults, and that
+// nothing is left to be done when the cures were followed.
+func TestPreflight(t *testing.T) {
+	p := newPeer(t)
+	c := local.Client(t, apis.AddToScheme)
+	p.install(t, c, "https://127.0.0.1:1/convert")
+	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs); wipe(t, c) })
+	f := newFleet(t, c, 4)
+	leaveClientSide(t, p, c, f)
+	faults := leaveFaults(t, c)
+	grant(t, c, "provider-kcp-preflight", looker)
+
+	r, code := look(t, looker)
+	if code != 1 || r.ExitCode != code {
+		t.Errorf("exit code: want 1, got %d, and %d in the report", code, r.ExitCode)
+	}
+	if diff := cmp.Diff([]preflight.Finding{
+		{Effect: "refused", What: "CustomResourceDefinition with spec.conversion.strategy: Webhook", Count: 1},
+		{Effect: "refused", What: "Deployment of provider-kubernetes that runs", Count: 1},
+		{Effect: "refused", What: "Object of kubernetes.m.crossplane.io that is not Synced", Count: 1},
+		{Effect: "refused", What: "Object of kubernetes.m.crossplane.io with a reference to another namespace", Count: 1},
+		{Effect: "refused", What: "ProviderConfig of kubernetes.crossplane.io that is refused", Count: 1},
+		{Effect: "refused", What: "ProviderConfig of kubernetes.crossplane.io with identity NebiusServiceAccountCredentials that is refused", Count: 1},
+		{Effect: "differs", What: "Object of kubernetes.crossplane.io that was applied client-side", Count: 2},
+		{Effect: "differs", What: "Object of kubernetes.crossplane.io without watch: true", Count: 2},
+		{Effect: "differs", What: "Object of kubernetes.m.crossplane.io that was applied client-side", Count: 2},
+		{Effect: "differs", What: "Object of kubernetes.m.crossplane.io without watch: true", Count: 3},
+		{Effect: "differs", What: "flag --enable-server-side-apply without effect", Count: 1},
+		{Effect: "kept", What: "CustomResourceDefinition", Count: 8},
+		{Effect: "kept", What: "ProviderConfig of kubernetes.crossplane.io", Count: 1},
+		{Effect: "kept", What: "ProviderConfig of kubernetes.m.crossplane.io", Count: 1},
+	}, r.Findings, brief); diff != "" {
+		t.Errorf("findings: -want, +got:\n%s", diff)
+	}
+	for what, cure := range map[string]string{
+		"CustomResourceDefinition with spec.conversion.strategy: Webhook": "--type=merge -p '" + conversionNone + "'",
+		"ProviderConfig of kubernetes.crossplane.io that is refused":      "--allow-kubeconfig-exec",
+		"Deployment of provider-kubernetes that runs":                     "kubectl scale deployment peer -n default --replicas=0",
+	} {
+		if got := findingOf(r, what).Cure; !strings.Contains(got, cure) {
+			t.Errorf("cure of %s: want it to hold %q, got %q", what, cure, got)
+		}
+	}
+
+	r, _ = look(t, looker, "--allow-kubeconfig-exec", "--allow-cross-namespace-references")
+	for _, what := range []string{
+		"ProviderConfig of kubernetes.crossplane.io that is refused", "Object of kubernetes.m.crossplane.io with a reference to another namespace",
+	} {
+		if got := findingOf(r, what); got.Count > 0 {
+			t.Errorf("with its flag it is refused: %+v", got)
+		}
+	}
+
+	r, code = look(t, "nobody")
+	if code != 2 || len(r.Findings) == 0 || r.Findings[0].Effect != preflight.Unknown {
+		t.Errorf("without rights: want exit code 2 and what is unknown, got %d and %+v", code, r.Findings)
+	}
+
+	cureFaults(t, c, faults)
+	if r, code := look(t, looker); code != 0 {
+		t.Errorf("when the cures were followed: want exit code 0, got %d and %+v", code, r.Findings)
+	}
+}
+
+func findingOf(r preflight.Report, what string) preflight.Finding {
+	for _, f := range r.Findings {
+		if f.What == what {
+			return f
+		}
+	}
+	return preflight.Finding{}
+}
+
+// leaveClientSide lets provider-kubernetes make the Objects of a fleet by client-side apply.
+func leaveClientSide(t *testing.T, p peer, c client.Client, f fleet) {
+	t.Helper()
+	process := p.start(t, c, "--no-enable-server-side-apply", "--poll=2s")
+	kube.Eventually(t, soon, "all Objects to be created", func() (bool, string) {
+		err := f.create(t.Context(), c) // The webhook of the peer takes a moment.
+		return err == nil, fmt.Sprint(err)
+	})
+	f.awaitReady(t, c)
+	if err := process.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// leaveFaults makes what a takeover refuses, and returns it.
+func leaveFaults(t *testing.T, c client.Client) []client.Object {
+	t.Helper()
+	ns := local.Namespace(t)
+	program := fmt.Sprintf(`
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: %s}}}]
+`, hidden)
+	nebius := build.FromSecret(ns, "exec")
+	nebius.Identity = &commonv1.Identity{Type: commonv1.IdentityNebius, ProviderCredentials: nebius.Credentials}
+	far := build.Namespaced().Object(ns, "far", ns, build.ConfigMap(ns, "far"))
+	far.Desired().References = []commonv1.Reference{{DependsOn: &commonv1.DependsOn{
+		APIVersion: "v1", Kind: "ConfigMap", Name: "other", Namespace: "default",
+	}}}
+	replicas := int32(1)
+	labels := map[string]string{"app": "peer"}
+	container := corev1.Container{
+		Name: "package-runtime", Image: "example.org/crossplane-contrib/provider-kubernetes:v1.3.1",
+		Args: []string{"--no-enable-server-side-apply", "--poll=2s"},
+	}
+	faults := []client.Object{
+		&corev1.Secret{ObjectMeta: build.Meta(ns, "exec"), Data: map[string][]byte{"kubeconfig": []byte(program)}},
+		build.Cluster().Config("", "exec", build.FromSecret(ns, "exec")),
+		build.Cluster().Config("", "nebius", nebius),
+		far,
+		&appsv1.Deployment{
+			ObjectMeta: build.Meta(metav1.NamespaceDefault, "peer"),
+			Spec: appsv1.DeploymentSpec{
+				Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{container}},
+				},
+			},
+		},
+	}
+	for _, o := range faults {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return faults
+}
+
+// conversionNone is the patch that the report names.
+const conversionNone = `{"spec":{"conversion":{"strategy":"None","webhook":null}}}`
+
+// cureFaults follows the cures: it removes what is refused, stops the peer, and takes the webhook back.
+func cureFaults(t *testing.T, c client.Client, faults []client.Object) {
+	t.Helper()
+	for _, o := range faults {
+		if err := c.Delete(t.Context(), o); err != nil {
+			t.Error(err)
+		}
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objectsDefinition}}
+	if err := c.Patch(t.Context(), crd, client.RawPatch(types.MergePatchType, []byte(conversionNone))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPreflightOfConversion shows that what a preflight says of a webhook is what an apply of our definitions does.
+func TestPreflightOfConversion(t *testing.T) {
+	p := newPeer(t)
+	c := local.Client(t, apis.AddToScheme)
+	t.Cleanup(func() { local.InstallCRDs(t, ourCRDs) })
+	grant(t, c, "provider-kcp-preflight", looker)
+	for name, tc := range map[string]struct {
+		reason  string
+		manager string // that has applied the definition of provider-kubernetes
+		effect  preflight.Effect
+		want    apiextensionsv1.ConversionStrategyType // after ours was applied
+	}{
+		"Kubectl": {
+			reason:  "kubectl takes back what it has applied.",
+			manager: "kubectl", effect: preflight.Differs, want: apiextensionsv1.NoneConverter,
+		},
+		"Another": {
+			reason:  "What another manager has applied stays.",
+			manager: "helm", effect: preflight.Refused, want: apiextensionsv1.WebhookConverter,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			removeDefinition(t, c)
+			applyDefinition(t, c, tc.manager, filepath.Join(p.crds, objectsFile), func(u *unstructured.Unstructured) {
+				client := map[string]any{"url": "https://127.0.0.1:1/convert", "caBundle": base64.StdEncoding.EncodeToString(p.ca)}
+				if err := unstructured.SetNestedMap(u.Object, client, "spec", "conversion", "webhook", "clientConfig"); err != nil {
+					t.Fatal(err)
+				}
+			})
+			r, _ := look(t, looker)
+			if got := findingOf(r, "CustomResourceDefinition with spec.conversion.strategy: Webhook").Effect; got != tc.effect {
+				t.Errorf("%s\neffect: want %s, got %s", tc.reason, tc.effect, got)
+			}
+			applyDefinition(t, c, "kubectl", filepath.Join(ourCRDs, objectsFile), func(*unstructured.Unstructured) {})
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			if err := c.Get(t.Context(), types.NamespacedName{Name: objectsDefinition}, crd); err != nil {
+				t.Fatal(err)
+			}
+			if got := crd.Spec.Conversion.Strategy; got != tc.want {
+				t.Errorf("%s\nstrategy: want %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+const (
+	objectsDefinition = "objects.kubernetes.crossplane.io"
+	objectsFile       = "kubernetes.crossplane.io_objects.yaml"
+)
+
+// removeDefinition removes the definition of Object, of which there are none.
+func removeDefinition(t *testing.T, c client.Client) {
+	t.Helper()
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objectsDefinition}}
+	kube.Eventually(t, soon, "the definition to be gone", func() (bool, string) {
+		err := c.Delete(t.Context(), crd.DeepCopy())
+		return apierrors.IsNotFound(err), fmt.Sprint(err)
+	})
+}
+
+// applyDefinition applies a definition as kubectl apply --server-side --force-conflicts does, as a manager.
+func applyDefinition(t *testing.T, c client.Client, manager, file string, change func(*unstructured.Unstructured)) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(content, &u.Object); err != nil {
+		t.Fatal(err)
+	}
+	change(u)
+	body, err := u.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Patch(t.Context(), u, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(manager), client.ForceOwnership); err != nil {
+		t.Fatal(err)
+	}
+}
