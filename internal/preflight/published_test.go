@@ -287,4 +287,3 @@ func TestJudgeAgent(t *testing.T) {
 		})
 	}
 }
-

@@ -126,8 +126,10 @@ func (w *workloads) judge(t *tally, from string) {
 		case here:
 			t.add(refused(what+" that runs beside this provider", "both would write in turn", "stop one of them: "+f.cure), f.name)
 		case f.byPackage:
-			t.add(verdict{effect: Kept, what: what + " that Crossplane runs",
-				why: "Crossplane stops it when you change spec.package of the Provider"}, f.name)
+			t.add(verdict{
+				effect: Kept, what: what + " that Crossplane runs",
+				why: "Crossplane stops it when you change spec.package of the Provider",
+			}, f.name)
 		default:
 			t.add(refused(what+" that runs", "both would write in turn", f.cure), f.name)
 		}
