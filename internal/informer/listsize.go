@@ -75,17 +75,21 @@ func (g *watchSupervisor) sameSize(ctx context.Context) (context.Context, *ListS
 	return context.WithValue(ctx, listSizeKey{}, g.size), g.size, nil
 }
 
+// sizeOf returns the context of the request o, and the size of the list that it belongs to.
+func (g *watchSupervisor) sizeOf(ctx context.Context, o metav1.ListOptions) (context.Context, *ListSize, error) {
+	if o.Continue != "" {
+		return g.sameSize(ctx)
+	}
+	sized, size := g.newSize(ctx)
+	return sized, size, nil
+}
+
 // listPage makes the request for a list, or for one page of it. A list that is left because it is too long, or does not
 // end, makes the stream rest.
 func (g *watchSupervisor) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	sized, size := ctx, (*ListSize)(nil)
-	if o.Continue == "" {
-		sized, size = g.newSize(ctx)
-	} else {
-		var err error
-		if sized, size, err = g.sameSize(ctx); err != nil {
-			return nil, err
-		}
+	sized, size, err := g.sizeOf(ctx, o)
+	if err != nil {
+		return nil, err
 	}
 	timed, cancel := context.WithDeadlineCause(sized, size.until, errPagesEndless)
 	defer cancel()
