@@ -2,6 +2,7 @@ package diffwrite
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -13,9 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// lagBackoff are the pauses between looks at a cache that is behind our own write. Most catch up within milliseconds.
+// One that does not has fallen back as a whole: then each object that is reconciled waits for it.
+var lagBackoff = wait.Backoff{Duration: 2 * time.Millisecond, Factor: 1.5, Steps: math.MaxInt32}
+
 const (
-	// lagInterval is the pause between looks at a cache that is behind our own write.
-	lagInterval = 2 * time.Millisecond
 	// lagPatience is how long a pass waits for the cache.
 	lagPatience = 500 * time.Millisecond
 	// lagMost is for how long a write counts more than a cache that does not show it. A cache that is later than that
@@ -53,7 +56,9 @@ func (w *writtenVersions) note(obj client.Object) {
 func (w *writtenVersions) await(ctx context.Context, key types.NamespacedName,
 	read func(context.Context) (string, error),
 ) error {
-	err := wait.PollUntilContextTimeout(ctx, lagInterval, lagPatience, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, lagPatience)
+	defer cancel()
+	err := lagBackoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		rv, err := read(ctx)
 		return err == nil && w.seen(key, rv), err
 	})

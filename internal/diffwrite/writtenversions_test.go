@@ -21,6 +21,7 @@ type cache struct {
 	versions []string
 	held     *corev1.ConfigMap // what the last read has found
 	copies   int
+	reads    int
 }
 
 func (c *cache) Get(_ context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -28,6 +29,7 @@ func (c *cache) Get(_ context.Context, key client.ObjectKey, obj client.Object, 
 	if !ok {
 		return errors.Errorf("no %T here", obj)
 	}
+	c.reads++
 	c.held = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Name: key.Name, ResourceVersion: c.versions[0], Labels: map[string]string{"is": "cached"},
 	}}
@@ -129,6 +131,20 @@ func TestGetAwaitsOurWrite(t *testing.T) {
 				t.Errorf("%s\nA change of the answer changes the cache", tc.reason)
 			}
 		})
+	}
+}
+
+// TestGetLooksSeldom shows that a cache that stays behind is not looked at again and again.
+func TestGetLooksSeldom(t *testing.T) {
+	key := client.ObjectKey{Name: "x"}
+	from := &cache{versions: []string{"4"}}
+	c := Client{Client: from, written: newWrittenVersions()}
+	c.written.note(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: key.Name, ResourceVersion: "5"}})
+	if err := c.Get(WithPass(t.Context(), &Pass{}), key, &corev1.ConfigMap{}); !apierrors.IsConflict(err) {
+		t.Fatalf("error: want a conflict, got %v", err)
+	}
+	if most := 16; from.reads > most {
+		t.Errorf("reads of a cache that stays behind: want at most %d, got %d", most, from.reads)
 	}
 }
 
