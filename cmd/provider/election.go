@@ -43,13 +43,13 @@ func (e *election) addTo(app *kingpin.Application) {
 		Default(leaderElectionID).StringVar(&e.id)
 	app.Flag("leader-election-lease-duration",
 		"How long replicas wait for a leader that does not renew its Lease. Whole seconds.").
-		Default("60s").DurationVar(&e.leaseDuration)
+		Default("15s").DurationVar(&e.leaseDuration)
 	app.Flag("leader-election-renew-deadline",
 		"How long the leader tries to renew its Lease before it ends. Less than the duration of the Lease.").
-		Default("50s").DurationVar(&e.renewDeadline)
+		Default("10s").DurationVar(&e.renewDeadline)
 	app.Flag("leader-election-retry-period",
-		"How long replicas wait between two attempts to acquire or renew the Lease.").
-		Default("2s").DurationVar(&e.retryPeriod)
+		"How long replicas wait between two looks at the Lease. It is renewed eight times in its duration at most.").
+		Default("500ms").DurationVar(&e.retryPeriod)
 }
 
 // A candidate is this replica in the leader election. Both fields are nil without one.

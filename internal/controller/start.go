@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -83,8 +84,26 @@ func (s *starter) setUp(parts []part) (missing []part, err error) {
 		if err := p.setup(); err != nil {
 			return nil, err
 		}
+		if err := s.fillCaches(p); err != nil {
+			return nil, err
+		}
 	}
 	return missing, nil
+}
+
+// fillCaches starts the informers of a part, so that a replica that waits for the Lease has what it needs when it leads.
+// The controllers start theirs too, but not before they lead.
+//
+// Their sources could be started early as well (EnableWarmup). This was rejected: their handlers would remember objects
+// that vanish, which the leader finishes with, and finish with them again.
+func (s *starter) fillCaches(p part) error {
+	for _, k := range p.kinds {
+		_, err := s.manager.GetCache().GetInformerForKind(context.Background(), k, cache.BlockUntilSynced(false))
+		if err != nil {
+			return errors.Wrapf(err, "cannot watch %s", k.Kind)
+		}
+	}
+	return nil
 }
 
 // served reports whether the control plane serves all kinds of a part.

@@ -16,8 +16,12 @@ import (
 // ErrClosed is the error of a request that is not sent because this replica does not hold the Lease.
 var ErrClosed = errors.New("this replica does not hold the Lease")
 
-// marginShare is the share of a Lease that is left for requests on their way: one tenth.
-const marginShare = 10
+const (
+	// marginShare is the share of a Lease that is left for requests on their way: one tenth.
+	marginShare = 10
+	// renewals is how often a Lease is renewed in its duration, at most.
+	renewals = 8
+)
 
 // Values of Fence.expiry that are no time.
 const (
@@ -100,6 +104,15 @@ func (f *Fence) expired() bool {
 // leads reports whether this replica has held the Lease and has not given it up.
 func (f *Fence) leads() bool { return f.expiry.Load() > 0 }
 
+// usable returns for how long this replica may write after it has renewed a Lease of a duration.
+func usable(lease time.Duration) time.Duration { return lease - lease/marginShare }
+
+// isFresh reports whether this replica holds a Lease of a duration, and has renewed it a moment ago.
+func (f *Fence) isFresh(lease time.Duration) bool {
+	renewed := time.Duration(f.expiry.Load()) - usable(lease)
+	return f.holds() && f.now()-renewed < lease/renewals
+}
+
 // renewed records a successful renewal for a duration, whose request was sent at a time, unless the Lease has run out
 // meanwhile.
 func (f *Fence) renewed(sent, lease time.Duration) {
@@ -108,7 +121,7 @@ func (f *Fence) renewed(sent, lease time.Duration) {
 	if f.expired() {
 		return
 	}
-	expiry := sent + lease - lease/marginShare
+	expiry := sent + usable(lease)
 	f.expiry.Store(int64(expiry))
 	f.expire.Reset(max(0, expiry-f.now()))
 }

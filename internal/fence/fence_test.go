@@ -60,6 +60,7 @@ type fakeLease struct {
 	record resourcelock.LeaderElectionRecord
 	err    error
 	during func() // called while a write is under way
+	writes int
 }
 
 func (f *fakeLease) Identity() string { return us }
@@ -79,6 +80,7 @@ func (f *fakeLease) Update(_ context.Context, r resourcelock.LeaderElectionRecor
 	if f.during != nil {
 		f.during()
 	}
+	f.writes++
 	if f.err == nil {
 		f.record = r
 	}
@@ -86,6 +88,23 @@ func (f *fakeLease) Update(_ context.Context, r resourcelock.LeaderElectionRecor
 }
 
 var errBoom = errors.New("boom")
+
+// TestRenewals shows that a leader that looks often renews its Lease seldom, and holds it all the time.
+func TestRenewals(t *testing.T) {
+	w := newWorld()
+	w.renew(t)
+	const looks = 200
+	for range looks {
+		w.pass(3 * lease / looks)
+		w.renew(t)
+		if !w.fence.holds() {
+			t.Fatalf("Lease after %s: want it held, got lost", w.fence.now()-begin)
+		}
+	}
+	if got, most := w.lease.writes, 3*renewals+1; got > most || got < most/2 {
+		t.Errorf("renewals in three times the Lease: want about %d, got %d", most, got)
+	}
+}
 
 // TestWrites shows when requests reach a server.
 func TestWrites(t *testing.T) {

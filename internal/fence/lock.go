@@ -34,13 +34,22 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record, l.Interface.Create)
 }
 
-// Update acquires, renews or releases the Lease. A release is sent after the last write.
+// Update acquires, renews or releases the Lease. A release is sent after the last write. A renewal that follows the
+// last one too soon is not sent.
 func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity != l.Identity() {
 		l.fence.end()
 		return l.Interface.Update(ctx, record)
 	}
+	if l.fence.isFresh(durationOf(record)) {
+		return nil
+	}
 	return l.write(ctx, record, l.Interface.Update)
+}
+
+// durationOf returns how long a Lease lasts after a renewal.
+func durationOf(record resourcelock.LeaderElectionRecord) time.Duration {
+	return time.Duration(record.LeaseDurationSeconds) * time.Second
 }
 
 // A writer creates or updates the Lease.
@@ -60,6 +69,6 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	if err := write(ctx, record); err != nil {
 		return err
 	}
-	l.fence.renewed(sent, time.Duration(record.LeaseDurationSeconds)*time.Second)
+	l.fence.renewed(sent, durationOf(record))
 	return nil
 }

@@ -31,10 +31,9 @@ const (
 	admins = "system:masters"
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
 	soon = 2 * time.Minute
-	// lease is the duration of the Lease. The leader tries to renew it until renewDeadline, every retryPeriod.
+	// lease is the duration of the Lease. The leader tries to renew it until renewDeadline.
 	lease         = 10 * time.Second
 	renewDeadline = 8 * time.Second
-	retryPeriod   = time.Second
 	// kubeconfigVariable holds the kubeconfig of the target for one replica.
 	kubeconfigVariable = "TARGET_KUBECONFIG"
 )
@@ -92,8 +91,7 @@ func (s *stage) start(t *testing.T, through func(*rest.Config) *rest.Config) *re
 	r.Process = program.Start(t, cfg, provider.Options{
 		Args: []string{
 			"--leader-election", "--leader-election-lease-duration=" + lease.String(),
-			"--leader-election-renew-deadline=" + renewDeadline.String(), "--leader-election-retry-period=" +
-				retryPeriod.String(),
+			"--leader-election-renew-deadline=" + renewDeadline.String(),
 		},
 		Env: []string{kubeconfigVariable + "=" + string(kube.Kubeconfig(t, target.User(t, r.user, admins)))},
 	})
