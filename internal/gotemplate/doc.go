@@ -6,7 +6,8 @@
 //
 // A template knows the functions of sprig that are repeatable, and a few for hashes. What reads the environment, the
 // clock, the network or chance is missing, and so is what makes keys and certificates: a name that comes out
-// differently each time is none. The lists that sprig makes of a map are sorted here.
+// differently each time is none. The functions are listed by name; we rejected a list of those to leave out, because a
+// later version of sprig would add to what tenants can call. The lists that sprig makes of a map are sorted here.
 //
 // Data are shared with caches. A template that uses a function which changes a map gets a copy of them.
 //

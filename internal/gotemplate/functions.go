@@ -11,21 +11,8 @@ import (
 	"sync"
 	"text/template"
 
-	"github.com/Masterminds/sprig/v3"
 	"github.com/pkg/errors"
 )
-
-// removed are functions that sprig counts as repeatable and that are not, or that take long on purpose.
-var removed = []string{
-	// They read the clock or the zone of the machine.
-	"ago", "toDate", "mustToDate", "must_date_modify", "mustDateModify", "unixEpoch",
-	// They draw lots.
-	"randInt", "shuffle", "bcrypt", "htpasswd", "genPrivateKey", "buildCustomCert", "genCA", "genCAWithKey",
-	"genSelfSignedCert",
-	"genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey", "encryptAES",
-	// It takes long.
-	"derivePassword",
-}
 
 // mutators are the functions that change the map they are given.
 var mutators = map[string]bool{
@@ -34,10 +21,7 @@ var mutators = map[string]bool{
 
 // known returns all functions of templates, without a budget.
 var known = sync.OnceValue(func() template.FuncMap {
-	m := sprig.HermeticTxtFuncMap()
-	for _, name := range removed {
-		delete(m, name)
-	}
+	m := sprigFunctions()
 	maps.Copy(m, template.FuncMap{
 		"sha3sum":   sha3sum,
 		"sha3short": sha3short,
