@@ -56,7 +56,7 @@ test: build tools ## Run all tests but those of e2e, on real servers.
 
 # Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more. What
 # follows them makes both lanes end at about the same time, and beside them, too, what takes longest begins first.
-STACKS   := TestStacks
+STACKS   := "^(TestStacks|TestComposites)$$"
 FOLLOW   := $(addprefix $(MODULE)/internal/controller/,publishedresource/takeover collection/scale)
 
 .PHONY: e2e
