@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// mostFailover is how long after the end of the Lease another replica may write for the first time. A second is what a
-// calm machine needs.
+// mostFailover is how long after the end of the Lease another replica may write for the first time. A calm machine needs
+// a second.
 const mostFailover = 5 * time.Second
 
 // TestKilledLeader kills the leader in the middle of a storm. Another replica writes as soon as the Lease has run out,
@@ -35,19 +35,45 @@ func (s *stage) killOnce(t *testing.T, leader *replica) *replica {
 	killed := time.Now()
 	leader.Kill()
 	_, since := s.awaitHolder(t, holder)
-	s.awaitWrites(t, follower, mt, since, 0)
-	first := writes(t, &target, mt, follower.user, since)[0].Time
+	s.checkFirstWrite(t, follower, mt, killed, since, lease+mostFailover)
 	storm.end()
 	follower = s.awaitSettled(t, follower)
-	t.Logf("killed; another led after %s and wrote after %s", since.Sub(killed).Round(time.Millisecond),
-		first.Sub(killed).Round(time.Millisecond))
-	if got := first.Sub(killed); got > lease+mostFailover {
-		t.Errorf("first write after the leader is killed: want within %s, got %s", lease+mostFailover, got)
-	}
 	if cold := coldKinds(t, m, follower); len(cold) > 0 {
 		t.Errorf("kinds that a replica lists only once it leads: want none, got %q", cold)
 	}
 	return follower
+}
+
+// TestStoppedLeader stops the leader in the middle of a storm, as a kubelet does. Another replica need not wait for the
+// end of the Lease.
+func TestStoppedLeader(t *testing.T) {
+	s := newStage(t)
+	leader := s.start(t, nil)
+	follower := s.start(t, nil)
+	mt := target.Audit(t).Mark()
+	storm := s.newStorm(t)
+	s.awaitWrites(t, leader, mt, time.Time{}, stormRate)
+	holder, _ := s.holder(t)
+	stopped := time.Now()
+	if err := leader.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	_, since := s.awaitHolder(t, holder)
+	s.checkFirstWrite(t, follower, mt, stopped, since, mostFailover)
+	storm.end()
+	s.awaitSettled(t, follower)
+}
+
+// checkFirstWrite checks that a replica that leads since a time has written for the first time soon after another ended.
+func (s *stage) checkFirstWrite(t *testing.T, r *replica, mt kube.Mark, ended, since time.Time, most time.Duration) {
+	t.Helper()
+	s.awaitWrites(t, r, mt, since, 0)
+	got := writes(t, &target, mt, r.user, since)[0].Time.Sub(ended)
+	t.Logf("another led after %s and wrote after %s", since.Sub(ended).Round(time.Millisecond),
+		got.Round(time.Millisecond))
+	if got > most {
+		t.Errorf("first write after the leader has ended: want within %s, got %s", most, got)
+	}
 }
 
 // coldKinds returns the kinds with a group that a replica has begun to watch on the control plane since m.

@@ -84,7 +84,9 @@ func (s *site) rollsOut(t *testing.T) {
 
 // storms makes a composite of a ConfigMap that somebody else changes all the time.
 func (s *site) storms(t *testing.T) {
-	xr := s.compose(t, "Busy", []any{part(build.ConfigMap("default", "busy"), map[string]any{"policy": "SuccessfulCreate"})})
+	xr := s.compose(t, "Busy", []any{
+		part(build.ConfigMap("default", "busy"), map[string]any{"policy": "SuccessfulCreate"}),
+	})
 	s.awaitComposite(t, xr)
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta("default", "busy")}
 	value, ticks := 0, time.NewTicker(gust)
