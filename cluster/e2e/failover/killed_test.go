@@ -10,8 +10,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// mostFailover is how long after the end of the Lease another replica may write for the first time. A calm machine needs
-// a second.
+// mostFailover is how long after the end of the Lease another replica may write for the first time. A calm machine
+// needs a second.
 const mostFailover = 5 * time.Second
 
 // TestKilledLeader kills the leader in the middle of a storm. Another replica writes as soon as the Lease has run out,
@@ -64,7 +64,8 @@ func TestStoppedLeader(t *testing.T) {
 	s.awaitSettled(t, follower)
 }
 
-// checkFirstWrite checks that a replica that leads since a time has written for the first time soon after another ended.
+// checkFirstWrite checks that a replica that leads since a time has written for the first time soon after another has
+// ended.
 func (s *stage) checkFirstWrite(t *testing.T, r *replica, mt kube.Mark, ended, since time.Time, most time.Duration) {
 	t.Helper()
 	s.awaitWrites(t, r, mt, since, 0)
