@@ -76,7 +76,9 @@ func runPreflight(ctx context.Context, w io.Writer, p *preflightFlags, f *flags)
 
 // preflightOptions are what the provider would run with.
 func (f *flags) preflightOptions() (preflight.Options, error) {
-	o := preflight.Options{StateNamespace: f.published.stateNamespace, Flags: checkFlags}
+	o := preflight.Options{
+		StateNamespace: f.published.stateNamespace, DefaultConfig: f.published.defaultConfig, Flags: checkFlags,
+	}
 	cfg, _, err := restConfig(f.kubeconfig)
 	if err != nil {
 		return o, err

@@ -87,7 +87,7 @@ func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *common
 	case spec != nil:
 		p.configs.judge(ctx, "ProviderConfig of "+pcv1alpha1.Group, name, commonv1.Connection{Spec: spec})
 	case known:
-		p.t.add(refused("ProviderConfig that is missing", "PublishedResources without providerConfigRef use the one named default",
+		p.t.add(refused("ProviderConfig that is missing", "PublishedResources without providerConfigRef use that of --default-provider-config",
 			"make it of the agent's kubeconfig and flags, with its definition from package/crds: "+guideOfAgent), name)
 	}
 }
@@ -99,7 +99,10 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 			u.GetName())
 		return nil
 	}
-	o := &published{stateNamespace: p.options.StateNamespace, fits: judgeSchema(ctx, p.t, u, s, whatPublished)}
+	o := &published{
+		stateNamespace: p.options.StateNamespace, defaultConfig: p.options.DefaultConfig,
+		fits: judgeSchema(ctx, p.t, u, s, whatPublished),
+	}
 	if err := decode(u, &o.PublishedResource); err != nil {
 		if o.fits {
 			p.t.add(refused(whatPublished, err.Error(), "change it"), u.GetName())

@@ -13,6 +13,7 @@ type published struct {
 	v1alpha1.PublishedResource
 
 	stateNamespace  string                                    // if the spec names none
+	defaultConfig   string                                    // the ProviderConfig if the spec names none
 	fits            bool                                      // our schema refuses nothing of it
 	config          *commonv1.ProviderConfigSpec              // nil if there is none, or none is known
 	definition      *apiextensionsv1.CustomResourceDefinition // of the API, nil if there is none, or none is known
@@ -26,7 +27,7 @@ func (o *published) configName() string {
 	if r := o.Spec.ProviderConfigReference; r != nil {
 		return r.Name
 	}
-	return ""
+	return o.defaultConfig
 }
 
 // statesIn returns the namespace with the states.

@@ -39,7 +39,7 @@ func publishedOf(t *testing.T, tally *tally, over string, change func(*published
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pass{t: tally, options: Options{StateNamespace: "crossplane-system"}}
+	p := &pass{t: tally, options: Options{StateNamespace: "crossplane-system", DefaultConfig: "services"}}
 	o := p.readPublished(t.Context(), read(t, certs, over), s)
 	if o == nil {
 		t.Fatal("the PublishedResource cannot be read")
@@ -285,5 +285,17 @@ func TestJudgeAgent(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestConfigName shows which ProviderConfig a PublishedResource uses.
+func TestConfigName(t *testing.T) {
+	for over, want := range map[string]string{
+		"": "services",
+		"spec: {providerConfigRef: {name: north}}": "north",
+	} {
+		if got := publishedOf(t, newTally(), over, nothing).configName(); got != want {
+			t.Errorf("ProviderConfig of %q: want %s, got %s", over, want, got)
+		}
 	}
 }
