@@ -77,12 +77,15 @@ func (s *stage) checkFirstWrite(t *testing.T, r *replica, mt kube.Mark, ended, s
 	}
 }
 
-// coldKinds returns the kinds with a group that a replica has begun to watch on the control plane since m.
+// coldKinds returns the kinds with a group that a replica has begun to list on the control plane since m: by a list, or
+// by a watch that begins with one. A watch that goes on where another has ended is none, and neither is the look before
+// it whether the server has come as far.
 func coldKinds(t *testing.T, m kube.Mark, r *replica) []string {
 	t.Helper()
-	kinds := map[string]bool{}
-	for _, e := range local.Audit(t).Watches(m).By(r.user) {
-		if strings.Contains(e.Subject(), ".") {
+	audit, kinds := local.Audit(t), map[string]bool{}
+	for _, e := range append(audit.Since(m).By(r.user), audit.Watches(m).By(r.user)...) {
+		lists := e.Verb == "list" || strings.Contains(e.URI, "sendInitialEvents=true")
+		if lists && e.Group != "" && e.Name == "" {
 			kinds[e.Subject()] = true
 		}
 	}
