@@ -165,7 +165,7 @@ func (s *site) compose(t *testing.T, kind string, parts []any) *unstructured.Uns
 			t.Fatal(err)
 		}
 	}
-	xr := &unstructured.Unstructured{}
+	xr := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	xr.SetAPIVersion(version)
 	xr.SetKind(kind)
 	xr.SetNamespace("team")
