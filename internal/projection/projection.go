@@ -19,6 +19,9 @@ type Projection struct {
 	Skipped []string
 	// Repairs says what of the schemas had to change, sorted. It is empty as a rule.
 	Repairs []string
+	// PlatformFields are the paths of fields that belong to the platform, such as spec.crossplane, sorted. The schemas do
+	// not have them, and consumers have no say in them.
+	PlatformFields []string
 
 	source schema.GroupKind
 }
@@ -54,6 +57,8 @@ func Project(crd *apiextensionsv1.CustomResourceDefinition,
 	if err := p.nameType(projected); err != nil {
 		return nil, err
 	}
+	p.PlatformFields = PlatformFields(crd, projected.CrossplaneFields...)
+	p.hidePlatformFields()
 	if err := p.sanitize(); err != nil {
 		return nil, err
 	}

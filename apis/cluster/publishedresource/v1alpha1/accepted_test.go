@@ -34,6 +34,10 @@ func TestAccepted(t *testing.T) {
 			reason: "The agent's own client writes null for none.",
 			spec:   projection("shortNames: null, categories: null"),
 		},
+		"CrossplaneFields": {
+			reason: "Consumers may be shown some fields of Crossplane, or all.",
+			spec:   projection(`crossplaneFields: ["*", compositionSelector]`),
+		},
 		"NamespaceByLabels": {
 			reason: "Namespaces may be selected by labels.",
 			spec:   source + "filter: {namespace: {matchLabels: {a: b}}}",

@@ -74,8 +74,8 @@ type TemplateMutation struct {
 	// path to the value, without a leading dot, for example spec.secretName.
 	Path MutationPath `json:"path"`
 
-	// template is a Go template over Value, the value at path, LocalObject, the object that is changed, and
-	// RemoteObject, the one on the other side.
+	// template is a Go template over Value, the value at path, LocalObject, the object that is changed, RemoteObject,
+	// the one on the other side, and the ClusterName and ClusterPath of the workspace.
 	// +kubebuilder:validation:MaxLength=16384
 	Template string `json:"template"`
 }

@@ -72,6 +72,11 @@ func TestRefused(t *testing.T) {
 			spec:   projection("scope: Both"),
 			want:   "Unsupported value",
 		},
+		"CrossplaneField": {
+			reason: "Only fields that Crossplane has can be shown.",
+			spec:   projection("crossplaneFields: [compositionReference]"),
+			want:   "Unsupported value",
+		},
 		"ShortName": {
 			reason: "Short names are in lower case.",
 			spec:   projection("shortNames: [Certs]"),

@@ -161,4 +161,21 @@ type ResourceProjection struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
 	Categories []string `json:"categories,omitzero"`
+
+	// crossplaneFields lists the fields for Crossplane itself, in the spec of a composite resource or claim, that
+	// consumers see and set: compositionSelector, for example. An asterisk stands for all. By default there are none:
+	// steps of mutation set them. It has no effect on a type that Crossplane has not made.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	CrossplaneFields []CrossplaneField `json:"crossplaneFields,omitempty"`
 }
+
+// CrossplaneField is a field that Crossplane adds to the spec of composite resources, in some versions below
+// spec.crossplane, or of claims.
+//
+// +kubebuilder:validation:Enum="*";claimRef;compositeDeletePolicy;compositionRef;compositionRevisionRef;compositionRevisionSelector;compositionSelector;compositionUpdatePolicy;environmentConfigRefs;publishConnectionDetailsTo;resourceRef;resourceRefs;writeConnectionSecretToRef
+type CrossplaneField string
+
+// CrossplaneFieldsAll stands for all of them, those of the status included.
+const CrossplaneFieldsAll CrossplaneField = "*"

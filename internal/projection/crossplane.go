@@ -1,0 +1,221 @@
+package projection
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+)
+
+// compositeDefinition is the kind that controls each CustomResourceDefinition that Crossplane makes.
+var compositeDefinition = schema.GroupKind{Group: "apiextensions.crossplane.io", Kind: "CompositeResourceDefinition"}
+
+// crossplaneField is where composites of Crossplane 2 have all that is Crossplane's.
+const crossplaneField = "crossplane"
+
+// The fields that Crossplane adds to the spec of claims, and to that of composites that have no spec.crossplane. It
+// overwrites fields of these names that an author has.
+var (
+	anyFields = []string{
+		"compositionRef", "compositionRevisionRef", "compositionRevisionSelector", "compositionSelector",
+		"compositionUpdatePolicy", "writeConnectionSecretToRef",
+	}
+	claimFields     = append(slices.Clone(anyFields), "compositeDeletePolicy", "resourceRef")
+	compositeFields = append(slices.Clone(anyFields), "claimRef", "resourceRefs")
+	statusFields    = []string{"claimConditionTypes", "connectionDetails"}
+)
+
+// Fields that versions of Crossplane 1 add, each with a field in it. In others an author may have fields of these
+// names.
+var (
+	formerClaimFields     = map[string]string{"publishConnectionDetailsTo": "configRef"}
+	formerCompositeFields = map[string]string{
+		"publishConnectionDetailsTo": "configRef", "environmentConfigRefs": "apiVersion",
+	}
+)
+
+// PlatformFields returns the paths of the fields of a type that belong to the platform, sorted: those of Crossplane, in
+// any version, if Crossplane has made the type, but for those that are shown.
+func PlatformFields(crd *apiextensionsv1.CustomResourceDefinition,
+	shown ...publishedv1alpha1.CrossplaneField,
+) []string {
+	owner := metav1.GetControllerOf(crd)
+	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != compositeDefinition {
+		return nil
+	}
+	if slices.Contains(shown, publishedv1alpha1.CrossplaneFieldsAll) {
+		return nil
+	}
+	var out []string
+	for _, v := range crd.Spec.Versions {
+		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
+			continue
+		}
+		for _, path := range hiddenPaths(v.Schema.OpenAPIV3Schema, owner.Name != crd.GetName(), shown) {
+			out = append(out, strings.Join(path, "."))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hidePlatformFields takes the fields of the platform out of each version.
+func (p *Projection) hidePlatformFields() {
+	for i := range p.CRD.Spec.Versions {
+		v := &p.CRD.Spec.Versions[i]
+		for _, path := range p.PlatformFields {
+			if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+				hide(v.Schema.OpenAPIV3Schema, strings.Split(path, "."))
+			}
+			v.AdditionalPrinterColumns = slices.DeleteFunc(v.AdditionalPrinterColumns,
+				func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return leadsInto(c.JSONPath, path) })
+		}
+	}
+}
+
+// hiddenPaths returns the paths of the fields of Crossplane in a schema that are not shown.
+func hiddenPaths(s *apiextensionsv1.JSONSchemaProps, isClaim bool,
+	shown []publishedv1alpha1.CrossplaneField,
+) [][]string {
+	isShown := func(name string) bool { return slices.Contains(shown, publishedv1alpha1.CrossplaneField(name)) }
+	spec, status := s.Properties["spec"].Properties, s.Properties["status"].Properties
+	if own, ok := spec[crossplaneField]; ok && !isClaim && isMachinery(own) {
+		return appendPaths(hiddenBelow(own, isShown), "status", status, []string{crossplaneField})
+	}
+	fields, former := compositeFields, formerCompositeFields
+	if isClaim {
+		fields, former = claimFields, formerClaimFields
+	}
+	names := slices.Clone(fields)
+	for name, key := range former {
+		if hasField(spec[name], key) {
+			names = append(names, name)
+		}
+	}
+	names = slices.DeleteFunc(names, isShown)
+	return appendPaths(appendPaths(nil, "spec", spec, names), "status", status, statusFields)
+}
+
+// isMachinery reports whether a schema is that of spec.crossplane, which always has these fields.
+func isMachinery(s apiextensionsv1.JSONSchemaProps) bool {
+	_, choice := s.Properties["compositionRef"]
+	_, composed := s.Properties["resourceRefs"]
+	return choice && composed
+}
+
+// hiddenBelow returns the paths of the hidden fields of spec.crossplane: that of all of it if none is shown.
+func hiddenBelow(s apiextensionsv1.JSONSchemaProps, isShown func(string) bool) [][]string {
+	all := slices.Sorted(maps.Keys(s.Properties))
+	if !slices.ContainsFunc(all, isShown) {
+		return [][]string{{"spec", crossplaneField}}
+	}
+	var out [][]string
+	for _, name := range slices.DeleteFunc(all, isShown) {
+		out = append(out, []string{"spec", crossplaneField, name})
+	}
+	return out
+}
+
+// hasField reports whether an object, or the items of a list, have a field.
+func hasField(s apiextensionsv1.JSONSchemaProps, name string) bool {
+	if s.Items != nil && s.Items.Schema != nil {
+		s = *s.Items.Schema
+	}
+	_, ok := s.Properties[name]
+	return ok
+}
+
+// appendPaths appends the paths of those fields that a part of an object has.
+func appendPaths(to [][]string, part string, has map[string]apiextensionsv1.JSONSchemaProps,
+	names []string,
+) [][]string {
+	for _, name := range names {
+		if _, ok := has[name]; ok {
+			to = append(to, []string{part, name})
+		}
+	}
+	return to
+}
+
+// leadsInto reports whether a JSON path of a column leads to a field or into it.
+func leadsInto(column, path string) bool {
+	rest, ok := strings.CutPrefix(column, "."+path)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// hide takes a field out of a schema, and what asks for it: no consumer could give it. Rules in CEL that name it do not
+// compile any more, and are taken away with all that kcp refuses.
+func hide(s *apiextensionsv1.JSONSchemaProps, path []string) {
+	name := path[0]
+	asks := func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, path) }
+	s.AllOf = orNil(slices.DeleteFunc(s.AllOf, asks))
+	if slices.ContainsFunc(s.AnyOf, asks) {
+		s.AnyOf = nil
+	}
+	if slices.ContainsFunc(s.OneOf, asks) {
+		s.OneOf = nil
+	}
+	if s.Not != nil && asks(*s.Not) {
+		s.Not = nil
+	}
+	s.Default = defaultWithout(s.Default, path)
+	if p, ok := s.Properties[name]; ok && len(path) > 1 {
+		hide(&p, path[1:])
+		s.Properties[name] = p
+		return
+	}
+	delete(s.Properties, name)
+	s.Required = orNil(slices.DeleteFunc(s.Required, func(r string) bool { return r == name }))
+}
+
+func orNil[T any](s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}
+
+// mentions reports whether a schema that restricts an object asks for a field, or says something about it.
+func mentions(s apiextensionsv1.JSONSchemaProps, path []string) bool {
+	if p, ok := s.Properties[path[0]]; ok && (len(path) == 1 || mentions(p, path[1:])) {
+		return true
+	}
+	if len(path) == 1 && slices.Contains(s.Required, path[0]) {
+		return true
+	}
+	if s.Not != nil && mentions(*s.Not, path) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(s.AllOf, s.AnyOf, s.OneOf),
+		func(s apiextensionsv1.JSONSchemaProps) bool { return mentions(s, path) })
+}
+
+// defaultWithout returns the default of an object without a field.
+func defaultWithout(value *apiextensionsv1.JSON, path []string) *apiextensionsv1.JSON {
+	if value == nil {
+		return nil
+	}
+	var content map[string]any
+	if json.Unmarshal(value.Raw, &content) != nil {
+		return value
+	}
+	at := content
+	for _, name := range path[:len(path)-1] {
+		at, _ = at[name].(map[string]any)
+	}
+	if _, ok := at[path[len(path)-1]]; !ok {
+		return value
+	}
+	delete(at, path[len(path)-1])
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return value
+	}
+	return &apiextensionsv1.JSON{Raw: raw}
+}

@@ -1,0 +1,374 @@
+package projection
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+)
+
+// proxies is the schema of an author. Two of its fields have names that Crossplane uses elsewhere.
+const proxies = `
+type: object
+properties:
+  spec:
+    type: object
+    required: [parameters]
+    properties:
+      parameters: {type: object, properties: {proxyType: {type: string}}}
+      claimed: {type: string}
+      environmentConfigRefs: {type: array, items: {type: string}}
+      publishConnectionDetailsTo: {type: string}
+  status:
+    type: object
+    properties:
+      address: {type: string}
+`
+
+// proxiesOf returns what Crossplane makes of the schema of the author, with a column of the author's.
+func proxiesOf(t *testing.T, of string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	const group = "example.com"
+	var crd *apiextensionsv1.CustomResourceDefinition
+	switch of {
+	case "Claim", "Claim1":
+		crd = build.Claim(t, group, "proxies", proxies)
+	case "Legacy", "Composite1":
+		crd = build.Composite(t, group, "proxies", proxies, build.ScopeLegacy)
+	case "Cluster":
+		crd = build.Composite(t, group, "proxies", proxies, build.ScopeCluster)
+	default:
+		crd = build.Composite(t, group, "proxies", proxies, build.ScopeNamespaced)
+	}
+	v := &crd.Spec.Versions[0]
+	v.AdditionalPrinterColumns = append([]apiextensionsv1.CustomResourceColumnDefinition{{
+		Name: "TYPE", Type: "string", JSONPath: ".spec.parameters.proxyType",
+	}}, v.AdditionalPrinterColumns...)
+	spec := v.Schema.OpenAPIV3Schema.Properties["spec"].Properties
+	switch of {
+	case "Claim1":
+		spec["publishConnectionDetailsTo"] = *parseSchema(t, publishTo)
+	case "Composite1":
+		spec["publishConnectionDetailsTo"] = *parseSchema(t, publishTo)
+		spec["environmentConfigRefs"] = *parseSchema(t, environments)
+	}
+	return crd
+}
+
+// What Crossplane 1 adds to the spec, the latter before 1.20, and Crossplane 2 does not.
+const (
+	publishTo = `
+type: object
+required: [name]
+properties:
+  name: {type: string}
+  configRef: {type: object, default: {name: default}, properties: {name: {type: string}}}
+  metadata: {type: object, properties: {type: {type: string}}}
+`
+	environments = `
+type: array
+items:
+  type: object
+  required: [apiVersion, kind]
+  properties: {apiVersion: {type: string}, kind: {type: string}, name: {type: string}}
+`
+)
+
+// An offer is what consumers see of the spec, of the status, and by kubectl get.
+type offer struct {
+	Platform, Spec, Crossplane, Status, Columns []string
+}
+
+func offerOf(p *Projection) offer {
+	v := p.CRD.Spec.Versions[0]
+	fields := func(s apiextensionsv1.JSONSchemaProps) []string { return slices.Sorted(maps.Keys(s.Properties)) }
+	spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+	out := offer{
+		Platform: p.PlatformFields, Spec: fields(spec), Crossplane: fields(spec.Properties["crossplane"]),
+		Status: fields(v.Schema.OpenAPIV3Schema.Properties["status"]),
+	}
+	for _, c := range v.AdditionalPrinterColumns {
+		out.Columns = append(out.Columns, c.Name)
+	}
+	return out
+}
+
+func TestCrossplaneFields(t *testing.T) {
+	own := []string{"claimed", "environmentConfigRefs", "parameters", "publishConnectionDetailsTo"}
+	status, columns := []string{"address", "conditions"}, []string{"TYPE", "SYNCED", "READY", "AGE"}
+	legacyStatus := []string{"status.claimConditionTypes", "status.connectionDetails"}
+	ofSpec := func(names ...string) []string {
+		for i := range names {
+			names[i] = "spec." + names[i]
+		}
+		return names
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		of     string
+		shown  []publishedv1alpha1.CrossplaneField
+		want   offer
+	}{
+		"Namespaced": {
+			reason: "All of spec.crossplane is the platform's, with the columns that show it. What the author has stays.",
+			of:     "Namespaced",
+			want:   offer{Platform: []string{"spec.crossplane"}, Spec: own, Status: status, Columns: columns},
+		},
+		"Cluster": {
+			reason: "So it is in composites without a namespace.",
+			of:     "Cluster",
+			want:   offer{Platform: []string{"spec.crossplane"}, Spec: own, Status: status, Columns: columns},
+		},
+		"Legacy": {
+			reason: "Composites that offer claims have the fields beside those of the author.",
+			of:     "Legacy",
+			want: offer{
+				Platform: append(ofSpec("claimRef", "compositionRef", "compositionRevisionRef",
+					"compositionRevisionSelector", "compositionSelector", "compositionUpdatePolicy", "resourceRefs",
+					"writeConnectionSecretToRef"), legacyStatus...),
+				Spec: own, Status: status, Columns: columns,
+			},
+		},
+		"Claim": {
+			reason: "Claims have others.",
+			of:     "Claim",
+			want: offer{
+				Platform: append(ofSpec("compositeDeletePolicy", "compositionRef", "compositionRevisionRef",
+					"compositionRevisionSelector", "compositionSelector", "compositionUpdatePolicy", "resourceRef",
+					"writeConnectionSecretToRef"), legacyStatus...),
+				Spec: own, Status: status, Columns: columns,
+			},
+		},
+		"Claim1": {
+			reason: "Those of Crossplane 1.20 have one more.",
+			of:     "Claim1",
+			want: offer{
+				Platform: append(ofSpec("compositeDeletePolicy", "compositionRef", "compositionRevisionRef",
+					"compositionRevisionSelector", "compositionSelector", "compositionUpdatePolicy",
+					"publishConnectionDetailsTo", "resourceRef", "writeConnectionSecretToRef"), legacyStatus...),
+				Spec: own[:3], Status: status, Columns: columns,
+			},
+		},
+		"Composite1": {
+			reason: "Composites of versions before 1.20 have two more.",
+			of:     "Composite1",
+			want: offer{
+				Platform: append(ofSpec("claimRef", "compositionRef", "compositionRevisionRef",
+					"compositionRevisionSelector", "compositionSelector", "compositionUpdatePolicy",
+					"environmentConfigRefs", "publishConnectionDetailsTo", "resourceRefs",
+					"writeConnectionSecretToRef"), legacyStatus...),
+				Spec: []string{"claimed", "parameters"}, Status: status, Columns: columns,
+			},
+		},
+		"NamespacedShown": {
+			reason: "What is asked for is shown, with its column.",
+			of:     "Namespaced",
+			shown:  []publishedv1alpha1.CrossplaneField{"compositionRef", "compositionSelector", "claimRef"},
+			want: offer{
+				Platform: ofSpec("crossplane.compositionRevisionRef", "crossplane.compositionRevisionSelector",
+					"crossplane.compositionUpdatePolicy", "crossplane.resourceRefs"),
+				Spec:       []string{"claimed", "crossplane", "environmentConfigRefs", "parameters", "publishConnectionDetailsTo"},
+				Crossplane: []string{"compositionRef", "compositionSelector"}, Status: status,
+				Columns: []string{"TYPE", "SYNCED", "READY", "COMPOSITION", "AGE"},
+			},
+		},
+		"ClaimShown": {
+			reason: "So it is in claims.",
+			of:     "Claim",
+			shown:  []publishedv1alpha1.CrossplaneField{"writeConnectionSecretToRef"},
+			want: offer{
+				Platform: append(ofSpec("compositeDeletePolicy", "compositionRef", "compositionRevisionRef",
+					"compositionRevisionSelector", "compositionSelector", "compositionUpdatePolicy",
+					"resourceRef"), legacyStatus...),
+				Spec: append(slices.Clone(own), "writeConnectionSecretToRef"), Status: status,
+				Columns: []string{"TYPE", "SYNCED", "READY", "CONNECTION-SECRET", "AGE"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd := proxiesOf(t, tc.of)
+			before := crd.DeepCopy()
+			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{},
+				&publishedv1alpha1.ResourceProjection{CrossplaneFields: tc.shown}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, offerOf(p), emptyIsNil); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff([]string(nil), p.Repairs); diff != "" {
+				t.Errorf("kcp accepts what is left: -want, +got:\n%s", diff)
+			}
+			if diff := cmp.Diff(before, crd); diff != "" {
+				t.Errorf("the source must stay as it is: -before, +after:\n%s", diff)
+			}
+		})
+	}
+}
+
+// emptyIsNil takes lists without items for none.
+var emptyIsNil = cmp.Transformer("emptyIsNil", func(s []string) string { return strings.Join(s, " ") })
+
+// TestCrossplaneFieldsStay shows whose types are left as they are: those that Crossplane has not made, whatever their
+// fields are called, and those of which all is asked for.
+func TestCrossplaneFieldsStay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*apiextensionsv1.CustomResourceDefinition)
+		shown  []publishedv1alpha1.CrossplaneField
+	}{
+		"Nobodys": {
+			reason: "A type without a controller is not Crossplane's.",
+			change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.OwnerReferences = nil },
+		},
+		"Owned": {
+			reason: "An owner that does not control it has not made it.",
+			change: func(crd *apiextensionsv1.CustomResourceDefinition) { crd.OwnerReferences[0].Controller = nil },
+		},
+		"OfAnotherGroup": {
+			reason: "Others may have a kind of that name.",
+			change: func(crd *apiextensionsv1.CustomResourceDefinition) {
+				crd.OwnerReferences[0].APIVersion = "example.com/v1"
+			},
+		},
+		"OfAProvider": {
+			reason: "What Crossplane installs for a provider is no composite.",
+			change: func(crd *apiextensionsv1.CustomResourceDefinition) {
+				crd.OwnerReferences[0].Kind = "ManagedResourceDefinition"
+			},
+		},
+		"Asked": {
+			reason: "An asterisk stands for all.",
+			change: func(*apiextensionsv1.CustomResourceDefinition) {},
+			shown:  []publishedv1alpha1.CrossplaneField{publishedv1alpha1.CrossplaneFieldsAll},
+		},
+	} {
+		for _, of := range []string{"Namespaced", "Claim"} {
+			t.Run(name+of, func(t *testing.T) {
+				crd := proxiesOf(t, of)
+				tc.change(crd)
+				p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{},
+					&publishedv1alpha1.ResourceProjection{CrossplaneFields: tc.shown}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(crd.Spec.Versions, p.CRD.Spec.Versions); diff != "" || len(p.PlatformFields) > 0 {
+					t.Errorf("%s\n%v -want, +got:\n%s", tc.reason, p.PlatformFields, diff)
+				}
+			})
+		}
+	}
+}
+
+// TestCrossplaneRules shows that rules of an author in CEL that name a field of Crossplane are left to the service
+// cluster, and others stay.
+func TestCrossplaneRules(t *testing.T) {
+	const rules = `
+type: object
+properties:
+  spec:
+    type: object
+    required: [crossplane, size]
+    oneOf:
+    - required: [crossplane]
+    - required: [size]
+    properties:
+      size: {type: integer}
+    x-kubernetes-validations:
+    - {rule: "self.size < 9"}
+    - {rule: "has(self.crossplane.compositionRef)", message: choose}
+x-kubernetes-validations:
+- {rule: "!has(self.spec.crossplane) || self.spec.size > 1"}
+- {rule: "self.spec.size > 2"}
+`
+	crd := build.Composite(t, "example.com", "proxies", rules, build.ScopeNamespaced)
+	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type restrictions struct {
+		Root, Spec, Required []string
+		OneOf                int
+	}
+	textOf := func(s apiextensionsv1.JSONSchemaProps) (out []string) {
+		for _, r := range s.XValidations {
+			out = append(out, r.Rule)
+		}
+		return out
+	}
+	root := p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema
+	spec := root.Properties["spec"]
+	want := restrictions{
+		Root: []string{"self.spec.size > 2"}, Spec: []string{"self.size < 9"}, Required: []string{"size"},
+	}
+	got := restrictions{Root: textOf(*root), Spec: textOf(spec), Required: spec.Required, OneOf: len(spec.OneOf)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if len(p.Repairs) != 2 {
+		t.Errorf("want each rule that is left out to be told, got %q", p.Repairs)
+	}
+}
+
+// TestHide shows what goes with a field: whatever asks for it, wherever that stands, and nothing else.
+func TestHide(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, schema, want string }{
+		"Alone": {
+			reason: "Other fields stay, as do those of its name elsewhere.",
+			schema: "{properties: {a: {properties: {b: {}, c: {}}}, b: {}}, required: [b]}",
+			want:   "{properties: {a: {properties: {c: {}}}, b: {}}, required: [b]}",
+		},
+		"Missing": {
+			reason: "A schema that does not have it stays.",
+			schema: "{properties: {c: {}}, anyOf: [{required: [c]}]}",
+			want:   "{properties: {c: {}}, anyOf: [{required: [c]}]}",
+		},
+		"Required": {
+			reason: "Nobody has to give it.",
+			schema: "{properties: {a: {required: [b, c]}}}",
+			want:   "{properties: {a: {required: [c]}}}",
+		},
+		"Choices": {
+			reason: "A choice that has it goes as a whole; of what must all be, the one part does.",
+			schema: "{properties: {a: {properties: {b: {}, c: {}}, anyOf: [{required: [b]}, {required: [c]}], " +
+				"oneOf: [{properties: {b: {}}}, {required: [c]}], allOf: [{required: [b]}, {required: [c]}], " +
+				"not: {required: [b]}}}}",
+			want: "{properties: {a: {properties: {c: {}}, allOf: [{required: [c]}]}}}",
+		},
+		"ChoicesAbove": {
+			reason: "So does one further up, and one within another.",
+			schema: "{properties: {a: {properties: {b: {}}}}, anyOf: [{properties: {a: {required: [b]}}}], " +
+				"oneOf: [{allOf: [{not: {properties: {a: {properties: {b: {}}}}}}]}]}",
+			want: "{properties: {a: {properties: {}}}}",
+		},
+		"OtherChoices": {
+			reason: "One that is about other fields stays.",
+			schema: "{properties: {a: {properties: {b: {}}}}, anyOf: [{required: [b]}, {properties: {a: {required: [c]}}}]}",
+			want:   "{properties: {a: {properties: {}}}, anyOf: [{required: [b]}, {properties: {a: {required: [c]}}}]}",
+		},
+		"Default": {
+			reason: "It goes from defaults, and the rest of these stays.",
+			schema: "{default: {a: {b: 1, c: 2}}, properties: {a: {default: {b: 1}, properties: {b: {}}}}}",
+			want:   `{default: {a: {c: 2}}, properties: {a: {default: {}, properties: {}}}}`,
+		},
+		"OtherDefault": {
+			reason: "A default of another form stays.",
+			schema: "{default: 1, properties: {a: {default: {c: 1}, properties: {b: {}}}}}",
+			want:   "{default: 1, properties: {a: {default: {c: 1}, properties: {}}}}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := parseSchema(t, tc.schema)
+			hide(got, []string{"a", "b"})
+			if diff := cmp.Diff(parseSchema(t, tc.want), got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
