@@ -36,7 +36,25 @@ func (f failure) Error() string { return f.cause.Error() + ": " + f.detail }
 func (f failure) Unwrap() error { return f.cause }
 
 // Mutations are the compiled steps for one kind of object. Nil are none.
-type Mutations struct{ spec, status []step }
+type Mutations struct {
+	spec, status []step
+
+	workspace Workspace
+}
+
+// A Workspace is where the consumer of an object has it.
+type Workspace struct {
+	// Cluster is the name of the logical cluster, and Path the path of the workspace, empty if it is not known.
+	Cluster, Path string
+}
+
+// In returns the steps for objects of a workspace. They share what is compiled.
+func (m *Mutations) In(w Workspace) *Mutations {
+	if m == nil {
+		return nil
+	}
+	return &Mutations{spec: m.spec, status: m.status, workspace: w}
+}
 
 // A step is one compiled step. It returns the document as it is after it.
 type step interface {
@@ -56,9 +74,12 @@ func decode(document []byte) (map[string]any, error) {
 	return content, nil
 }
 
-// Sides are the object that is changed, as it was before all steps, and the one on the other side. They are not
-// changed.
-type sides struct{ self, other map[string]any }
+// Sides are the object that is changed, as it was before all steps, and the one on the other side, of a consumer of a
+// workspace. They are not changed.
+type sides struct {
+	self, other map[string]any
+	workspace   Workspace
+}
 
 // New compiles steps. The cause of an error is ErrInvalid.
 func New(m *v1alpha1.ResourceMutations) (*Mutations, error) {
@@ -92,7 +113,7 @@ func (m *Mutations) Spec(object, other *unstructured.Unstructured) (*unstructure
 	if m == nil || len(m.spec) == 0 {
 		return object, nil
 	}
-	content, err := run("spec", m.spec, sides{self: object.Object, other: other.Object})
+	content, err := run("spec", m.spec, sides{self: object.Object, other: other.Object, workspace: m.workspace})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +159,7 @@ func (m *Mutations) Status(object, other *unstructured.Unstructured) (any, error
 	if !ok || m == nil || len(m.status) == 0 {
 		return status, nil
 	}
-	content, err := run("status", m.status, sides{self: object.Object, other: other.Object})
+	content, err := run("status", m.status, sides{self: object.Object, other: other.Object, workspace: m.workspace})
 	return content["status"], err
 }
 

@@ -45,12 +45,16 @@ func (r replacement) provenance(func(path ...string) provenance.Value) provenanc
 }
 
 // provenance looks at what the template is made of: LocalObject is the object that is changed, RemoteObject the other
-// one.
+// one. The workspace is what naming knows it as.
 func (r rendering) provenance(other func(path ...string) provenance.Value) provenance.Value {
 	return r.origin.Value(provenance.Context{Of: func(path ...string) provenance.Value {
 		switch {
 		case path[0] == "RemoteObject":
 			return other(path[1:]...)
+		case path[0] == "ClusterName":
+			return provenance.Assigned
+		case path[0] == "ClusterPath":
+			return provenance.Path
 		case strings.Join(path, ".") == "LocalObject.metadata.uid":
 			return provenance.Assigned
 		}

@@ -53,6 +53,16 @@ func TestProvenance(t *testing.T) {
 			steps:  []v1alpha1.ResourceMutation{template("spec.name", "{{ .RemoteObject.metadata.name }}-tls")},
 			want:   own,
 		},
+		"Workspace": {
+			reason: "The name of the logical cluster is a server's.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "{{ .ClusterName }}")},
+			want:   provenance.Assigned,
+		},
+		"Path": {
+			reason: "The path is made of names that consumers choose.",
+			steps:  []v1alpha1.ResourceMutation{template("spec.name", "{{ .ClusterPath }}")},
+			want:   provenance.Path,
+		},
 		"Whole": {
 			reason: "A value that is replaced as a whole is the rules'.",
 			steps:  []v1alpha1.ResourceMutation{regex("spec.name", "", "x")},

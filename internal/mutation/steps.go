@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/kcp-dev/logicalcluster/v3"
 	"github.com/pkg/errors"
 	"github.com/tidwall/gjson"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -135,6 +136,7 @@ func (r rendering) apply(document []byte, s sides) ([]byte, error) {
 	}
 	text, err := r.template.Render(map[string]any{
 		"Value": jsonpath.NewValue(r.path.Get(document)), "LocalObject": self, "RemoteObject": s.other,
+		"ClusterName": s.workspace.Cluster, "ClusterPath": logicalcluster.NewPath(s.workspace.Path),
 	})
 	if err != nil {
 		return nil, err

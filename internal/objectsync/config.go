@@ -33,7 +33,13 @@ func (r Resource) ref(n types.NamespacedName) Ref {
 }
 
 // A Pair is an API on both sides.
-type Pair struct{ Workspace, Service Resource }
+type Pair struct {
+	Workspace, Service Resource
+
+	// PlatformFields are the paths of fields in which consumers have no say, with dots between their steps, such as
+	// spec.crossplane.
+	PlatformFields []string
+}
 
 // A Config is what a Syncer is made of.
 type Config struct {
@@ -55,6 +61,7 @@ type Syncer struct {
 	existing              v1alpha1.ExistingObjectsPolicy // empty if the spec does not say
 	paths                 bool
 
+	platform   platformFields
 	filter     filter
 	namer      *naming.Namer
 	mutations  *mutation.Mutations
@@ -66,7 +73,7 @@ type Syncer struct {
 func New(c Config) (*Syncer, error) {
 	s := &Syncer{
 		agent: c.Agent, stateNamespace: c.StateNamespace, primary: c.Primary, paths: c.Spec.EnableWorkspacePaths,
-		existing: c.Spec.ExistingObjects,
+		existing: c.Spec.ExistingObjects, platform: newPlatformFields(c.Primary.PlatformFields),
 	}
 	var err error
 	if s.filter, err = newFilter(c.Spec.Filter); err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
 	"github.com/crossplane-contrib/provider-kcp/internal/provenance"
 )
 
@@ -40,7 +41,8 @@ func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
 	if err != nil {
 		return both, err
 	}
-	mutated, err := p.mutations.Spec(p.source, target)
+	steps := p.steps(p.mutations)
+	mutated, err := steps.Spec(p.source, target)
 	if err != nil {
 		return both, err
 	}
@@ -48,7 +50,7 @@ func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
 	if p.primary.Service.GroupVersionResource == Secrets && empowers(desired) {
 		return both, errors.Wrapf(ErrCredential, "%s", p.workspaceRef())
 	}
-	both.mutations, both.target = p.mutations, target
+	both.mutations, both.target = steps, target
 	both.copyName, both.copyNamespace = p.copyProvenance(target)
 	if p.copied != nil {
 		err := p.update(ctx, desired)
@@ -57,6 +59,11 @@ func (p *pass) syncCopy(ctx context.Context) (primaries, error) {
 	}
 	both.service = p.newCopy(target, desired)
 	return both, p.make(ctx, both.service, desired)
+}
+
+// steps returns steps of mutation for objects of the workspace.
+func (p *pass) steps(m *mutation.Mutations) *mutation.Mutations {
+	return m.In(mutation.Workspace{Cluster: p.id.Cluster, Path: p.Workspace.Path})
 }
 
 // target returns the copy, or what it would be.
@@ -221,7 +228,7 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 		// Ours always have a state. What others have changed of the copy since it was lost is not known, and stays.
 		last = desired
 	}
-	change := changed(last, desired)
+	change := p.platform.change(last, desired)
 	if change != nil || last == nil || lost {
 		if err := p.state.put(p.subject(), p.workspaceRef().apiVersion(), desired); err != nil {
 			return err
@@ -246,10 +253,11 @@ func (p *pass) syncStatus(ctx context.Context) error {
 	if p.copied == nil || !p.primary.Workspace.Status || !p.primary.Service.Status {
 		return nil
 	}
-	status, err := p.mutations.Status(p.copied, p.source)
+	status, err := p.steps(p.mutations).Status(p.copied, p.source)
 	if err != nil || status == nil {
 		return err
 	}
+	status = p.platform.withoutStatus(status)
 	change := diff(map[string]any{statusField: p.source.Object[statusField]}, map[string]any{statusField: status})
 	if change == nil {
 		return nil

@@ -71,6 +71,15 @@
 // rejected: copies taken over from api-syncagent have no field manager of ours, and lists without keys would be merged
 // where the agent replaces them.
 //
+// # Fields of the platform
+//
+// Consumers have no say in the fields that the caller names, such as spec.crossplane. The object of a consumer is read
+// without them, before anything is made of it: names, mutation, references, the copy. So what a workspace stores there
+// has no effect, and steps of mutation, which come after, may set them. On the copy they are written if a step sets
+// them, and never removed: those who run the service cluster write there, too. We rejected to remove what a step no
+// longer sets, as nobody knows whether a consumer has written it when that was allowed, and the copy lives by it. In
+// the status they do not come up.
+//
 // # State
 //
 // What is remembered of the last time is one Secret for each object, by the agent's names, in the agent's layout. Where

@@ -139,6 +139,7 @@ func (p *pass) find(r *related, both primaries) ([]relation, error) {
 			if x.origin, err = origin.Cache(m.from.GVR()).Get(m.from.NamespacedName()); err != nil {
 				return nil, err
 			}
+			x.origin = r.platform.withoutSpec(x.origin)
 		}
 		if x.refused != nil {
 			out = append(out, x)

@@ -21,6 +21,7 @@ type related struct {
 	syncStatus bool
 	mutations  *mutation.Mutations
 	pair       Pair
+	platform   platformFields
 
 	object    *locator
 	namespace *locator // nil for that of the primary
@@ -58,7 +59,7 @@ func (s *Syncer) served(r Record) Record {
 func newRelated(spec *v1alpha1.RelatedResource, pair Pair) (*related, error) {
 	r := &related{
 		identifier: spec.Name(), origin: spec.Origin, cleanup: spec.Cleanup, syncStatus: spec.SyncStatus, pair: pair,
-		mayName: newMayName(spec.ConsumerMayName),
+		mayName: newMayName(spec.ConsumerMayName), platform: newPlatformFields(pair.PlatformFields),
 	}
 	var err error
 	if r.mutations, err = mutation.New(spec.Mutation); err != nil {

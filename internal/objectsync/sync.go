@@ -49,7 +49,7 @@ type pass struct {
 	Input
 
 	id     Identity
-	source *unstructured.Unstructured // in the workspace
+	source *unstructured.Unstructured // in the workspace, without what its consumer has no say in
 	copied *unstructured.Unstructured // on the service cluster, nil if there is none
 	stored state                      // as the Secret has it
 	secret bool                       // There is a Secret.
@@ -89,6 +89,7 @@ func (s *Syncer) Sync(ctx context.Context, in Input) (Result, error) {
 	if err != nil || p.source == nil {
 		return p.result, err
 	}
+	p.source = s.platform.withoutSpec(p.source)
 	if err := p.load(); err != nil {
 		return p.result, p.warn(err)
 	}

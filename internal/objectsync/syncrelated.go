@@ -36,7 +36,7 @@ func (p *pass) syncRelated(ctx context.Context, m relation, both primaries) erro
 	if lost || found {
 		last = desired // As for the primary: the state of a copy of ours was lost, or the copy was there before us.
 	}
-	change := changed(last, desired)
+	change := m.platform.change(last, desired)
 	var next *slot
 	if change != nil || last == nil || lost || found {
 		s, err := p.state.slotOf(p.subjectOf(m.record()), m.from.apiVersion(), desired)
@@ -122,7 +122,7 @@ func (m relation) target() *unstructured.Unstructured {
 }
 
 func (p *pass) desired(m relation, target *unstructured.Unstructured) (map[string]any, error) {
-	mutated, err := m.mutations.Spec(m.origin, target)
+	mutated, err := p.steps(m.mutations).Spec(m.origin, target)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot change %s", m.from)
 	}
@@ -178,10 +178,11 @@ func (p *pass) syncRelatedStatus(ctx context.Context, m relation) error {
 	if !m.syncStatus || !m.copies().Status {
 		return nil
 	}
-	status, err := m.mutations.Status(m.origin, m.copied)
+	status, err := p.steps(m.mutations).Status(m.origin, m.copied)
 	if err != nil || status == nil {
 		return err
 	}
+	status = m.platform.withoutStatus(status)
 	change := diff(map[string]any{statusField: m.copied.Object[statusField]}, map[string]any{statusField: status})
 	if change == nil {
 		return nil

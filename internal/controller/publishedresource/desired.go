@@ -93,6 +93,9 @@ func notesOf(p *projection.Projection) string {
 	if len(p.Skipped) > 0 {
 		notes = append(notes, "Not published: "+strings.Join(p.Skipped, "; "))
 	}
+	if len(p.PlatformFields) > 0 {
+		notes = append(notes, "Left to the platform: "+strings.Join(p.PlatformFields, ", "))
+	}
 	if len(p.Repairs) > 0 {
 		notes = append(notes, "Changed so that kcp accepts it: "+strings.Join(p.Repairs, "; "))
 	}

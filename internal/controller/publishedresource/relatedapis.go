@@ -20,6 +20,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/publication"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -44,7 +45,7 @@ func (e *external) relatedAPIs(ctx context.Context, o *v1alpha1.PublishedResourc
 		in := relatedAt(v1alpha1.OriginKCP, r)
 		var pair objectsync.Pair
 		var err error
-		if pair.Service, err = e.findBelow(ctx, c.Service, of(service[i])); err != nil {
+		if pair.Service, pair.PlatformFields, err = e.findBelow(ctx, c.Service, of(service[i])); err != nil {
 			return nil, errors.Wrapf(explain(err, r), "cannot sync related resource %q", r.Name())
 		}
 		if pair.Workspace, err = e.findAbove(ctx, c.Endpoints, of(in)); err != nil {
@@ -99,27 +100,41 @@ func (e *external) trackDefinitions(c *target.Cluster, all []schema.GroupVersion
 	c.Watches().Track(e.connector.owner(e.name, controllerSource), purposeRelated, interests...)
 }
 
-// findBelow returns an API of the service cluster, as its CustomResourceDefinition says or, if it has none, discovery.
-func (e *external) findBelow(ctx context.Context, c *target.Cluster, at relatedAPI) (objectsync.Resource, error) {
-	if at.Group == "" {
-		return e.apis.find(ctx, c, at)
+// findBelow returns an API of the service cluster and the paths of its fields that belong to the platform, as its
+// CustomResourceDefinition says or, if it has none, discovery.
+func (e *external) findBelow(ctx context.Context, c *target.Cluster,
+	at relatedAPI,
+) (r objectsync.Resource, platform []string, err error) {
+	var d *apiextensionsv1.CustomResourceDefinition
+	if at.Group != "" {
+		if d, err = e.definition(ctx, c, at.GroupResource()); err != nil {
+			return r, nil, err
+		}
 	}
-	u, err := c.Get(ctx, e.connector.owner(e.name, controllerSource), definitionOf(at.GroupResource()))
-	if err != nil && !apierrors.IsForbidden(err) {
-		return objectsync.Resource{}, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
-	}
-	if err != nil || u == nil {
-		return e.apis.find(ctx, c, at)
-	}
-	d, err := decode(u)
-	if err != nil {
-		return objectsync.Resource{}, err
+	if d == nil {
+		r, err = e.apis.find(ctx, c, at)
+		return r, nil, err
 	}
 	if !slices.ContainsFunc(d.Spec.Versions,
 		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == at.Version && v.Served }) {
-		return objectsync.Resource{}, errors.Errorf("the service cluster does not serve %s", at.GroupVersionResource)
+		return r, nil, errors.Errorf("the service cluster does not serve %s", at.GroupVersionResource)
 	}
-	return resourceOf(d, at.Version), nil
+	return resourceOf(d, at.Version), projection.PlatformFields(d), nil
+}
+
+// definition returns the CustomResourceDefinition of an API of the service cluster, nil if there is none that may be
+// read.
+func (e *external) definition(ctx context.Context, c *target.Cluster,
+	gr schema.GroupResource,
+) (*apiextensionsv1.CustomResourceDefinition, error) {
+	u, err := c.Get(ctx, e.connector.owner(e.name, controllerSource), definitionOf(gr))
+	if apierrors.IsForbidden(err) || err == nil && u == nil {
+		return nil, nil //nolint:nilnil // Discovery tells what is served.
+	}
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot look at its CustomResourceDefinition")
+	}
+	return decode(u)
 }
 
 // findAbove returns an API of consumers: as the schema says by which the APIExport offers it, as an endpoint takes a

@@ -20,6 +20,7 @@ func syncedAPI(source *apiextensionsv1.CustomResourceDefinition, p *projection.P
 	}
 	return objectsync.Pair{
 		Workspace: resourceOf(p.CRD, p.Versions[i].Name), Service: resourceOf(source, p.Versions[i].Source),
+		PlatformFields: p.PlatformFields,
 	}
 }
 
