@@ -48,7 +48,7 @@ func TestMap(t *testing.T) {
 	if !found {
 		t.Fatal("the README has no map")
 	}
-	table, _, _ = strings.Cut(table, "What to run")
+	table, _, _ = strings.Cut(table, "\n## ")
 	for _, root := range []string{"../internal", "../cmd", "../cluster", "../hack"} {
 		for dir := range packages(t, root) {
 			name := strings.TrimPrefix(dir, "../")
