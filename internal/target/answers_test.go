@@ -1,8 +1,6 @@
 package target
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -136,7 +134,8 @@ func TestForeignAnswers(t *testing.T) {
 		"NotFoundElsewhere": {
 			code:        http.StatusNotFound,
 			contentType: "application/json",
-			body:        `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,"details":{"name":"root:ws","kind":"workspaces"}}`,
+			body: `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,` +
+				`"details":{"name":"root:ws","kind":"workspaces"}}`,
 		},
 		"Gone":         {code: http.StatusGone, contentType: "text/plain", body: html},
 		"Conflict":     {code: http.StatusConflict, contentType: "text/plain", body: html},
@@ -205,8 +204,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 // TestRealAnswersPass shows that answers of API servers arrive as they are.
 func TestRealAnswersPass(t *testing.T) {
-	const notFound = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"configmaps \"c\" not found","reason":"NotFound",` +
-		`"details":{"name":"c","kind":"configmaps"},"code":404}`
+	const notFound = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound",` +
+		`"message":"configmaps \"c\" not found","details":{"name":"c","kind":"configmaps"},"code":404}`
 	for name, tc := range map[string]struct {
 		code int
 		body string
@@ -252,171 +251,5 @@ func TestRealAnswersPass(t *testing.T) {
 				t.Errorf("it arrives as it is: got %v", err)
 			}
 		})
-	}
-}
-
-// bomb returns much JSON in few bytes: a value over and over, compressed.
-func bomb(value string, size int) []byte {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = io.WriteString(z, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"a":`)
-	part := []byte(strings.Repeat(value, 1<<20/len(value)))
-	for n := 0; n < size; n += len(part) {
-		_, _ = z.Write(part)
-	}
-	_ = z.Close()
-	return b.Bytes()
-}
-
-// TestBombs shows that an answer is read up to the limit and no further, whatever it is compressed to.
-func TestBombs(t *testing.T) {
-	for name, content := range map[string][]byte{
-		"LongString": bomb(`aaaaaaaaaaaaaaaa`, 200<<20),
-		"ManyValues": bomb(`[{},{},{},{},{},`, 200<<20),
-		"Whitespace": bomb("                ", 200<<20),
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", "application/json")
-				w.Header().Set("Content-Encoding", "gzip")
-				_, _ = w.Write(content)
-			})
-			for verb, ask := range requests() {
-				ctx, cancel := context.WithTimeout(t.Context(), deadline)
-				err := ask(ctx, c)
-				cancel()
-				if err == nil || !strings.Contains(err.Error(), "server answers with more than") {
-					t.Errorf("%s: the error says that the answer is too large: got %.300v", verb, err)
-				}
-			}
-		})
-	}
-}
-
-// TestBombInWatch shows that one event of a watch is bounded, even with line breaks in it, and that their number is
-// not.
-func TestBombInWatch(t *testing.T) {
-	const event = `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"c"},"data":{"a":"%s"}}}` + "\n"
-	many := 3 * maxObject >> 20
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		for range many {
-			_, _ = fmt.Fprintf(w, event, strings.Repeat("a", 1<<20))
-		}
-		_, _ = io.WriteString(w, `{"type":"ADDED","object":`)
-		for r.Context().Err() == nil {
-			if _, err := io.WriteString(w, strings.Repeat(" \n", 1<<19)); err != nil {
-				return
-			}
-		}
-	})
-	w, err := c.Resource(configMaps, "n").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	got := 0
-	timeout := time.After(deadline)
-	for {
-		select {
-		case e, ok := <-w.ResultChan():
-			if ok && e.Object.GetObjectKind().GroupVersionKind().Kind == "ConfigMap" {
-				got++
-				continue
-			}
-			if got != many {
-				t.Errorf("events of usual size arrive: want %d, got %d", many, got)
-			}
-			return
-		case <-timeout:
-			t.Fatal("gave up waiting for the watch to end")
-		}
-	}
-}
-
-// TestStalls shows that a request whose answer stops at any point is given up with its context, and that all are once a
-// probe is not answered either.
-func TestStalls(t *testing.T) {
-	for name, stall := range map[string]func(w http.ResponseWriter){
-		"Headers": func(http.ResponseWriter) {},
-		"Body": func(w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"kind":"ConfigMap",`)
-			_ = http.NewResponseController(w).Flush()
-		},
-		"Refusal": func(w http.ResponseWriter) {
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = io.WriteString(w, `{"kind":"Status",`)
-			_ = http.NewResponseController(w).Flush()
-		},
-	} {
-		for verb, ask := range requests() {
-			t.Run(name+verb, func(t *testing.T) {
-				t.Parallel()
-				dead := make(chan struct{})
-				s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					// Until it is read, net/http does not notice that a client has gone.
-					_, _ = io.Copy(io.Discard, r.Body)
-					if r.URL.Path != "/version" {
-						stall(w)
-						<-r.Context().Done()
-					}
-					select {
-					case <-dead:
-						stall(w)
-						<-r.Context().Done()
-					default:
-					}
-				}))
-				t.Cleanup(s.Close)
-				c := clusterAt(t, s.URL, identity.WriterTenant, Addresses{})
-				awaitUp(t, c)
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				defer cancel()
-				began := time.Now()
-				if err := ask(ctx, c); err == nil || time.Since(began) > slowAfter {
-					t.Errorf("it ends with its context: got %v after %v", err, time.Since(began))
-				}
-				close(dead)
-				began = time.Now()
-				if err := ask(t.Context(), c); !IsUnreachable(err) || time.Since(began) > slowAfter+2*probeTimeout {
-					t.Errorf("it ends with the target: got %v after %v", err, time.Since(began))
-				}
-			})
-		}
-	}
-}
-
-// TestStalledBodiesAreFew shows that of requests whose bodies stall while probes are answered few may wait.
-func TestStalledBodiesAreFew(t *testing.T) {
-	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"kind":"ConfigMap",`)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	errs := make(chan error, 3*lateMost)
-	for range cap(errs) {
-		go func() { errs <- requests()["Get"](ctx, c) }()
-	}
-	for range cap(errs) - lateMost {
-		select {
-		case err := <-errs:
-			if !IsUnreachable(err) {
-				t.Errorf("one beyond the bound is given up as unreachable: got %v", err)
-			}
-		case <-time.After(deadline):
-			t.Fatal("gave up waiting for requests to be given up")
-		}
-	}
-	cancel()
-	for range lateMost {
-		<-errs
-	}
-	c.breaker.mu.Lock()
-	defer c.breaker.mu.Unlock()
-	if len(c.breaker.flights)+len(c.breaker.slow) != 0 {
-		t.Errorf("it keeps %d requests", len(c.breaker.flights))
 	}
 }
