@@ -91,7 +91,11 @@ func TestPreflight(t *testing.T) {
 		{Effect: "refused", What: "Object of kubernetes.m.crossplane.io that is not Synced", Count: 1},
 		{Effect: "refused", What: "Object of kubernetes.m.crossplane.io with a reference to another namespace", Count: 1},
 		{Effect: "refused", What: "ProviderConfig of kubernetes.crossplane.io that is refused", Count: 1},
-		{Effect: "refused", What: "ProviderConfig of kubernetes.crossplane.io with identity NebiusServiceAccountCredentials that is refused", Count: 1},
+		{
+			Effect: "refused",
+			What:   "ProviderConfig of kubernetes.crossplane.io with identity NebiusServiceAccountCredentials that is refused",
+			Count:  1,
+		},
 		{Effect: "differs", What: "Object of kubernetes.crossplane.io that was applied client-side", Count: 2},
 		{Effect: "differs", What: "Object of kubernetes.crossplane.io without watch: true", Count: 2},
 		{Effect: "differs", What: "Object of kubernetes.m.crossplane.io that was applied client-side", Count: 2},
@@ -106,7 +110,8 @@ func TestPreflight(t *testing.T) {
 	for what, cure := range map[string]string{
 		"CustomResourceDefinition with spec.conversion.strategy: Webhook": "--type=merge -p '" + conversionNone + "'",
 		"ProviderConfig of kubernetes.crossplane.io that is refused":      "--allow-kubeconfig-exec",
-		"Deployment of provider-kubernetes that runs":                     "kubectl scale deployment peer -n default --replicas=0",
+
+		"Deployment of provider-kubernetes that runs": "kubectl scale deployment peer -n default --replicas=0",
 	} {
 		if got := findingOf(r, what).Cure; !strings.Contains(got, cure) {
 			t.Errorf("cure of %s: want it to hold %q, got %q", what, cure, got)
@@ -115,7 +120,8 @@ func TestPreflight(t *testing.T) {
 
 	r, _ = look(t, looker, "--allow-kubeconfig-exec", "--allow-cross-namespace-references")
 	for _, what := range []string{
-		"ProviderConfig of kubernetes.crossplane.io that is refused", "Object of kubernetes.m.crossplane.io with a reference to another namespace",
+		"ProviderConfig of kubernetes.crossplane.io that is refused",
+		"Object of kubernetes.m.crossplane.io with a reference to another namespace",
 	} {
 		if got := findingOf(r, what); got.Count > 0 {
 			t.Errorf("with its flag it is refused: %+v", got)
@@ -297,7 +303,8 @@ func applyDefinition(t *testing.T, c client.Client, manager, file string, change
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Patch(t.Context(), u, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(manager), client.ForceOwnership); err != nil {
+	if err := c.Patch(t.Context(), u, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(manager),
+		client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -22,8 +22,8 @@ func defaults() flags {
 		changeLogsSocket: "/var/run/changelogs/changelogs.sock",
 		published:        published{stateNamespace: "crossplane-system", defaultConfig: "default"},
 		election: election{
-			id: "crossplane-leader-election-provider-kubernetes", leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second,
-			retryPeriod: 500 * time.Millisecond,
+			id:            "crossplane-leader-election-provider-kubernetes",
+			leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 500 * time.Millisecond,
 		},
 	}
 }

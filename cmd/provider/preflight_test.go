@@ -68,8 +68,16 @@ func TestCheckFlags(t *testing.T) {
 		want      map[string]string
 		err       string
 	}{
-		"None": {reason: "Flags that mean something are not told of.", args: []string{"--poll=1m", "-d"}, want: map[string]string{}},
-		"Flag": {reason: "A flag without effect is.", args: []string{"--enable-watches"}, want: map[string]string{"--enable-watches": watches}},
+		"None": {
+			reason: "Flags that mean something are not told of.",
+			args:   []string{"--poll=1m", "-d"},
+			want:   map[string]string{},
+		},
+		"Flag": {
+			reason: "A flag without effect is.",
+			args:   []string{"--enable-watches"},
+			want:   map[string]string{"--enable-watches": watches},
+		},
 		"Negative": {
 			reason: "So is one that is switched off.", args: []string{"--no-enable-server-side-apply"},
 			want: map[string]string{"--enable-server-side-apply": server},
@@ -82,7 +90,11 @@ func TestCheckFlags(t *testing.T) {
 			reason: "A flag that is not known is an error.", args: []string{"--enable-watches", "--no-such-flag"},
 			want: map[string]string{"--enable-watches": watches}, err: "unknown long flag '--no-such-flag'",
 		},
-		"Version": {reason: "Nothing is printed and nothing ends.", args: []string{"--help", "--version"}, want: map[string]string{}},
+		"Version": {
+			reason: "Nothing is printed and nothing ends.",
+			args:   []string{"--help", "--version"},
+			want:   map[string]string{},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := checkFlags(tc.args, tc.env)

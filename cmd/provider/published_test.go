@@ -26,7 +26,8 @@ func TestPublished(t *testing.T) {
 			selectsTeam: true,
 		},
 		"NoSelector": {
-			reason: "A selector must be one.", set: published{selector: "team in", stateNamespace: "s", defaultConfig: "c"}, refused: true,
+			reason: "A selector must be one.", refused: true,
+			set: published{selector: "team in", stateNamespace: "s", defaultConfig: "c"},
 		},
 		"NoNamespace": {reason: "States need a namespace.", set: published{defaultConfig: "c"}, refused: true},
 		"BadNamespace": {

@@ -21,7 +21,8 @@ func FuzzEvents(f *testing.F) {
 		`{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"x"}}}
 {"type":"DELETED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}}`,
 		`{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"7"}}}
-{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":1,"resourceVersion":{},"annotations":"odd"}}}`,
+{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap",
+"metadata":{"name":1,"resourceVersion":{},"annotations":"odd"}}}`,
 		`{"type":"ADDED","object":{"kind":"X","metadata":{"name":"b","resourceVersion":"99999999999999999999999999"}}}`,
 		`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Status","metadata":null,"code":410}}`,
 		`{"type":"ADDED","object":{"kind":"X","metadata":{"name":"a","resourceVersion":"0005"}}}

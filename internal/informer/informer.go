@@ -22,12 +22,17 @@ const retryRefused = 500 * time.Millisecond
 // NewInformer returns what makes the informers of a manager's cache, which notice when a watch is dead or the server
 // has gone back in its history, as the streams of a Set do. WentBack, if set, is called then, once for all informers
 // that notice it.
-func NewInformer(wentBack func()) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
+func NewInformer(
+	wentBack func(),
+) func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer {
 	wentBack = onceFor(restoreMost, wentBack)
 	return func(lw cache.ListerWatcher, o runtime.Object, resync time.Duration,
 		indexers cache.Indexers,
 	) cache.SharedIndexInformer {
-		g := &informerSupervisor{watchSupervisor: watchSupervisor{ListerWatcherWithContext: cache.ToListerWatcherWithContext(lw)}, wentBack: wentBack}
+		g := &informerSupervisor{
+			watchSupervisor: watchSupervisor{ListerWatcherWithContext: cache.ToListerWatcherWithContext(lw)},
+			wentBack:        wentBack,
+		}
 		return cache.NewSharedIndexInformer(g, o, resync, indexers)
 	}
 }

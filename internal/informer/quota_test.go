@@ -39,8 +39,8 @@ func TestQuota(t *testing.T) {
 	try("all", other.replace([]any{sized("d", large), sized("e", large)}))
 	other.release()
 	want := []string{
-		"first true", "second true", "third false", "changed true", "in place of the second true", "too large a list false", "shorter list true",
-		"a list true", "a name true", "all true",
+		"first true", "second true", "third false", "changed true", "in place of the second true",
+		"too large a list false", "shorter list true", "a list true", "a name true", "all true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

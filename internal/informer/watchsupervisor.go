@@ -158,7 +158,8 @@ func (g *watchSupervisor) mayResume(ctx context.Context, version string) error {
 			return nil
 		}
 	}
-	return apierrors.NewResourceExpired("the watch was interrupted, and the server may have gone back in its history meanwhile")
+	return apierrors.NewResourceExpired(
+		"the watch was interrupted, and the server may have gone back in its history meanwhile")
 }
 
 // ask returns an error unless the server has come to a resource version. The answer is empty.

@@ -53,7 +53,8 @@
 //	            of the system, of states, of other workspaces' copies  closed, whatever the spec says
 //	object      named by the rules alone                               open
 //	            in a place that no other workspace can have            open
-//	            named by the consumer elsewhere                        closed, unless it belongs to the workspace or consumerMayName.objects opens it
+//	            named by the consumer elsewhere                        closed, unless it belongs to the workspace
+//	                                                                   or consumerMayName.objects opens it
 //
 // A place is one that no other workspace can have if its namespace or its name has the logical cluster, or a UID, where
 // no value of a consumer can move it. An object belongs to the workspace if the copy owns it, if it names the copy, or

@@ -85,7 +85,8 @@ func TestUnnamespacedFiltered(t *testing.T) {
 			in := w.input
 			in.Object = types.NamespacedName{Name: w.cluster}
 			w.create(w.above, objectOf(wides.Workspace, in.Object, map[string]any{}))
-			s := w.syncerOf(wides, &v1alpha1.PublishedResourceSpec{Filter: &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(namespace)}}})
+			filter := &v1alpha1.ResourceFilter{Namespace: &v1alpha1.NamespaceFilter{Raw: []byte(namespace)}}
+			s := w.syncerOf(wides, &v1alpha1.PublishedResourceSpec{Filter: filter})
 			if above, below := w.writes(func() { w.mustSync(s, in) }); len(above)+len(below) != 0 {
 				t.Errorf("want nothing written, got %v and %v", above, below)
 			}

@@ -54,31 +54,48 @@ type warning struct {
 
 // warnings are what consumers are told of errors they may be able to do something about.
 var warnings = []warning{
-	{ErrClosed, ReasonRefused, "This object names a related object that is not its own. Use another name, or ask the provider of the service"},
-	{ErrForeign, ReasonNameTaken, "The name of this object or of a related one is in use for another object. Use another name"},
+	{
+		ErrClosed, ReasonRefused,
+		"This object names a related object that is not its own. Use another name, or ask the provider of the service",
+	},
+	{
+		ErrForeign, ReasonNameTaken,
+		"The name of this object or of a related one is in use for another object. Use another name",
+	},
 	{ErrExists, ReasonNameTaken, "The name of this object is in use with the provider of the service. Use another name"},
 	{ErrTooLarge, ReasonTooLarge, "This object and its related objects are too large. Make them smaller"},
 	{ErrTooMany, ReasonTooLarge, fmt.Sprintf("This object refers to more than %d related objects. Refer to fewer",
 		RelatedMax)},
 	{
-		ErrTooManyNamespaces, ReasonRefused, fmt.Sprintf("The objects of this workspace refer to related objects in more than %d namespaces. Refer to fewer", NamespacesMax),
+		ErrTooManyNamespaces, ReasonRefused,
+		fmt.Sprintf("The objects of this workspace refer to related objects in more than %d namespaces. Refer to fewer",
+			NamespacesMax),
 	},
 	{
-		ErrNoNamespace, ReasonCannotSync, "Related objects have no namespace. Only the provider of the service can change that",
+		ErrNoNamespace, ReasonCannotSync,
+		"Related objects have no namespace. Only the provider of the service can change that",
 	},
-	{ErrUneven, ReasonRefused, "This object names different numbers of related objects than its provider does. Check the names in it"},
+	{
+		ErrUneven, ReasonRefused,
+		"This object names different numbers of related objects than its provider does. Check the names in it",
+	},
 	{ErrInvalidName, ReasonRefused, "This object names a related object by what is no name. Check the names in it"},
 	{
-		ErrCredential, ReasonRefused, "A Secret for a token that a cluster makes or accepts stays where it is. Use a Secret of another type",
+		ErrCredential, ReasonRefused,
+		"A Secret for a token that a cluster makes or accepts stays where it is. Use a Secret of another type",
 	},
 	{
-		naming.ErrInvalidName, ReasonInvalidName, "The name of this object cannot be used with the provider of the service. Use another name",
+		naming.ErrInvalidName, ReasonInvalidName,
+		"The name of this object cannot be used with the provider of the service. Use another name",
 	},
 	{
-		mutation.ErrFailed, ReasonCannotMutate, "The content of this object is not what the provider of the service expects. Check its fields",
+		mutation.ErrFailed, ReasonCannotMutate,
+		"The content of this object is not what the provider of the service expects. Check its fields",
 	},
 	{
-		gotemplate.ErrFailed, ReasonCannotMutate, "This object lacks what the provider of the service needs, or has it in another form. Change it, or ask the provider of the service",
+		gotemplate.ErrFailed, ReasonCannotMutate,
+		"This object lacks what the provider of the service needs, or has it in another form. Change it, or ask the " +
+			"provider of the service",
 	},
 	{jsonpath.ErrTooLong, ReasonTooLarge, "A text in this object is too long to be processed. Make it shorter"},
 	{gotemplate.ErrTooCostly, ReasonTooLarge, "This object is too large to be processed. Make it smaller"},

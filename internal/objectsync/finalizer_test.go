@@ -139,9 +139,11 @@ func TestOthersFinalizers(t *testing.T) {
 func (w *world) unlessLeft() *objectsync.Syncer {
 	w.Helper()
 	spec := related(v1alpha1.OriginKCP, byReference("spec.secretName"))
-	spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: "left", Operator: metav1.LabelSelectorOpDoesNotExist},
-	}}}
+	spec.Filter = &v1alpha1.ResourceFilter{Resource: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "left", Operator: metav1.LabelSelectorOpDoesNotExist},
+		},
+	}}
 	w.create(w.above, thing(w.input.Object, set("secretName", nil)))
 	w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "one"))
 	return w.syncer(spec)

@@ -47,7 +47,9 @@ func TestTwoCopiesOfOne(t *testing.T) {
 	second := related(v1alpha1.OriginKCP, byReference("spec.secretB")).Related[0]
 	second.Identifier = "second"
 	spec.Related = append(spec.Related, second)
-	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{Path: "spec.secretB", Template: "b-{{ .Value }}"}}}}
+	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
+		Template: &v1alpha1.TemplateMutation{Path: "spec.secretB", Template: "b-{{ .Value }}"},
+	}}}
 	shared := inShared(w, open(spec))
 	s := w.syncer(spec)
 	w.create(w.below, newSecret(shared, "b-foo", "the operator's"))
@@ -264,13 +266,19 @@ func TestNoTokens(t *testing.T) {
 // rule.
 func TestChosenByConsumer(t *testing.T) {
 	template := func(s string) v1alpha1.RelatedResourceObject {
-		return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: s}}}
+		return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+			Template: &v1alpha1.TemplateExpression{Template: s},
+		}}
 	}
 	selector := func(value string) v1alpha1.RelatedResourceObject {
-		return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": value}},
-			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "found-{{ .Value }}"}},
-		}}}
+		return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+			Selector: &v1alpha1.RelatedResourceSelector{
+				LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": value}},
+				Rewrite: v1alpha1.SelectorRewrite{
+					Template: &v1alpha1.TemplateExpression{Template: "found-{{ .Value }}"},
+				},
+			},
+		}}
 	}
 	namespace := template("made")
 	for name, tc := range map[string]struct {

@@ -223,7 +223,8 @@ func TestContent(t *testing.T) {
 	})
 	u.SetFinalizers([]string{Finalizer})
 	u.SetUID("u")
-	u.Object["spec"], u.Object["status"], u.Object["roleRef"], u.Object["none"] = map[string]any{"x": "y"}, map[string]any{}, map[string]any{"kind": "Role"}, nil
+	u.Object["spec"], u.Object["status"] = map[string]any{"x": "y"}, map[string]any{}
+	u.Object["roleRef"], u.Object["none"] = map[string]any{"kind": "Role"}, nil
 	want := map[string]any{
 		"spec": map[string]any{"x": "y"}, "roleRef": map[string]any{"kind": "Role"},
 		"metadata": map[string]any{

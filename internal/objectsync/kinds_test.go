@@ -170,7 +170,9 @@ func TestStatusThatIsContent(t *testing.T) {
 // TestRelatedStatus shows that the status of related objects goes the way of the objects, changed as configured, and
 // only if it is asked for.
 func TestRelatedStatus(t *testing.T) {
-	steps := &v1alpha1.ResourceMutations{Status: []v1alpha1.ResourceMutation{{Regex: &v1alpha1.RegexMutation{Path: "status.node", Pattern: "^node-", Replacement: ""}}}}
+	steps := &v1alpha1.ResourceMutations{Status: []v1alpha1.ResourceMutation{{
+		Regex: &v1alpha1.RegexMutation{Path: "status.node", Pattern: "^node-", Replacement: ""},
+	}}}
 	for name, tc := range map[string]struct {
 		reason     string
 		origin     v1alpha1.Origin
@@ -209,7 +211,8 @@ func TestRelatedStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			spec := related(tc.origin, located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}}))
+			spec := related(tc.origin,
+				located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}}))
 			spec.Related[0].SyncStatus, spec.Related[0].Mutation = tc.syncStatus, tc.mutation
 			s := w.syncerOf(things, spec)
 			w.create(w.above, thing(w.input.Object))

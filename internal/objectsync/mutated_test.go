@@ -110,7 +110,8 @@ func TestMutatedValues(t *testing.T) {
 	for name, tc := range mutatedCases {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			s := w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{tc.step}}})
+			steps := &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{tc.step}}
+			s := w.syncerOf(plains, &v1alpha1.PublishedResourceSpec{Mutation: steps})
 			spec := runtime.DeepCopyJSON(unmutated)
 			w.create(w.above, objectOf(plains.Workspace, w.input.Object,
 				map[string]any{"spec": spec, "roleRef": map[string]any{"name": "x"}}))

@@ -14,8 +14,10 @@ import (
 // private is metadata that a consumer may want to have on the service cluster, and only the first of each list may come
 // there.
 const private = `{"metadata":{
-	"labels":{"team":"a","syncagent.kcp.io/agent-name":"stolen","syncagent.kcp.io/remote-object-cluster":"stolen","crossplane.io/claim-name":"x"},
-	"annotations":{"note":"b","syncagent.kcp.io/remote-object-name":"stolen","syncagent.kcp.io/orphaned":"true","crossplane.io/paused":"true"}
+	"labels":{"team":"a","syncagent.kcp.io/agent-name":"stolen","syncagent.kcp.io/remote-object-cluster":"stolen",
+		"crossplane.io/claim-name":"x"},
+	"annotations":{"note":"b","syncagent.kcp.io/remote-object-name":"stolen","syncagent.kcp.io/orphaned":"true",
+		"crossplane.io/paused":"true"}
 }}`
 
 // TestPrivateMetadataLater shows that metadata of ours and of Crossplane do not come down with a change either, nor

@@ -22,7 +22,8 @@ func inVersion(r objectsync.Resource, version string) objectsync.Resource {
 // relating returns a syncer of plains with one related thing, named rel.
 func (w *world) relating(version string, related v1alpha1.RelatedResource) *objectsync.Syncer {
 	w.Helper()
-	related.Object = new(located(v1alpha1.RelatedResourceObjectSpec{Template: &v1alpha1.TemplateExpression{Template: "rel"}}))
+	template := &v1alpha1.TemplateExpression{Template: "rel"}
+	related.Object = new(located(v1alpha1.RelatedResourceObjectSpec{Template: template}))
 	s, err := objectsync.New(objectsync.Config{
 		Spec: &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{related}}, Agent: "agent",
 		StateNamespace: w.state, Primary: plains,
@@ -150,7 +151,9 @@ func TestHeldForBothCopies(t *testing.T) {
 	second := related(v1alpha1.OriginKCP, byReference("spec.secretB")).Related[0]
 	second.Identifier = "second"
 	spec.Related = append(spec.Related, second)
-	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{Regex: &v1alpha1.RegexMutation{Path: "spec.secretB", Pattern: "^", Replacement: "b-"}}}}
+	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
+		Regex: &v1alpha1.RegexMutation{Path: "spec.secretB", Pattern: "^", Replacement: "b-"},
+	}}}
 	s := w.syncer(spec)
 	src, ns := thing(w.input.Object, set("secretA", "foo"), set("secretB", "foo")), w.input.Object.Namespace
 	w.create(w.above, src)

@@ -80,7 +80,8 @@ func refusalOf(err error, workspace bool, r schema.GroupResource) error {
 	out := &RefusalError{Workspace: workspace, Resource: r, err: err}
 	switch {
 	case !forbidden:
-	case strings.Contains(err.Error(), `is forbidden: User "`): // The text of every authorizer, see responsewriters.Forbidden.
+	case strings.Contains(err.Error(), `is forbidden: User "`):
+		// The text of every authorizer, see responsewriters.Forbidden.
 		out.Cause = RefusedByRights
 	case strings.Contains(err.Error(), "exceeded quota"): // The text of admission plugin ResourceQuota.
 		out.Cause = RefusedByQuota
@@ -135,7 +136,8 @@ func refusalWarning(r *RefusalError) (reason, message string) {
 	case r.Cause == RefusedByRights:
 		return ReasonCannotSync, "This object cannot be processed until the provider of the service changes its setup"
 	case r.Cause == RefusedByQuota:
-		return ReasonNoRoom, "The provider of the service has no room for this object. Delete others, or ask the provider of the service"
+		return ReasonNoRoom,
+			"The provider of the service has no room for this object. Delete others, or ask the provider of the service"
 	}
 	return ReasonRejected, "The provider of the service does not accept this object as it is. Check its fields"
 }

@@ -21,7 +21,9 @@ func TestRelatedSelector(t *testing.T) {
 		v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
 			Selector: &v1alpha1.RelatedResourceSelector{
 				LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"owner": "{{ .LocalObject.metadata.name }}"}},
-				Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .RemoteObject.metadata.name }}-{{ .Value }}"}},
+				Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
+					Template: "{{ .RemoteObject.metadata.name }}-{{ .Value }}",
+				}},
 			},
 		}})
 	spec.Naming = &v1alpha1.ResourceNaming{Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash"}
@@ -59,13 +61,17 @@ func TestRelatedArray(t *testing.T) {
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{
 		{
 			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret",
-			Object:   new(byReference("spec.items.#.name")),
-			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{Path: "data.new", Expression: "self.data.k"}}}},
+			Object: new(byReference("spec.items.#.name")),
+			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
+				CEL: &v1alpha1.CELMutation{Path: "data.new", Expression: "self.data.k"},
+			}}},
 		},
 		{
 			Identifier: "made", Origin: v1alpha1.OriginService, Kind: "Secret",
 			Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-				Template: &v1alpha1.TemplateExpression{Template: `{{ if eq .Side "kcp" }}made{{ else }}{{ .Object.metadata.name }}-made{{ end }}`},
+				Template: &v1alpha1.TemplateExpression{
+					Template: `{{ if eq .Side "kcp" }}made{{ else }}{{ .Object.metadata.name }}-made{{ end }}`,
+				},
 			}},
 		},
 	}})
@@ -88,7 +94,8 @@ func TestRelatedArray(t *testing.T) {
 		t.Error("want the one that a template names")
 	}
 	want := []string{
-		"related-resources.syncagent.kcp.io/items.0", "related-resources.syncagent.kcp.io/items.1", "related-resources.syncagent.kcp.io/made.0",
+		"related-resources.syncagent.kcp.io/items.0", "related-resources.syncagent.kcp.io/items.1",
+		"related-resources.syncagent.kcp.io/made.0",
 	}
 	if diff := cmp.Diff(want, sortedKeys(w.source(w.input).GetAnnotations())); diff != "" {
 		t.Errorf("annotations: -want, +got:\n%s", diff)

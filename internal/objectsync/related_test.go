@@ -31,7 +31,9 @@ func open(spec *v1alpha1.PublishedResourceSpec) *v1alpha1.PublishedResourceSpec 
 }
 
 func byReference(path string) v1alpha1.RelatedResourceObject {
-	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path)}}}
+	return v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+		Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path)},
+	}}
 }
 
 // TestRelatedFromService shows the way of a Secret up: it comes, changes and goes with the one on the service cluster.

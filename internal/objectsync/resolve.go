@@ -31,7 +31,9 @@ const NamespacesMax = 100
 var (
 	// ErrTooManyNamespaces means that the objects of a workspace refer to related objects in more than NamespacesMax
 	// namespaces.
-	ErrTooManyNamespaces = errors.Errorf("objects of the workspace refer to related objects in more than %d namespaces of the service cluster", NamespacesMax)
+	ErrTooManyNamespaces = errors.Errorf(
+		"objects of the workspace refer to related objects in more than %d namespaces of the service cluster",
+		NamespacesMax)
 	// ErrNoNamespace means that a primary without a namespace does not tell the namespaces of its related objects.
 	ErrNoNamespace = errors.New("the object or its copy has no namespace, and none is configured for related objects")
 	// ErrUneven means that a reference yields more names on one side than on the other.

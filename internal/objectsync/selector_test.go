@@ -43,7 +43,9 @@ func TestSelectorOfEach(t *testing.T) {
 		return &v1alpha1.RelatedResourceSelector{
 			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{key +
 				"-{{ .ClusterName }}": "{{ .RemoteObject.metadata.name }}"}},
-			Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "{{ .LocalObject.metadata.name }}-{{ .Value }}"}},
+			Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
+				Template: "{{ .LocalObject.metadata.name }}-{{ .Value }}",
+			}},
 		}
 	}
 	secret := Resource{GroupVersionResource: Secrets, Kind: "Secret", Scope: v1alpha1.ScopeNamespaced}

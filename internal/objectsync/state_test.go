@@ -39,7 +39,8 @@ func TestStateIsTheAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]byte{
-		agentsKey: []byte(`{"apiVersion":"example.org/v1","kind":"Thing","metadata":{"labels":{"a":"b"},"name":"web","namespace":"default"},"spec":{"html":"a"}}`),
+		agentsKey: []byte(`{"apiVersion":"example.org/v1","kind":"Thing",` +
+			`"metadata":{"labels":{"a":"b"},"name":"web","namespace":"default"},"spec":{"html":"a"}}`),
 	}
 	if diff := cmp.Diff(want, s.slots); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

@@ -301,7 +301,8 @@ func TestExisting(t *testing.T) {
 					}
 				}
 			}
-			got, err := w.input.Service.Cache(things.Service.GroupVersionResource).Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+			n := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+			got, err := w.input.Service.Cache(things.Service.GroupVersionResource).Get(n)
 			if err != nil {
 				t.Fatal(err)
 			}

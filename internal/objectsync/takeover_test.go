@@ -71,9 +71,11 @@ func left(w *world) (copied *unstructured.Unstructured) {
 			},
 		},
 		Data: map[string][]byte{
-			key(cluster, ns, "web"): []byte(`{"apiVersion":"ws.example.com/v1","kind":"Thing","metadata":{"labels":{"app":"web","crossplane.io/claim-name":"went-down"},` +
+			key(cluster, ns, "web"): []byte(`{"apiVersion":"ws.example.com/v1","kind":"Thing",` +
+				`"metadata":{"labels":{"app":"web","crossplane.io/claim-name":"went-down"},` +
 				`"name":"web","namespace":"` + ns + `"},"spec":{"secretName":"tls","size":9007199254740993}}`),
-			key("", cluster, "tls"): []byte(`{"apiVersion":"v1","data":{"k":"b25l"},"kind":"Secret","metadata":{"name":"tls","namespace":"` + cluster + `"},"type":"Opaque"}`),
+			key("", cluster, "tls"): []byte(`{"apiVersion":"v1","data":{"k":"b25l"},"kind":"Secret",` +
+				`"metadata":{"name":"tls","namespace":"` + cluster + `"},"type":"Opaque"}`),
 		},
 	})
 	return copied
@@ -202,7 +204,8 @@ func TestTakeoverOfOneName(t *testing.T) {
 			above.SetFinalizers([]string{objectsync.Finalizer})
 			w.create(w.above, above)
 			w.create(w.below, below)
-			remembered := fmt.Sprintf(`{"apiVersion":"v1","data":{"k":"bWluZQ=="},"kind":"Secret","metadata":{"name":"web","namespace":%q},"type":"Opaque"}`, ns)
+			remembered := fmt.Sprintf(`{"apiVersion":"v1","data":{"k":"bWluZQ=="},"kind":"Secret",`+
+				`"metadata":{"name":"web","namespace":%q},"type":"Opaque"}`, ns)
 			if tc.last == "Secret" {
 				state := w.states()[0]
 				state.Data[hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":"web"}`+"\n",

@@ -87,7 +87,8 @@ func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *common
 	case spec != nil:
 		p.configs.judge(ctx, "ProviderConfig of "+pcv1alpha1.Group, name, commonv1.Connection{Spec: spec})
 	case known:
-		p.t.add(refused("ProviderConfig that is missing", "PublishedResources without providerConfigRef use that of --default-provider-config",
+		p.t.add(refused("ProviderConfig that is missing",
+			"PublishedResources without providerConfigRef use that of --default-provider-config",
 			"make it of the agent's kubeconfig and flags, with its definition from package/crds: "+guideOfAgent), name)
 	}
 }

@@ -50,7 +50,8 @@ func (x *configs) judge(ctx context.Context, what, name string, c commonv1.Conne
 		x.t.add(kept(what), name)
 	case errors.Is(err, target.ErrNotHere):
 		x.t.add(differs(what+", source "+string(c.Spec.Credentials.Source),
-			"it was not looked at, as the provider alone sees it: give the provider the variables and files that the former one has"), name)
+			"it was not looked at, as the provider alone sees it: "+
+				"give the provider the variables and files that the former one has"), name)
 	case target.IsInvalidConnection(err):
 		x.t.add(refused(what+" that is refused", err.Error(), x.cure(ctx, c)), name)
 	case apierrors.IsForbidden(err):
@@ -64,7 +65,8 @@ func (x *configs) judge(ctx context.Context, what, name string, c commonv1.Conne
 func (x *configs) cure(ctx context.Context, c commonv1.Connection) string {
 	for _, f := range x.flags {
 		if f.check(ctx, c) == nil {
-			return "start this provider, and this check, with " + f.name + ", or change the ProviderConfig: docs/identities.md, docs/tenancy.md"
+			return "start this provider, and this check, with " + f.name + ", or change the ProviderConfig: " +
+				"docs/identities.md, docs/tenancy.md"
 		}
 	}
 	if c.Spec.Identity != nil {

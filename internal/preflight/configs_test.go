@@ -37,15 +37,21 @@ func TestJudgeConfig(t *testing.T) {
 			reason: "Each identity is a row of its own.",
 			check:  says(nil),
 			spec:   commonv1.ProviderConfigSpec{Identity: &commonv1.Identity{Type: commonv1.IdentityGoogle}},
-			want:   Finding{Effect: Kept, What: what + " with identity GoogleApplicationCredentials", Count: 1, Names: []string{"a"}},
+			want: Finding{
+				Effect: Kept, What: what + " with identity GoogleApplicationCredentials", Count: 1,
+				Names: []string{"a"},
+			},
 		},
 		"Elsewhere": {
 			reason: "What only the provider sees was not looked at.",
 			check:  says(target.ErrNotHere),
-			spec:   commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceFilesystem}},
+			spec: commonv1.ProviderConfigSpec{
+				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceFilesystem},
+			},
 			want: Finding{
 				Effect: Differs, What: what + ", source Filesystem", Count: 1, Names: []string{"a"},
-				Why: "it was not looked at, as the provider alone sees it: give the provider the variables and files that the former one has",
+				Why: "it was not looked at, as the provider alone sees it: give the provider the variables and files that the " +
+					"former one has",
 			},
 		},
 		"FlagHelps": {
@@ -54,7 +60,8 @@ func TestJudgeConfig(t *testing.T) {
 			flags:  []flag{{"--this", says(refusal)}, {"--that", says(nil)}},
 			want: Finding{
 				Effect: Refused, What: what + " that is refused", Count: 1, Names: []string{"a"}, Why: refusal.Error(),
-				Cure: "start this provider, and this check, with --that, or change the ProviderConfig: docs/identities.md, docs/tenancy.md",
+				Cure: "start this provider, and this check, with --that, or change the ProviderConfig: docs/identities.md, " +
+					"docs/tenancy.md",
 			},
 		},
 		"NoFlagHelps": {
@@ -71,14 +78,16 @@ func TestJudgeConfig(t *testing.T) {
 			check:  says(refusal),
 			spec:   commonv1.ProviderConfigSpec{Identity: nebius},
 			want: Finding{
-				Effect: Refused, What: what + " with identity NebiusServiceAccountCredentials that is refused", Count: 1, Names: []string{"a"},
-				Why:  refusal.Error(),
-				Cure: "use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data",
+				Effect: Refused, What: what + " with identity NebiusServiceAccountCredentials that is refused", Count: 1,
+				Names: []string{"a"},
+				Why:   refusal.Error(),
+				Cure:  "use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data",
 			},
 		},
 		"Forbidden": {
 			reason: "A Secret that may not be read is unknown, and neither missing nor good.",
-			check:  says(errors.Wrap(apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "k", nil), "cannot get Secret")),
+			check: says(errors.Wrap(apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "k", nil),
+				"cannot get Secret")),
 			want: Finding{
 				Effect: Unknown, What: "secrets", Count: 1, Names: []string{"a"}, Why: "the control plane denies it",
 				Cure: `grant the user of the kubeconfig by a ClusterRole: apiGroups: [""], resources: [secrets], verbs: [get]`,
@@ -88,7 +97,8 @@ func TestJudgeConfig(t *testing.T) {
 			reason: "So is one that nobody answers for.",
 			check:  says(errors.New("control plane does not answer")),
 			want: Finding{
-				Effect: Unknown, What: what, Count: 1, Names: []string{"a"}, Why: "cannot read its credentials: control plane does not answer",
+				Effect: Unknown, What: what, Count: 1, Names: []string{"a"},
+				Why: "cannot read its credentials: control plane does not answer",
 			},
 		},
 	} {
@@ -139,12 +149,16 @@ func TestCheck(t *testing.T) {
 		"Injected": {
 			reason: "The provider's own identity is an operator's to use.",
 			spec:   source(xpv2.CredentialsSourceInjectedIdentity),
-			flags:  []string{"--allow-kubeconfig-exec", "--allow-namespaced-provider-credentials", "--allow-cross-namespace-references"},
+			flags: []string{
+				"--allow-kubeconfig-exec", "--allow-namespaced-provider-credentials",
+				"--allow-cross-namespace-references",
+			},
 		},
 		"InjectedOfTenant": {
 			reason: "A tenant's needs a flag.", tenant: "team",
 			spec: source(xpv2.CredentialsSourceInjectedIdentity),
-			want: "spec.credentials.source InjectedIdentity is only for cluster-scoped ProviderConfigs, as the provider runs without --allow-namespaced-provider-credentials",
+			want: "spec.credentials.source InjectedIdentity is only for cluster-scoped ProviderConfigs, as the provider runs " +
+				"without --allow-namespaced-provider-credentials",
 
 			flags: []string{"--allow-namespaced-provider-credentials"},
 		},

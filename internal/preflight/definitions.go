@@ -44,12 +44,14 @@ func judgeConversion(t *tally, is *apiextensionsv1.CustomResourceDefinition) {
 	}
 	managers := managersOf(is.GetManagedFields(), conversionStrategy)
 	if slices.Equal(managers, []string{"kubectl (Apply)"}) {
-		t.add(differs(what, "our versions need no webhook, and kubectl apply --server-side takes the field back, which it has set"),
+		t.add(differs(what,
+			"our versions need no webhook, and kubectl apply --server-side takes the field back, which it has set"),
 			is.GetName())
 		return
 	}
-	t.add(refused(what, "our versions need no webhook, but a server-side apply of our definition leaves the field to its manager: "+
-		strings.Join(managers, ", "),
+	t.add(refused(what,
+		"our versions need no webhook, but a server-side apply of our definition leaves the field to its manager: "+
+			strings.Join(managers, ", "),
 		"when provider-kubernetes is stopped: kubectl patch crd "+is.GetName()+
 			` --type=merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`), is.GetName())
 }

@@ -13,7 +13,9 @@ import (
 const objectsDefinition = "objects.kubernetes.crossplane.io"
 
 // formerDefinition returns a definition of Object that provider-kubernetes has left.
-func formerDefinition(change func(*apiextensionsv1.CustomResourceDefinition)) *apiextensionsv1.CustomResourceDefinition {
+func formerDefinition(
+	change func(*apiextensionsv1.CustomResourceDefinition),
+) *apiextensionsv1.CustomResourceDefinition {
 	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objectsDefinition}}
 	d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	d.Status.StoredVersions = []string{"v1alpha2"}
@@ -22,7 +24,9 @@ func formerDefinition(change func(*apiextensionsv1.CustomResourceDefinition)) *a
 }
 
 // ownedBy lets a manager own the conversion strategy.
-func ownedBy(manager string, operation metav1.ManagedFieldsOperationType, fields string) func(*apiextensionsv1.CustomResourceDefinition) {
+func ownedBy(
+	manager string, operation metav1.ManagedFieldsOperationType, fields string,
+) func(*apiextensionsv1.CustomResourceDefinition) {
 	return func(d *apiextensionsv1.CustomResourceDefinition) {
 		d.Spec.Conversion.Strategy = apiextensionsv1.WebhookConverter
 		d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{
@@ -93,8 +97,9 @@ func TestJudgeDefinition(t *testing.T) {
 				d.Status.StoredVersions = []string{"v1alpha1", "v1alpha2"}
 			},
 			want: []Finding{{
-				Effect: Differs, What: "CustomResourceDefinition with objects that may be stored as v1alpha1", Count: 1, Names: names,
-				Why: "they are read as they are: our versions have all fields of each other",
+				Effect: Differs, What: "CustomResourceDefinition with objects that may be stored as v1alpha1", Count: 1,
+				Names: names,
+				Why:   "they are read as they are: our versions have all fields of each other",
 			}},
 		},
 		"StoredInUnknownVersion": {

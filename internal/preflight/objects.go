@@ -68,7 +68,8 @@ func (x *objects) judgeReferences(gvk schema.GroupVersionKind, what string, o ob
 		case others[i].Err == nil:
 			x.t.add(refused(what+" with a reference to another namespace",
 				"namespaced Objects refer to what is in their namespace, as tenants write them",
-				"start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the namespace: docs/tenancy.md"),
+				"start this provider, and this check, with --allow-cross-namespace-references, "+
+					"or refer to a copy in the namespace: docs/tenancy.md"),
 				qualified(o.GetNamespace(), o.GetName()))
 		default:
 			x.t.add(refused(what+" with a reference that is refused", r.Err.Error(), "change the reference: docs/references.md"),
@@ -101,7 +102,8 @@ func (x *objects) judgeManager(what string, o object.Object) {
 	name := qualified(o.GetNamespace(), o.GetName())
 	if object.AppliedByClient(o) {
 		x.t.add(differs(what+" that was applied client-side",
-			"one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before leaves the resource"), name)
+			"one patch makes its fields those of provider-kubernetes/<name>. "+
+				"A field that has left the manifest before leaves the resource"), name)
 	}
 	if object.HasLongName(o) {
 		x.t.add(differs(what+" with a name of more than 108 characters",
@@ -114,7 +116,8 @@ func (x *objects) judgeManager(what string, o object.Object) {
 	key := sharedName{object: o.GetName(), uid: uid}
 	if first, ok := x.seen[key]; ok {
 		x.t.add(differs(what+" with the name and the resource of another",
-			"each has a field manager of its own: the first provider-kubernetes/<name>, the other provider-kubernetes/<name>@<namespace>"),
+			"each has a field manager of its own: "+
+				"the first provider-kubernetes/<name>, the other provider-kubernetes/<name>@<namespace>"),
 			name+" and "+qualified(first.Namespace, first.Name))
 		return
 	}

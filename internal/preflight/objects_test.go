@@ -93,10 +93,12 @@ func judgeObjects(t *testing.T, crossNamespace bool, all ...*unstructured.Unstru
 }
 
 func TestJudgeObjects(t *testing.T) {
-	const seen = `status: {atProvider: {manifest: {apiVersion: v1, kind: ConfigMap, metadata: {name: app, namespace: default, uid: u-1`
+	const seen = `status: {atProvider: {manifest: {apiVersion: v1, kind: ConfigMap, ` +
+		`metadata: {name: app, namespace: default, uid: u-1`
 	refusedField := func(what, why string, names ...string) Finding {
 		return Finding{
-			Effect: Refused, What: what + " that our CustomResourceDefinition refuses", Count: 1, Names: names, Why: why, Cure: "change the field",
+			Effect: Refused, What: what + " that our CustomResourceDefinition refuses", Count: 1, Names: names, Why: why,
+			Cure: "change the field",
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -130,7 +132,8 @@ func TestJudgeObjects(t *testing.T) {
 				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`)},
 			want: []Finding{{
 				Effect: Differs, What: ofCluster + " that was applied client-side", Count: 1, Names: []string{"app"},
-				Why: "one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before leaves the resource",
+				Why: "one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before " +
+					"leaves the resource",
 			}},
 		},
 		"ObservesWhatKubectlApplied": {
@@ -142,22 +145,28 @@ func TestJudgeObjects(t *testing.T) {
 		"Policies": {
 			reason:  "Policies without Observe are refused, which provider-kubernetes accepts and never follows.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {managementPolicies: [Create, Delete]}")},
-			want: []Finding{refusedField(ofCluster, `spec.managementPolicies: managementPolicies must be ["*"], [], or Observe with any`+
-				` of Create, Update, Delete and LateInitialize; Delete together with Update or LateInitialize needs Create`, "app")},
+			want: []Finding{refusedField(ofCluster,
+				`spec.managementPolicies: managementPolicies must be ["*"], [], or Observe with any`+
+					` of Create, Update, Delete and LateInitialize; Delete together with Update or LateInitialize needs Create`,
+				"app")},
 		},
 		"KindOfProviderConfig": {
-			reason:  "A misspelt kind names no ProviderConfig. The kinds are listed, the value is not repeated.",
-			objects: []*unstructured.Unstructured{read(t, namespaced, "spec: {providerConfigRef: {kind: Provider-Config, name: default}}")},
-			want:    []Finding{refusedField(ofNamespace, `spec.providerConfigRef.kind: supported values: "ProviderConfig", "ClusterProviderConfig"`, "team/app")},
+			reason: "A misspelt kind names no ProviderConfig. The kinds are listed, the value is not repeated.",
+			objects: []*unstructured.Unstructured{read(t, namespaced,
+				"spec: {providerConfigRef: {kind: Provider-Config, name: default}}")},
+			want: []Finding{refusedField(ofNamespace,
+				`spec.providerConfigRef.kind: supported values: "ProviderConfig", "ClusterProviderConfig"`, "team/app")},
 		},
 		"OtherNamespace": {
 			reason: "References to other namespaces need a flag.",
 			objects: []*unstructured.Unstructured{read(t, namespaced,
 				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
 			want: []Finding{{
-				Effect: Refused, What: ofNamespace + " with a reference to another namespace", Count: 1, Names: []string{"team/app"},
-				Why:  "namespaced Objects refer to what is in their namespace, as tenants write them",
-				Cure: "start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the namespace: docs/tenancy.md",
+				Effect: Refused, What: ofNamespace + " with a reference to another namespace", Count: 1,
+				Names: []string{"team/app"},
+				Why:   "namespaced Objects refer to what is in their namespace, as tenants write them",
+				Cure: "start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the " +
+					"namespace: docs/tenancy.md",
 			}},
 		},
 		"OtherNamespaceAllowed": {
@@ -175,15 +184,18 @@ func TestJudgeObjects(t *testing.T) {
 		"InvalidReference": {
 			reason: "A path that cannot be parsed is refused.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
-				"spec: {references: [{patchesFrom: {apiVersion: v1, kind: Secret, name: key, namespace: x, fieldPath: 'data[key'}}]}")},
+				"spec: {references: [{patchesFrom: {apiVersion: v1, kind: Secret, name: key, namespace: x, "+
+					"fieldPath: 'data[key'}}]}")},
 			want: []Finding{{
 				Effect: Refused, What: ofCluster + " with a reference that is refused", Count: 1, Names: []string{"app"},
-				Why: "spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4", Cure: "change the reference: docs/references.md",
+				Why:  "spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4",
+				Cure: "change the reference: docs/references.md",
 			}},
 		},
 		"NotSynced": {
-			reason:  "What is half done would be done by the takeover.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, `status: {conditions: [{type: Synced, status: "False", reason: ReconcileError, message: secret}]}`)},
+			reason: "What is half done would be done by the takeover.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+				`status: {conditions: [{type: Synced, status: "False", reason: ReconcileError, message: secret}]}`)},
 			want: []Finding{{
 				Effect: Refused, What: ofCluster + " that is not Synced", Count: 1, Names: []string{"app"},
 				Why:  "the takeover would make a change that provider-kubernetes could not make, or fail as it does",
@@ -191,31 +203,36 @@ func TestJudgeObjects(t *testing.T) {
 			}},
 		},
 		"Paused": {
-			reason:  "A paused Object stays paused.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, `status: {conditions: [{type: Synced, status: "False", reason: ReconcilePaused}]}`)},
-			want:    []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
+			reason: "A paused Object stays paused.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+				`status: {conditions: [{type: Synced, status: "False", reason: ReconcilePaused}]}`)},
+			want: []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
 		},
 		"Deleted": {
-			reason:  "A deletion goes on.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}")},
+			reason: "A deletion goes on.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+				`metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}")},
 			want: []Finding{{
 				Effect: Differs, What: ofCluster + " that is being deleted", Count: 1, Names: []string{"app"},
 				Why: "its deletion goes on, and deletes only the resource that the Object has made or last seen",
 			}},
 		},
 		"EmptyPropagation": {
-			reason:  "provider-kubernetes has stored an empty policy.",
-			objects: []*unstructured.Unstructured{read(t, clusterScoped, `spec: {forProvider: {deletionPropagationPolicy: ""}}`)},
+			reason: "provider-kubernetes has stored an empty policy.",
+			objects: []*unstructured.Unstructured{read(t, clusterScoped,
+				`spec: {forProvider: {deletionPropagationPolicy: ""}}`)},
 			want: []Finding{{
-				Effect: Differs, What: ofCluster + ` with deletionPropagationPolicy: ""`, Count: 1, Names: []string{"app"}, Why: "it is Background",
+				Effect: Differs, What: ofCluster + ` with deletionPropagationPolicy: ""`, Count: 1, Names: []string{"app"},
+				Why: "it is Background",
 			}},
 		},
 		"LongName": {
 			reason:  "A name that provider-kubernetes could not apply is applied.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped, "metadata: {name: "+strings.Repeat("n", 109)+"}")},
 			want: []Finding{{
-				Effect: Differs, What: ofCluster + " with a name of more than 108 characters", Count: 1, Names: []string{strings.Repeat("n", 109)},
-				Why: "it can be applied: the end of its field manager gives way to a hash",
+				Effect: Differs, What: ofCluster + " with a name of more than 108 characters", Count: 1,
+				Names: []string{strings.Repeat("n", 109)},
+				Why:   "it can be applied: the end of its field manager gives way to a hash",
 			}},
 		},
 		"Namesakes": {
@@ -223,8 +240,10 @@ func TestJudgeObjects(t *testing.T) {
 			objects: []*unstructured.Unstructured{read(t, clusterScoped, seen+"}}}}"), read(t, namespaced, seen+"}}}}")},
 			want: []Finding{
 				{
-					Effect: Differs, What: ofNamespace + " with the name and the resource of another", Count: 1, Names: []string{"team/app and app"},
-					Why: "each has a field manager of its own: the first provider-kubernetes/<name>, the other provider-kubernetes/<name>@<namespace>",
+					Effect: Differs, What: ofNamespace + " with the name and the resource of another", Count: 1,
+					Names: []string{"team/app and app"},
+					Why: "each has a field manager of its own: the first provider-kubernetes/<name>, the other " +
+						"provider-kubernetes/<name>@<namespace>",
 				},
 				{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}},
 			},

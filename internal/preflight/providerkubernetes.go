@@ -53,12 +53,14 @@ func (p *pass) providerKubernetes(ctx context.Context) error {
 	w.judgeFlags(p.t, p.options.Flags)
 	x := newObjects(p.t, p.options.Target.AllowCrossNamespace)
 	for _, k := range objectKinds {
-		if err := p.each(ctx, k.at, func(u *unstructured.Unstructured, s *kindSchema) { x.judge(ctx, u, s, k.new()) }); err != nil {
+		judge := func(u *unstructured.Unstructured, s *kindSchema) { x.judge(ctx, u, s, k.new()) }
+		if err := p.each(ctx, k.at, judge); err != nil {
 			return err
 		}
 	}
+	judge := func(u *unstructured.Unstructured, s *kindSchema) { p.judgeConfig(ctx, u, s) }
 	for _, at := range configKinds {
-		if err := p.each(ctx, at, func(u *unstructured.Unstructured, s *kindSchema) { p.judgeConfig(ctx, u, s) }); err != nil {
+		if err := p.each(ctx, at, judge); err != nil {
 			return err
 		}
 	}
@@ -98,7 +100,9 @@ func (p *pass) judgeConfig(ctx context.Context, u *unstructured.Unstructured, s 
 }
 
 // each calls f with each object of a kind that both providers have, and adds what becomes of the definition.
-func (p *pass) each(ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured, *kindSchema)) error {
+func (p *pass) each(
+	ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured, *kindSchema),
+) error {
 	is := p.definitionOf(ctx, at)
 	if is == nil {
 		return nil
@@ -118,7 +122,9 @@ func (p *pass) each(ctx context.Context, at schema.GroupVersionResource, f func(
 }
 
 // definitionOf adds what becomes of the definition of a kind, and returns it, nil if there is none or none is known.
-func (p *pass) definitionOf(ctx context.Context, at schema.GroupVersionResource) *apiextensionsv1.CustomResourceDefinition {
+func (p *pass) definitionOf(
+	ctx context.Context, at schema.GroupVersionResource,
+) *apiextensionsv1.CustomResourceDefinition {
 	is, _ := p.reader.definition(ctx, at.GroupResource().String())
 	if is == nil {
 		return nil

@@ -53,7 +53,8 @@ func (o *published) judge(t *tally) {
 	}
 	before := t.total
 	for _, err := range o.preview.Errs {
-		t.add(refused(whatPublished+" that is refused", err.Error(), "change it as "+guideOfAgent+" says: What is refused"), o.GetName())
+		t.add(refused(whatPublished+" that is refused", err.Error(), "change it as "+guideOfAgent+" says: What is refused"),
+			o.GetName())
 	}
 	if o.definition == nil && o.definitionKnown {
 		t.add(refused(whatPublished+" of an API that the service cluster does not have", "nothing can be published",

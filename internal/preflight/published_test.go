@@ -84,12 +84,14 @@ func TestJudgePublished(t *testing.T) {
 		"Template": {
 			reason: "The provider refuses templates that yield something else each time.", change: nothing,
 			over: `spec: {mutation: {spec: [{template: {path: spec.at, template: "{{ now }}"}}]}}`,
-			want: []Finding{invalid(`spec.mutation is invalid: mutation.spec[0]: template is invalid: :1: function "now" not defined: spec is invalid`)},
+			want: []Finding{invalid(`spec.mutation is invalid: mutation.spec[0]: template is invalid: :1: ` +
+				`function "now" not defined: spec is invalid`)},
 		},
 		"NoExport": {
 			reason: "A ProviderConfig without an APIExport leads nowhere.",
 			change: func(o *published) { o.config.KCP = nil },
-			want:   []Finding{invalid("neither spec.apiExport nor spec.kcp.apiExport of the ProviderConfig names an APIExport: spec is not complete")},
+			want: []Finding{invalid("neither spec.apiExport nor spec.kcp.apiExport of the ProviderConfig names an " +
+				"APIExport: spec is not complete")},
 		},
 		"NoConfig": {
 			reason: "That a ProviderConfig is missing is said once, and not of each PublishedResource.",
@@ -165,9 +167,10 @@ func TestJudgeStates(t *testing.T) {
 			states: map[string][]objectsync.Identity{"kcp-system": {identity}},
 			copies: []objectsync.Identity{identity},
 			want: []Finding{{
-				Effect: Refused, What: "copy of certs.example.com with its state in namespace kcp-system", Count: 1, Names: []string{"c1/web"},
-				Why:  "this provider looks in crossplane-system, and would not know what the agent has copied",
-				Cure: "start this provider, and this check, with --state-namespace kcp-system, or set spec.stateNamespace",
+				Effect: Refused, What: "copy of certs.example.com with its state in namespace kcp-system", Count: 1,
+				Names: []string{"c1/web"},
+				Why:   "this provider looks in crossplane-system, and would not know what the agent has copied",
+				Cure:  "start this provider, and this check, with --state-namespace kcp-system, or set spec.stateNamespace",
 			}},
 		},
 		"InBoth": {
@@ -186,7 +189,8 @@ func TestJudgeStates(t *testing.T) {
 			want: []Finding{
 				{
 					Effect: Differs, What: "copy of certs.example.com without a state", Count: 1, Names: []string{"c1/web"},
-					Why: "what others have set of it is overwritten where the consumer sets it, too, and related objects that are copied already are refused",
+					Why: "what others have set of it is overwritten where the consumer sets it, too, and related objects that are " +
+						"copied already are refused",
 				},
 				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
 			},
@@ -228,7 +232,8 @@ func TestJudgeStates(t *testing.T) {
 func TestJudgeAgent(t *testing.T) {
 	flagged := func(flag, why, cure string) Finding {
 		return Finding{
-			Effect: Refused, What: "flag of api-syncagent " + flag, Count: 1, Names: []string{"Deployment kcp/agent"}, Why: why, Cure: cure,
+			Effect: Refused, What: "flag of api-syncagent " + flag, Count: 1, Names: []string{"Deployment kcp/agent"}, Why: why,
+			Cure: cure,
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -239,13 +244,17 @@ func TestJudgeAgent(t *testing.T) {
 	}{
 		"Same": {
 			reason: "Flags that mean what this provider has been told need nothing.", change: nothing,
-			args: []string{"--namespace=crossplane-system", "--apiexportendpointslice-ref", slice, "--published-resource-selector=team=a"},
+			args: []string{
+				"--namespace=crossplane-system", "--apiexportendpointslice-ref", slice,
+				"--published-resource-selector=team=a",
+			},
 			want: []Finding{},
 		},
 		"Selector": {
 			reason: "Another selector publishes other APIs.", change: nothing,
 			args: []string{"--published-resource-selector", "team=b"},
-			want: []Finding{flagged("--published-resource-selector", "this provider would reconcile other PublishedResources than the agent: team=a",
+			want: []Finding{flagged("--published-resource-selector",
+				"this provider would reconcile other PublishedResources than the agent: team=a",
 				"start this provider, and this check, with --published-resource-selector=team=b")},
 		},
 		"Namespace": {
@@ -263,8 +272,10 @@ func TestJudgeAgent(t *testing.T) {
 		"AgentName": {
 			reason: "Another name makes all that the agent has somebody else's.", change: nothing,
 			args: []string{"--apiexportendpointslice-ref=" + slice, "--agent-name=older"},
-			want: []Finding{flagged("--agent-name", "no PublishedResource would have older as its owner, as those of the agent have",
-				"set spec.kcp.agentName and spec.kcp.apiExport.endpointSlice of the ProviderConfig: docs/migrate-from-api-syncagent.md")},
+			want: []Finding{flagged("--agent-name",
+				"no PublishedResource would have older as its owner, as those of the agent have",
+				"set spec.kcp.agentName and spec.kcp.apiExport.endpointSlice of the ProviderConfig: "+
+					"docs/migrate-from-api-syncagent.md")},
 		},
 		"DisabledControllers": {
 			reason: "What the agent does not do the provider would.", change: nothing,

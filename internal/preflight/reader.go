@@ -71,7 +71,9 @@ func (r *reader) serves(at schema.GroupVersionResource) (bool, error) {
 }
 
 // eachServed is each for a resource that need not be served, and then has no objects.
-func (r *reader) eachServed(ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured)) bool {
+func (r *reader) eachServed(
+	ctx context.Context, at schema.GroupVersionResource, f func(*unstructured.Unstructured),
+) bool {
 	served, err := r.serves(at)
 	if err != nil {
 		r.failed("list", at.GroupResource(), err)
@@ -140,8 +142,9 @@ func (r *reader) failed(verb string, at schema.GroupResource, err error) {
 // cannotLook returns the verdict on a resource that could not be read.
 func cannotLook(verb string, at schema.GroupResource, err error) verdict {
 	if apierrors.IsForbidden(err) {
-		return unknown(at.String(), "the control plane denies it", "grant the user of the kubeconfig by a ClusterRole: apiGroups: ["+
-			quoted(at.Group)+"], resources: ["+at.Resource+"], verbs: ["+verb+"]")
+		return unknown(at.String(), "the control plane denies it",
+			"grant the user of the kubeconfig by a ClusterRole: apiGroups: ["+
+				quoted(at.Group)+"], resources: ["+at.Resource+"], verbs: ["+verb+"]")
 	}
 	return unknown(at.String(), "cannot "+verb+" it: "+err.Error(), "")
 }

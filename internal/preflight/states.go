@@ -84,7 +84,8 @@ func (s states) judgeCopy(t *tally, what string, c copied, expected []string) {
 	switch in := s.in(c.key, expected); {
 	case in == "":
 		t.add(differs(what+" without a state",
-			"what others have set of it is overwritten where the consumer sets it, too, and related objects that are copied already are refused"), c.name)
+			"what others have set of it is overwritten where the consumer sets it, too, "+
+				"and related objects that are copied already are refused"), c.name)
 	case !slices.Contains(expected, in):
 		t.add(refused(what+" with its state in namespace "+in,
 			"this provider looks in "+strings.Join(slices.Compact(slices.Sorted(slices.Values(expected))), ", ")+
@@ -116,9 +117,10 @@ func judgeAgent(t *tally, agent workload, selector labels.Selector, of []*publis
 				selector.String(), "start this provider, and this check, with --published-resource-selector="+v)
 		}
 	}
-	if v := value("--namespace"); v != "" && !slices.ContainsFunc(of, func(o *published) bool { return o.statesIn() == v }) {
+	in := value("--namespace")
+	if in != "" && !slices.ContainsFunc(of, func(o *published) bool { return o.statesIn() == in }) {
 		add("--namespace", "no PublishedResource has its states there",
-			"start this provider, and this check, with --state-namespace "+v)
+			"start this provider, and this check, with --state-namespace "+in)
 	}
 	if v := value("--disabled-controllers"); v != "" {
 		add("--disabled-controllers", "the agent leaves "+v+" to somebody else",

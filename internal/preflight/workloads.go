@@ -124,7 +124,8 @@ func (w *workloads) judge(t *tally, from string) {
 		case !f.running:
 			t.add(kept(what+" that is stopped"), f.name)
 		case here:
-			t.add(refused(what+" that runs beside this provider", "both would write in turn", "stop one of them: "+f.cure), f.name)
+			t.add(refused(what+" that runs beside this provider", "both would write in turn", "stop one of them: "+f.cure),
+				f.name)
 		case f.byPackage:
 			t.add(verdict{
 				effect: Kept, what: what + " that Crossplane runs",

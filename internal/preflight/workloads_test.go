@@ -27,9 +27,11 @@ spec:
 
 func TestJudgeWorkloads(t *testing.T) {
 	const (
-		ourDeployment = `{metadata: {name: kcp}, spec: {template: {spec: {containers: [{name: package-runtime, image: "example.org/provider-kcp:v0.1.0"}]}}}}`
-		owned         = "metadata: {ownerReferences: [{apiVersion: pkg.crossplane.io/v1, kind: ProviderRevision, name: r, uid: u}]}"
-		stop          = "kubectl scale deployment peer -n crossplane-system --replicas=0"
+		ourDeployment = `{metadata: {name: kcp}, spec: {template: {spec: {containers: ` +
+			`[{name: package-runtime, image: "example.org/provider-kcp:v0.1.0"}]}}}}`
+		owned = "metadata: {ownerReferences: " +
+			"[{apiVersion: pkg.crossplane.io/v1, kind: ProviderRevision, name: r, uid: u}]}"
+		stop = "kubectl scale deployment peer -n crossplane-system --replicas=0"
 	)
 	names := []string{"crossplane-system/peer"}
 	for name, tc := range map[string]struct {
@@ -40,7 +42,8 @@ func TestJudgeWorkloads(t *testing.T) {
 		"None": {
 			reason: "None here is not none anywhere.",
 			want: []Finding{{
-				Effect: Kept, What: "Deployment of provider-kubernetes", Why: "none is on this control plane: stop it where it runs",
+				Effect: Kept, What: "Deployment of provider-kubernetes",
+				Why: "none is on this control plane: stop it where it runs",
 			}},
 		},
 		"Runs": {
@@ -52,8 +55,9 @@ func TestJudgeWorkloads(t *testing.T) {
 			}},
 		},
 		"Program": {
-			reason:      "It is known by its program, too.",
-			deployments: []string{`spec: {template: {spec: {containers: [{name: x, image: "example.org/kubernetes:1", command: [/usr/local/bin/crossplane-kubernetes-provider]}]}}}`},
+			reason: "It is known by its program, too.",
+			deployments: []string{`spec: {template: {spec: {containers: [{name: x, image: "example.org/kubernetes:1", ` +
+				`command: [/usr/local/bin/crossplane-kubernetes-provider]}]}}}`},
 			want: []Finding{{
 				Effect: Refused, What: "Deployment of provider-kubernetes that runs", Count: 1, Names: names,
 				Why: "both would write in turn", Cure: stop,
@@ -63,13 +67,16 @@ func TestJudgeWorkloads(t *testing.T) {
 			reason:      "Other Deployments are nobody's business.",
 			deployments: []string{`spec: {template: {spec: {containers: [{name: x, image: "example.org/provider-helm:1"}]}}}`},
 			want: []Finding{{
-				Effect: Kept, What: "Deployment of provider-kubernetes", Why: "none is on this control plane: stop it where it runs",
+				Effect: Kept, What: "Deployment of provider-kubernetes",
+				Why: "none is on this control plane: stop it where it runs",
 			}},
 		},
 		"Stopped": {
 			reason:      "One without replicas is stopped.",
 			deployments: []string{"spec: {replicas: 0}"},
-			want:        []Finding{{Effect: Kept, What: "Deployment of provider-kubernetes that is stopped", Count: 1, Names: names}},
+			want: []Finding{{
+				Effect: Kept, What: "Deployment of provider-kubernetes that is stopped", Count: 1, Names: names,
+			}},
 		},
 		"Stopping": {
 			reason:      "One whose pods are still there runs.",
@@ -127,13 +134,18 @@ func TestJudgeFlags(t *testing.T) {
 apiVersion: pkg.crossplane.io/v1beta1
 kind: DeploymentRuntimeConfig
 metadata: {name: peer}
-spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {containers: [{name: package-runtime, args: [--not-ours]}]}}}}}
+spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
+  containers: [{name: package-runtime, args: [--not-ours]}]}}}}}
 `
 	provider := func(of string) string {
-		return "{apiVersion: pkg.crossplane.io/v1, kind: Provider, metadata: {name: p}, spec: {package: " + of + ", runtimeConfigRef: {name: peer}}}"
+		return "{apiVersion: pkg.crossplane.io/v1, kind: Provider, metadata: {name: p}, spec: {package: " + of +
+			", runtimeConfigRef: {name: peer}}}"
 	}
 	void := func(where string) Finding {
-		return Finding{Effect: Differs, What: "flag --void without effect", Count: 1, Names: []string{where}, Why: "it is void"}
+		return Finding{
+			Effect: Differs, What: "flag --void without effect", Count: 1, Names: []string{where},
+			Why: "it is void",
+		}
 	}
 	for name, tc := range map[string]struct {
 		reason     string
@@ -143,9 +155,10 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {containers: [
 	}{
 		"Sidecar": {reason: "Flags of another program do not count.", want: []Finding{}},
 		"Flag": {
-			reason:     "A flag without effect is said.",
-			deployment: `spec: {template: {spec: {containers: [{name: x, image: "example.org/provider-kubernetes", args: [--void]}]}}}`,
-			want:       []Finding{void("Deployment crossplane-system/peer")},
+			reason: "A flag without effect is said.",
+			deployment: `spec: {template: {spec: {containers: ` +
+				`[{name: x, image: "example.org/provider-kubernetes", args: [--void]}]}}}`,
+			want: []Finding{void("Deployment crossplane-system/peer")},
 		},
 		"Command": {
 			reason:     "So is one in the command.",
@@ -153,16 +166,18 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {containers: [
 			want:       []Finding{void("Deployment crossplane-system/peer")},
 		},
 		"Variable": {
-			reason:     "So is a variable.",
-			deployment: `spec: {template: {spec: {containers: [{name: x, image: "example.org/provider-kubernetes", env: [{name: VOID}]}]}}}`,
-			want:       []Finding{void("Deployment crossplane-system/peer")},
+			reason: "So is a variable.",
+			deployment: `spec: {template: {spec: {containers: ` +
+				`[{name: x, image: "example.org/provider-kubernetes", env: [{name: VOID}]}]}}}`,
+			want: []Finding{void("Deployment crossplane-system/peer")},
 		},
 		"RuntimeConfig": {
 			reason:   "A DeploymentRuntimeConfig that a Provider names is kept, and so are its flags.",
 			provider: provider("xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1"),
 			want: []Finding{{
-				Effect: Refused, What: "flags that this provider does not start with", Count: 1, Names: []string{"DeploymentRuntimeConfig peer"},
-				Why: "unknown long flag '--not-ours'", Cure: "take the flag out: docs/configuration.md",
+				Effect: Refused, What: "flags that this provider does not start with", Count: 1,
+				Names: []string{"DeploymentRuntimeConfig peer"},
+				Why:   "unknown long flag '--not-ours'", Cure: "take the flag out: docs/configuration.md",
 			}},
 		},
 		"RuntimeConfigOfAnother": {

@@ -82,7 +82,8 @@ func impersonation(i *commonv1.Impersonation, namespace string) (rest.Impersonat
 	}
 	if namespace == "" {
 		return rest.ImpersonationConfig{}, errors.New(
-			"spec.impersonate.serviceAccountName means a ServiceAccount in the namespace of the Object, and a cluster-scoped Object has none: set spec.impersonate.user")
+			"spec.impersonate.serviceAccountName means a ServiceAccount in the namespace of the Object, and a cluster-scoped " +
+				"Object has none: set spec.impersonate.user")
 	}
 	// The server adds the groups of ServiceAccounts:
 	// https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/

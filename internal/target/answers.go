@@ -119,8 +119,9 @@ func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.
 // anybodys are the codes that mean what they say, no matter who answers with them. None of them says that something
 // does not exist.
 var anybodys = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests,
-	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
+	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+	http.StatusGatewayTimeout,
 }
 
 // isWrite reports whether a method creates or changes. That what it refers to does not exist is no answer about its own
@@ -169,8 +170,8 @@ func (e foreignError) Error() string {
 	if e.message != "" {
 		return e.message
 	}
-	return fmt.Sprintf("server answers %d %s, but not as a Kubernetes API server does: check the server of the kubeconfig and proxies before it",
-		e.code, http.StatusText(e.code))
+	return fmt.Sprintf("server answers %d %s, but not as a Kubernetes API server does: "+
+		"check the server of the kubeconfig and proxies before it", e.code, http.StatusText(e.code))
 }
 
 // Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
@@ -178,7 +179,8 @@ func (e foreignError) Error() string {
 func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
 
 // errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
-var errRedirect = errors.New("server answers with a redirect, which is not followed: name its final address in the kubeconfig")
+var errRedirect = errors.New(
+	"server answers with a redirect, which is not followed: name its final address in the kubeconfig")
 
 // IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
 // workspace that is not bound; of any other server nothing follows from it.

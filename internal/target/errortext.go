@@ -32,7 +32,8 @@ func errorText(err error) string {
 	case errors.As(err, &dns):
 		return fmt.Sprintf("cannot resolve %q", dns.Name)
 	case errors.As(err, &cert) && cert.Reason == x509.Expired:
-		return fmt.Sprintf("tls: failed to verify certificate: x509: certificate has expired or is not yet valid: it is valid from %s to %s",
+		return fmt.Sprintf("tls: failed to verify certificate: x509: certificate has expired or is not yet valid: "+
+			"it is valid from %s to %s",
 			cert.Cert.NotBefore.UTC().Format(time.RFC3339), cert.Cert.NotAfter.UTC().Format(time.RFC3339))
 	case errors.As(err, &op) && errors.Is(err, syscall.ECONNRESET) && op.Addr != nil: // It may come at any moment.
 		return fmt.Sprintf("connection to %s: %v", op.Addr, syscall.ECONNRESET)

@@ -18,7 +18,8 @@ import (
 // nothing that the server has sent.
 func TestFailuresAreStable(t *testing.T) {
 	for _, mode := range []string{
-		"ForeignProtocol", "ForeignHeader", "BombHeaders", "ResetBody", "ResetAccept", "CertificateExpired", "CertificateOfAnother", "AuthorityRotated",
+		"ForeignProtocol", "ForeignHeader", "BombHeaders", "ResetBody", "ResetAccept", "CertificateExpired",
+		"CertificateOfAnother", "AuthorityRotated",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			m := hostile.Find(t, mode)

@@ -44,7 +44,8 @@ func (*flood) pour(w http.ResponseWriter) int64 {
 	filling, sent := strings.Repeat("a", 100<<10), int64(0)
 	for i := 2; ; i++ {
 		metadata := fmt.Sprintf(`{"namespace":"n","name":"c%d","resourceVersion":"%d"}`, i, i)
-		n, err := fmt.Fprintf(w, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":%s,"data":{"a":%q}}}`+"\n",
+		n, err := fmt.Fprintf(w,
+			`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":%s,"data":{"a":%q}}}`+"\n",
 			metadata, filling)
 		if sent += int64(n); err != nil {
 			return sent

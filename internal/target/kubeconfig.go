@@ -122,10 +122,12 @@ func (k kubeconfig) check(t trust) error {
 
 func checkPlugins(user *clientcmdapi.AuthInfo) error {
 	if user.Exec != nil {
-		return errors.New("kubeconfig field users[].user.exec is not allowed in a Secret: it would run a program in the provider")
+		return errors.New(
+			"kubeconfig field users[].user.exec is not allowed in a Secret: it would run a program in the provider")
 	}
 	if user.AuthProvider != nil {
-		return errors.New("kubeconfig field users[].user.auth-provider is not allowed in a Secret: it would run code in the provider")
+		return errors.New(
+			"kubeconfig field users[].user.auth-provider is not allowed in a Secret: it would run code in the provider")
 	}
 	return nil
 }

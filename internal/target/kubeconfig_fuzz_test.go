@@ -20,7 +20,8 @@ func FuzzKubeconfig(f *testing.F) {
 		kubeconfigOf(server+`, certificate-authority-data: Y2E=`,
 			`client-certificate-data: Y2U=, client-key-data: a2U=`),
 		kubeconfigOf(server+`, certificate-authority: /a`, `tokenFile: /b, client-certificate: /c, client-key: /d`),
-		kubeconfigOf(server, `exec: {apiVersion: client.authentication.k8s.io/v1, command: x, args: [--server-id, y], interactiveMode: Never}`),
+		kubeconfigOf(server,
+			`exec: {apiVersion: client.authentication.k8s.io/v1, command: x, args: [--server-id, y], interactiveMode: Never}`),
 		kubeconfigOf(server, `auth-provider: {name: gcp, config: {access-token: hunter2hunter2}}`),
 		kubeconfigOf(`server: "host:1/clusters/root:x"`,
 			`as: jane, as-uid: "1", as-groups: [a], as-user-extra: {k: [v]}`),
@@ -87,4 +88,5 @@ func keepsSecrets(t *testing.T, content []byte, err error) {
 }
 
 // ours are words of our own errors, which a secret may happen to be.
-const ours = "kubeconfig clusters[].cluster.certificate-authority users[].user.auth-provider allowed provider current-context"
+const ours = "kubeconfig clusters[].cluster.certificate-authority users[].user.auth-provider " +
+	"allowed provider current-context"

@@ -168,7 +168,8 @@ func TestPages(t *testing.T) {
 		default:
 		}
 		item := configMapOf(100 << 10)
-		_, _ = fmt.Fprintf(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"more"},"items":[%s]}`,
+		_, _ = fmt.Fprintf(w,
+			`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"more"},"items":[%s]}`,
 			strings.TrimSuffix(strings.Repeat(item+",", perPage), ","))
 	})
 	owner := informer.Owner{Controller: "c"}

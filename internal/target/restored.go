@@ -17,7 +17,8 @@ const (
 
 var restores = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "provider_kcp_restored_servers_total",
-	Help: "How often a server was found to have gone back in its history, as after a restore of its etcd, by what the server is.",
+	Help: "How often a server was found to have gone back in its history, as after a restore of its etcd, " +
+		"by what the server is.",
 }, []string{"server"})
 
 func init() { //nolint:gochecknoinits // So are metrics registered.

@@ -33,14 +33,14 @@ func (o Options) admitSource(field, tenant string, p commonv1.ProviderCredential
 			p.SecretRef.Namespace == tenant {
 			return nil
 		}
-		return errors.Errorf("%s.secretRef.namespace must be %q, the namespace of the ProviderConfig, as the provider runs without --allow-cross-namespace-references",
-			field, tenant)
+		return errors.Errorf("%s.secretRef.namespace must be %q, the namespace of the ProviderConfig, "+
+			"as the provider runs without --allow-cross-namespace-references", field, tenant)
 	case xpv2.CredentialsSourceEnvironment, xpv2.CredentialsSourceFilesystem, xpv2.CredentialsSourceInjectedIdentity:
 		if o.AllowProviderCredentials {
 			return nil
 		}
-		return errors.Errorf("%s.source %s is only for cluster-scoped ProviderConfigs, as the provider runs without --allow-namespaced-provider-credentials",
-			field, p.Source)
+		return errors.Errorf("%s.source %s is only for cluster-scoped ProviderConfigs, "+
+			"as the provider runs without --allow-namespaced-provider-credentials", field, p.Source)
 	case xpv2.CredentialsSourceNone:
 	}
 	return nil

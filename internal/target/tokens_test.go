@@ -11,7 +11,11 @@ import (
 
 // TestSourceOfIdentity shows which sources go with which identities.
 func TestSourceOfIdentity(t *testing.T) {
-	const none, own, secret = xpv2.CredentialsSourceNone, xpv2.CredentialsSourceInjectedIdentity, xpv2.CredentialsSourceSecret
+	const (
+		none   = xpv2.CredentialsSourceNone
+		own    = xpv2.CredentialsSourceInjectedIdentity
+		secret = xpv2.CredentialsSourceSecret
+	)
 	for name, tc := range map[string]struct {
 		reason   string
 		identity commonv1.IdentityType

@@ -66,7 +66,9 @@ func TestChart(t *testing.T) {
 	path, admin := workspaces.Workspace(t)
 	s.path = path
 	publisher := kcp.ServiceAccount(t, admin, "publisher", append(kcp.AgentRules(exportName),
-		rbacv1.PolicyRule{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"create"}})...)
+		rbacv1.PolicyRule{
+			APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"create"},
+		})...)
 	s.write(t, "kcp.kubeconfig", string(kube.Kubeconfig(t, publisher)))
 	for _, step := range []struct {
 		name string
@@ -199,7 +201,8 @@ func (s *stage) upgrades(t *testing.T) {
 func (s *stage) enables(t *testing.T) {
 	s.run(t, strings.Join(s.commands(t, "## Other kinds"), "\n"))
 	kinds, ns := build.Cluster(), service.Namespace(t)
-	config := kinds.Config("", "local", commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: "InjectedIdentity"}})
+	config := kinds.Config("", "local",
+		commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: "InjectedIdentity"}})
 	o := kinds.Object("", "greeting", "local", build.ConfigMap(ns, "greeting"))
 	for _, x := range []client.Object{config, o} {
 		if err := s.c.Create(t.Context(), x); err != nil {
@@ -228,7 +231,8 @@ func (s *stage) uninstalls(t *testing.T) {
 	s.awaitDefinition(t)
 	s.awaitCopies(t, 2)
 	states := &corev1.SecretList{}
-	if err := s.c.List(t.Context(), states, client.InNamespace(namespace), client.HasLabels{objectsync.LabelState}); err != nil || len(states.Items) == 0 {
+	err := s.c.List(t.Context(), states, client.InNamespace(namespace), client.HasLabels{objectsync.LabelState})
+	if err != nil || len(states.Items) == 0 {
 		t.Errorf("want states to stay, got %d: %v", len(states.Items), err)
 	}
 	s.awaitFinalizers(t, false)

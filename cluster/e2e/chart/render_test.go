@@ -108,7 +108,10 @@ var (
 func TestRender(t *testing.T) {
 	chart := buildChart(t, "v0.1.0", t.TempDir())
 	roles := func(inNamespaces ...string) []string {
-		all := []string{"ClusterRole//sync", "ClusterRoleBinding//sync", "Deployment/kcp-sync/sync", "ServiceAccount/kcp-sync/sync"}
+		all := []string{
+			"ClusterRole//sync", "ClusterRoleBinding//sync", "Deployment/kcp-sync/sync",
+			"ServiceAccount/kcp-sync/sync",
+		}
 		for _, n := range inNamespaces {
 			all = append(all, "Role/"+n, "RoleBinding/"+n)
 		}
@@ -135,9 +138,12 @@ func TestRender(t *testing.T) {
 			reason: "By default the provider may publish, and sync nothing.",
 			want: want{
 				others: roles(usual...), definitions: publishingDefinitions, strategy: appsv1.RollingUpdateDeploymentStrategyType,
-				args:    append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
-				image:   image + ":v0.1.0",
-				granted: []string{"update syncagent.kcp.io/publishedresources", "watch apiextensions.k8s.io/customresourcedefinitions"},
+				args:  append(slices.Clone(election), "--state-namespace=kcp-sync", "--log-format=json"),
+				image: image + ":v0.1.0",
+				granted: []string{
+					"update syncagent.kcp.io/publishedresources",
+					"watch apiextensions.k8s.io/customresourcedefinitions",
+				},
 				denied: []string{
 					"get /secrets", "create /namespaces", "get kubernetes.crossplane.io/objects",
 					"get kubernetes.m.crossplane.io/providerconfigs", "get workload.crossplane.io/kubernetesapplications",
@@ -167,7 +173,8 @@ func TestRender(t *testing.T) {
 				"--set", "publishing.deleteEmptyNamespaces=true,image.digest=sha256:" + strings.Repeat("0", 64),
 			},
 			want: want{
-				others: roles("a/sync-credentials", "b/sync-credentials", "kcp-sync/sync-leader-election", "kcp-system/sync-states"),
+				others: roles("a/sync-credentials", "b/sync-credentials", "kcp-sync/sync-leader-election",
+					"kcp-system/sync-states"),
 				args: append(slices.Clone(election), "--state-namespace=kcp-system", "--published-resource-selector=tier=a",
 					"--log-format=json"),
 				definitions: publishingDefinitions, strategy: appsv1.RollingUpdateDeploymentStrategyType,
@@ -288,7 +295,8 @@ func packaged(t *testing.T) map[string]*unstructured.Unstructured {
 
 // TestRights shows that with all kinds enabled the chart grants no right on kinds of ours that is not documented.
 func TestRights(t *testing.T) {
-	_, rules, _ := strings.Cut(string(read(t, filepath.Join(top, "docs", "configuration.md"))), "  name: provider-kcp\nrules:\n")
+	guide := string(read(t, filepath.Join(top, "docs", "configuration.md")))
+	_, rules, _ := strings.Cut(guide, "  name: provider-kcp\nrules:\n")
 	rules, _, _ = strings.Cut(rules, "```")
 	documented := &rbacv1.ClusterRole{}
 	if err := yaml.Unmarshal([]byte("rules:\n"+rules), documented); err != nil {

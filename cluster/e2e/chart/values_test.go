@@ -20,17 +20,53 @@ func TestRefusedValues(t *testing.T) {
 		"UnknownPart": {reason: "Nor is one inside of another.", value: "log.level=debug", want: "at '/log'"},
 		"Type":        {reason: "A text is no number.", value: "replicas=two", want: "at '/replicas'"},
 		"Choice":      {reason: "There are two formats.", value: "log.format=text", want: "at '/log/format'"},
-		"Namespace":   {reason: "It is no name.", value: "publishing.stateNamespace=A_B", want: "at '/publishing/stateNamespace'"},
-		"Resource":    {reason: "A resource has a group.", value: "publishing.resources={hats}", want: "at '/publishing/resources/0'"},
-		"Digest":      {reason: "It is no digest.", value: "image.digest=latest", want: "at '/image/digest'"},
-		"Seconds":     {reason: "A Lease has whole seconds.", value: "leaderElection.leaseDuration=1500ms", want: "at '/leaderElection/leaseDuration'"},
-		"Replicas":    {reason: "Two would work at a time.", value: "replicas=2,leaderElection.enabled=false", want: "replicas: more than one needs leaderElection.enabled"},
-		"Metrics":     {reason: "Nothing would answer.", value: "metrics.enabled=false,metrics.service.enabled=true", want: "metrics.service.enabled: needs metrics.enabled"},
-		"FlagTwice":   {reason: "The program refuses a flag that is there twice.", value: "extraArgs={--state-namespace=a}", want: "--state-namespace is set by the value publishing.stateNamespace"},
-		"NegatedFlag": {reason: "So it does if it is negated.", value: "extraArgs={--no-debug}", want: "--debug is set by the value log.debug"},
-		"LeaseFlag":   {reason: "All flags of the Lease have values.", value: "extraArgs={--leader-election-retry-period=1s}", want: "set by the value leaderElection"},
-		"Probes":      {reason: "The probes of the pod have a port.", value: "extraArgs={--health-probe-bind-addr=0}", want: "the probes of the pod need the default address"},
-		"NoFlag":      {reason: "A flag has two dashes.", value: "extraArgs={-d}", want: "at '/extraArgs/0'"},
+		"Namespace": {
+			reason: "It is no name.",
+			value:  "publishing.stateNamespace=A_B",
+			want:   "at '/publishing/stateNamespace'",
+		},
+		"Resource": {
+			reason: "A resource has a group.",
+			value:  "publishing.resources={hats}",
+			want:   "at '/publishing/resources/0'",
+		},
+		"Digest": {reason: "It is no digest.", value: "image.digest=latest", want: "at '/image/digest'"},
+		"Seconds": {
+			reason: "A Lease has whole seconds.",
+			value:  "leaderElection.leaseDuration=1500ms",
+			want:   "at '/leaderElection/leaseDuration'",
+		},
+		"Replicas": {
+			reason: "Two would work at a time.",
+			value:  "replicas=2,leaderElection.enabled=false",
+			want:   "replicas: more than one needs leaderElection.enabled",
+		},
+		"Metrics": {
+			reason: "Nothing would answer.",
+			value:  "metrics.enabled=false,metrics.service.enabled=true",
+			want:   "metrics.service.enabled: needs metrics.enabled",
+		},
+		"FlagTwice": {
+			reason: "The program refuses a flag that is there twice.",
+			value:  "extraArgs={--state-namespace=a}",
+			want:   "--state-namespace is set by the value publishing.stateNamespace",
+		},
+		"NegatedFlag": {
+			reason: "So it does if it is negated.",
+			value:  "extraArgs={--no-debug}",
+			want:   "--debug is set by the value log.debug",
+		},
+		"LeaseFlag": {
+			reason: "All flags of the Lease have values.",
+			value:  "extraArgs={--leader-election-retry-period=1s}",
+			want:   "set by the value leaderElection",
+		},
+		"Probes": {
+			reason: "The probes of the pod have a port.",
+			value:  "extraArgs={--health-probe-bind-addr=0}",
+			want:   "the probes of the pod need the default address",
+		},
+		"NoFlag": {reason: "A flag has two dashes.", value: "extraArgs={-d}", want: "at '/extraArgs/0'"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,8 +80,10 @@ func TestRefusedValues(t *testing.T) {
 
 // TestPods shows that pods have a Service for metrics, take what users say of them, and ask for their token.
 func TestPods(t *testing.T) {
-	all := render(t, buildChart(t, "v0.1.0", t.TempDir()), "--set", "metrics.service.enabled=true,podLabels.a=b,podAnnotations.c=d",
-		"--set", "nodeSelector.e=f,priorityClassName=high,imagePullSecrets[0].name=pull,extraEnv[0].name=HTTPS_PROXY,extraEnv[0].value=g",
+	all := render(t, buildChart(t, "v0.1.0", t.TempDir()),
+		"--set", "metrics.service.enabled=true,podLabels.a=b,podAnnotations.c=d",
+		"--set", "nodeSelector.e=f,priorityClassName=high,imagePullSecrets[0].name=pull",
+		"--set", "extraEnv[0].name=HTTPS_PROXY,extraEnv[0].value=g",
 		"--set", "serviceAccount.name=robot")
 	pod := as[appsv1.Deployment](t, all, "Deployment/kcp-sync/sync").Spec.Template
 	selector := as[corev1.Service](t, all, "Service/kcp-sync/sync-metrics").Spec.Selector

@@ -169,7 +169,9 @@ func TestWorkspace(t *testing.T) {
 	}
 	secret := objectsync.Resource{GroupVersionResource: objectsync.Secrets, Kind: "Secret", Scope: "Namespaced"}
 	byField := func(path string) *v1alpha1.RelatedResourceObject {
-		return &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path)}}}
+		return &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
+			Reference: &v1alpha1.FieldReference{Path: v1alpha1.MutationPath(path)},
+		}}
 	}
 	s, err := objectsync.New(objectsync.Config{
 		Agent: "agent", StateNamespace: service.Namespace(t), Primary: things,

@@ -37,8 +37,8 @@ type PublishedResourceSpec struct {
 	// its own, and there is no connection secret.
 	xpv2.ClusterManagedResourceSpec `json:"-"`
 
-	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport. The default is that of the provider's flag
-	// --default-provider-config, default.
+	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport. The default is that of
+	// the provider's flag --default-provider-config, default.
 	// +optional
 	ProviderConfigReference *xpv2.Reference `json:"providerConfigRef,omitempty"`
 

@@ -98,7 +98,9 @@ func (s *scene) updateAsAgent(t *testing.T, pr *unstructured.Unstructured) {
 	kube.Eventually(t, soon, "an update of "+pr.GetName(), func() (bool, string) {
 		s.read(t, s.c, pr)
 		known := map[string]any{"enableWorkspacePaths": true}
-		for _, field := range []string{"resource", "filter", "naming", "projection", "mutation", "related", "synchronization"} {
+		for _, field := range []string{
+			"resource", "filter", "naming", "projection", "mutation", "related", "synchronization",
+		} {
 			if v, ok, _ := unstructured.NestedFieldCopy(pr.Object, "spec", field); ok {
 				known[field] = v
 			}

@@ -72,7 +72,10 @@ func (s *stage) look(t *testing.T, args ...string) (preflight.Report, int) {
 // guide says, and what is if not.
 func TestPreflight(t *testing.T) {
 	s := newStage(t)
-	certs := []cert{s.cert(s.tenants[0], "a1"), s.cert(s.tenants[0], "bb"), s.cert(s.tenants[1], "a1"), s.cert(s.tenants[1], "bb")}
+	certs := []cert{
+		s.cert(s.tenants[0], "a1"), s.cert(s.tenants[0], "bb"),
+		s.cert(s.tenants[1], "a1"), s.cert(s.tenants[1], "bb"),
+	}
 	each(certs, func(o cert) { s.sync(t, o) })
 	grantReading(t, s.c)
 	config := build.Cluster().Config("", "default", commonv1.ProviderConfigSpec{})
