@@ -36,6 +36,13 @@ func TestMain(m *testing.M) {
 func newServer(t *testing.T) *kube.Server {
 	t.Helper()
 	s := &kube.Server{}
+	startServer(t, s)
+	return s
+}
+
+// startServer starts a server for one test.
+func startServer(t *testing.T, s *kube.Server) {
+	t.Helper()
 	stop, err := s.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +52,6 @@ func newServer(t *testing.T) *kube.Server {
 			t.Error(err)
 		}
 	})
-	return s
 }
 
 // TestKindsThatComeLater shows that a provider runs without its kinds, and that each is looked after from when it is
