@@ -16,7 +16,7 @@ import (
 // shell is a block of commands in Markdown.
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// A guide runs the commands of docs/helm.md as they are written.
+// A guide runs the commands of a page of docs/ as they are written.
 type guide struct {
 	text string
 	dir  string // where they are run, with what the guide wants there
@@ -25,9 +25,9 @@ type guide struct {
 
 // newGuide prepares what the guide wants: two versions of the chart, and tools that reach the control plane. Its Helm
 // says where the image is, and has a short Lease, as one that nobody has given up is waited for.
-func newGuide(t *testing.T, image string) *guide {
+func newGuide(t *testing.T, file, image string) *guide {
 	t.Helper()
-	text := string(read(t, filepath.Join(top, "docs", "helm.md")))
+	text := string(read(t, filepath.Join(top, "docs", file)))
 	g := &guide{text: text, dir: t.TempDir()}
 	charts := filepath.Join(g.dir, "_output", "chart")
 	for _, v := range []string{"v0.1.0", "v0.2.0"} {

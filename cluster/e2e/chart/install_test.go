@@ -61,7 +61,7 @@ func TestChart(t *testing.T) {
 	service.InstallCRDs(t, definitions)
 	image := host + "/crossplane-contrib/provider-kcp"
 	pushImage(t, image, "v0.1.0", "v0.2.0")
-	s := &stage{guide: newGuide(t, image), life: t, c: service.Client(t, apis.AddToScheme)}
+	s := &stage{guide: newGuide(t, "helm.md", image), life: t, c: service.Client(t, apis.AddToScheme)}
 	s.kubelet = kubelet.Start(t, &service, namespace)
 	path, admin := workspaces.Workspace(t)
 	s.path = path

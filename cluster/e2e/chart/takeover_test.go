@@ -1,0 +1,167 @@
+package chart
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// Names of the guide for a takeover of api-syncagent.
+const (
+	agent          = "api-syncagent"
+	agentNamespace = "kcp-system"
+)
+
+// agentChart is what matters of the chart of api-syncagent: the definition of PublishedResources is one of its
+// templates, and Helm deletes it with the release.
+var agentChart = map[string]string{
+	"Chart.yaml":         "{apiVersion: v2, name: api-syncagent, version: 0.1.0}",
+	"templates/crd.yaml": `{{ .Files.Get "files/crd.yaml" }}`,
+	"templates/rest.yaml": `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: api-syncagent, namespace: kcp-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: api-syncagent}
+rules: [{apiGroups: [syncagent.kcp.io], resources: [publishedresources], verbs: [get, list, watch]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: api-syncagent, namespace: kcp-system}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app.kubernetes.io/name: kcp-api-syncagent}}
+  template:
+    metadata: {labels: {app.kubernetes.io/name: kcp-api-syncagent}}
+    spec:
+      serviceAccountName: api-syncagent
+      containers: [{name: agent, image: example.org/api-syncagent}]
+`,
+}
+
+// TestTakeOver shows what the commands of docs/migrate-from-api-syncagent.md do with the releases of both: that the
+// agent goes on when the provider is installed beside it, that it comes back with its definition, and that it is
+// removed without the PublishedResources.
+func TestTakeOver(t *testing.T) {
+	g := newGuide(t, "migrate-from-api-syncagent.md", host+"/crossplane-contrib/provider-kcp")
+	c := service.Client(t, apis.AddToScheme)
+	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	installAgent(t, g)
+	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "certificates")}
+	o.Spec.Resource.APIGroup, o.Spec.Resource.Kind = "cert-manager.io", "Certificate"
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, heading := range []string{
+		"## 2. Save", "## 3. Install beside the agent", "## 4. Make the default ProviderConfig",
+	} {
+		g.run(t, strings.Join(g.commands(t, heading), "\n"))
+	}
+	awaitField(t, c, true)
+	assertReplicas(t, c, map[string]int32{agent: 1, release: 0})
+
+	stop, _, _ := strings.Cut(g.commands(t, "## 6. Take over")[0], "\n")
+	g.run(t, stop)
+	assertReplicas(t, c, map[string]int32{agent: 0, release: 0})
+	g.run(t, g.commands(t, "## The way back")[0])
+	awaitField(t, c, false)
+	assertReplicas(t, c, map[string]int32{agent: 1, release: 0})
+
+	g.run(t, strings.Join(g.commands(t, "## 8. Remove the agent"), "\n"))
+	for _, gone := range []client.Object{
+		&appsv1.Deployment{ObjectMeta: build.Meta(agentNamespace, agent)},
+		&rbacv1.ClusterRole{ObjectMeta: build.Meta("", agent)},
+		&corev1.ServiceAccount{ObjectMeta: build.Meta(agentNamespace, agent)},
+	} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(gone), gone); !apierrors.IsNotFound(err) {
+			t.Errorf("%T of the agent is still there: %v", gone, err)
+		}
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil || o.GetDeletionTimestamp() != nil {
+		t.Errorf("want the PublishedResource to stay: deleted at %v, %v", o.GetDeletionTimestamp(), err)
+	}
+	if out, err := g.try("helm list --namespace " + agentNamespace + " --short"); err != nil || out != release+"\n" {
+		t.Errorf("want one release left, got %q: %v", out, err)
+	}
+	g.run(t, `kubectl delete publishedresources --all
+kubectl delete providerconfigs.kubernetes.crossplane.io --all
+helm uninstall provider-kcp --namespace kcp-system --wait
+kubectl get crd -o name | grep -E 'kubernetes\.crossplane\.io$|syncagent\.kcp\.io$' | xargs kubectl delete`)
+}
+
+// installAgent installs the release of the agent, with an older definition of PublishedResources.
+func installAgent(t *testing.T, g *guide) {
+	t.Helper()
+	crd := packaged(t)[published]
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	unstructured.RemoveNestedField(versions[0].(map[string]any),
+		"schema", "openAPIV3Schema", "properties", "spec", "properties", newField)
+	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
+		t.Fatal(err)
+	}
+	content, err := yaml.Marshal(crd.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(g.dir, "agent")
+	for _, folder := range []string{"templates", "files"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.write(t, filepath.Join(dir, "files", "crd.yaml"), string(content))
+	for name, text := range agentChart {
+		g.write(t, filepath.Join(dir, name), text)
+	}
+	g.run(t, "helm install api-syncagent ./agent --namespace "+agentNamespace)
+}
+
+// awaitField waits until the definition of PublishedResources has the field that the agent's lacks, or has it no more.
+func awaitField(t *testing.T, c client.Client, want bool) {
+	t.Helper()
+	kube.Eventually(t, soon, fmt.Sprintf("the definition to know %s: %t", newField, want), func() (bool, string) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := c.Get(t.Context(), types.NamespacedName{Name: published}, crd); err != nil {
+			return false, err.Error()
+		}
+		_, known := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[newField]
+		return known == want, ""
+	})
+}
+
+// assertReplicas fails unless Deployments are to have so many replicas.
+func assertReplicas(t *testing.T, c client.Client, want map[string]int32) {
+	t.Helper()
+	for name, n := range want {
+		d := &appsv1.Deployment{}
+		if err := c.Get(t.Context(), types.NamespacedName{Namespace: agentNamespace, Name: name}, d); err != nil {
+			t.Error(err)
+			continue
+		}
+		if d.Spec.Replicas == nil || *d.Spec.Replicas != n {
+			t.Errorf("Deployment %s: want %d replicas, got %v", name, n, d.Spec.Replicas)
+		}
+	}
+}
