@@ -91,8 +91,8 @@ func (s *starter) setUp(parts []part) (missing []part, err error) {
 	return missing, nil
 }
 
-// fillCaches starts the informers of a part, so that a replica that waits for the Lease has what it needs when it leads.
-// The controllers start theirs too, but not before they lead.
+// fillCaches starts the informers of a part, so that a replica that waits for the Lease has what it needs when it
+// leads. The controllers start theirs too, but not before they lead.
 //
 // Their sources could be started early as well (EnableWarmup). This was rejected: their handlers would remember objects
 // that vanish, which the leader finishes with, and finish with them again.

@@ -20,10 +20,10 @@
 // The clock. It counts the time for which the machine is suspended (CLOCK_BOOTTIME), which Go's monotonic clock does
 // not. Systems other than Linux use the wall clock. Neither is compared with the clock of another machine.
 //
-// Renewals. Replicas look at the Lease often, so that another takes over soon after its end. client-go renews it as often
-// as it looks, which would be two writes a second for ever. The Lock therefore sends a renewal only when an eighth of the
-// Lease has passed since the last one. A longer pause between two looks was rejected: it is added twice, and with a
-// random part, to the time until another leads.
+// Renewals. Replicas look at the Lease often, so that another takes over soon after its end. client-go renews it as
+// often as it looks, which would be two writes a second for ever. The Lock therefore sends a renewal only when an
+// eighth of the Lease has passed since the last one. A longer pause between two looks was rejected: it is added twice,
+// and with a random part, to the time until another leads.
 //
 // After the Lease. It never opens again in the same process: what that knows is old, and the failures that the Fence
 // causes must not be acted upon as if they were those of a target. A process that reads another holder ends at once:

@@ -83,7 +83,8 @@ func TestForgedFields(t *testing.T) {
 		}
 	}
 
-	w.patch(w.below, w.theCopy(w.cluster).DeepCopy(), `{"metadata":{"annotations":{"crossplane.io/external-name":"composed"}},
+	w.patch(w.below, w.theCopy(w.cluster).DeepCopy(), `{
+		"metadata":{"annotations":{"crossplane.io/external-name":"composed"}},
 		"spec":{"resourceRef":{"name":"composed"},"crossplane":{"resourceRefs":[{"name":"composed"}]}}}`)
 	w.patchStatus(w.below, w.theCopy(w.cluster).DeepCopy(),
 		`{"status":{"phase":"Ready","connectionDetails":{"lastPublishedTime":"now"}}}`)

@@ -53,9 +53,9 @@ func (f platformFields) withoutStatus(status any) any {
 	return fields
 }
 
-// change returns the JSON merge patch that makes one content of another, as changed does, but takes away no field of the
-// platform, and no object with one: a copy keeps what it has there. Others may have made it, and what a consumer once
-// could write there may be what the copy lives by.
+// change returns the JSON merge patch that makes one content of another, as changed does, but takes away no field of
+// the platform, and no object with one: a copy keeps what it has there. Others may have made it, and what a consumer
+// once could write there may be what the copy lives by.
 func (f platformFields) change(from, to map[string]any) map[string]any {
 	for _, path := range f.spec {
 		for i := 1; i < len(path); i++ {

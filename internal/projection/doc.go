@@ -6,8 +6,8 @@
 //
 // The name of a schema is that which api-syncagent gives it, so that what the agent has published is found and kept: a
 // hash of the projected CustomResourceDefinition. It follows that whatever kcp accepts as it is stays as it is, to the
-// last field, but for fields of Crossplane. Only served versions are published; a CustomResourceDefinition that has others gets another name than the
-// agent's, who publishes them, too.
+// last field, but for fields of Crossplane. Only served versions are published; a CustomResourceDefinition that has
+// others gets another name than the agent's, who publishes them, too.
 //
 // A schema that is refused is repaired where it is refused, and nowhere else. Who refuses is the code of Kubernetes
 // that kcp runs on schemas: each of its complaints names a field, and the keyword there is taken away, or the value
@@ -17,10 +17,10 @@
 //
 // Fields of Crossplane, by which a platform runs composite resources, are no part of what a consumer orders. A schema
 // does not have them, unless the PublishedResource shows them. A type is Crossplane's if a CompositeResourceDefinition
-// controls its CustomResourceDefinition; then Crossplane has overwritten the fields of these names, so that they are no
-// author's. We rejected to go by names alone, as any type may have a resourceRef, and by an entry in each
-// PublishedResource: who forgets it lets tenants choose Compositions. Rules of the author that ask for a hidden field go
-// with it: the service cluster still has them.
+// controls its CustomResourceDefinition; then Crossplane has overwritten the fields of these names, so that they are
+// no author's. We rejected to go by names alone, as any type may have a resourceRef, and by an entry in each
+// PublishedResource: who forgets it lets tenants choose Compositions. Rules of the author that ask for a hidden field
+// go with it: the service cluster still has them.
 //
 // What no repair helps is an Error with a Reason, since no retry helps either: someone has to change the
 // CustomResourceDefinition or the PublishedResource.

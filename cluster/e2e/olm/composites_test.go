@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func (s *site) storms(t *testing.T) {
 		s.checkResponsive(t, xr)
 		<-ticks.C
 	}
-	ended, want := time.Now(), fmt.Sprint(value-1)
+	ended, want := time.Now(), strconv.Itoa(value-1)
 	kube.Eventually(t, shownMost, "the last change to be shown", func() (bool, string) {
 		s.checkResponsive(t, xr)
 		s.listObjects(t, composites)

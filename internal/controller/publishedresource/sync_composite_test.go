@@ -60,8 +60,9 @@ var compositeCases = map[string]compositeCase{
 		definition: func(t *testing.T, group string) *apiextensionsv1.CustomResourceDefinition {
 			return build.Composite(t, group, "certs", authored, build.ScopeNamespaced)
 		},
-		ref:      "spec.crossplane.compositionRef.name",
-		forged:   `{"crossplane":{"compositionRef":{"name":"forged"},"resourceRefs":[{"apiVersion":"v1","kind":"Secret","name":"forged"}]}}`,
+		ref: "spec.crossplane.compositionRef.name",
+		forged: `{"crossplane":{"compositionRef":{"name":"forged"},` +
+			`"resourceRefs":[{"apiVersion":"v1","kind":"Secret","name":"forged"}]}}`,
 		composed: `{"crossplane":{"resourceRefs":[{"apiVersion":"v1","kind":"Secret","name":"mine"}]}}`,
 		want: `{"size":"XL","secretName":"web-tls","crossplane":{"compositionRef":{"name":"of-CLUSTER"},
 			"compositionUpdatePolicy":"Automatic","resourceRefs":[{"apiVersion":"v1","kind":"Secret","name":"mine"}]}}`,
@@ -124,8 +125,8 @@ func setSpec(t *testing.T, u *unstructured.Unstructured, fields string) {
 	}
 }
 
-// wantHidden fails if the schema that consumers get has one of the fields in its spec, or columns that lead there, or if
-// the PublishedResource does not tell.
+// wantHidden fails if the schema that consumers get has one of the fields in its spec, or columns that lead there, or
+// if the PublishedResource does not tell.
 func (s *shop) wantHidden(t *testing.T, o *v1alpha1.PublishedResource, fields []string) {
 	t.Helper()
 	ars := &apisv1alpha1.APIResourceSchema{}

@@ -60,8 +60,8 @@ func Composite(t *testing.T, group, plural, schema string,
 	return d
 }
 
-// Claim returns the CustomResourceDefinition that Crossplane makes for claims. The kind of the composite resources begins
-// with X.
+// Claim returns the CustomResourceDefinition that Crossplane makes for claims. The kind of the composite resources
+// begins with X.
 func Claim(t *testing.T, group, plural, schema string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	of := compositeDefinition(t, group, "x"+plural, schema, ScopeLegacy)
