@@ -53,7 +53,7 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 // configs are the controller of a kind of ProviderConfig, and what it hears of each kind of their users.
 func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 	controller := sync.OnceValues(func() (*providerconfig.Controller, error) {
-		pc, err := providerconfig.Setup(mgr, o.Options, c)
+		pc, err := providerconfig.Setup(mgr, providerconfig.Options{Options: o.Options, Registry: o.Registry}, c)
 		if err == nil {
 			o.Registry.OnRestored(pc.Restored)
 		}

@@ -47,17 +47,24 @@ type breaker struct {
 	base    string          // what comes before the API in the path of a request
 	lanes   string          // what comes before the lane in the path of a request; empty if all requests are of one
 	up      func()          // called when the target answers again, or for the first time
-	down    func()          // called when the target has stopped answering
+	down    func()          // called when the target has stopped answering, or does not answer at first
 	ctx     context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
 	waiters chan struct{}   // bounds who waits for the first probe
 	known   chan struct{}   // closed when the first probe is over
 
-	mu      sync.Mutex
-	state   state
-	cause   error // what the last attempt died of
-	probing bool  // a suspicion is being looked into
-	flights map[*flight]struct{}
-	slow    map[string]int // how many flights are late, by lane
+	mu        sync.Mutex
+	state     state
+	cause     error         // what the last attempt died of
+	since     time.Time     // when the target was last found not to answer
+	suspicion chan struct{} // closed when it is known whether the target answers; nil if nobody doubts that
+	flights   map[*flight]struct{}
+	slow      map[string]*lateFlights // by lane
+}
+
+// lateFlights are the flights of one lane that are late.
+type lateFlights struct {
+	number int
+	since  time.Time // when the first of them began
 }
 
 func newBreaker(ctx context.Context, url string, up, down func()) *breaker {
@@ -65,7 +72,7 @@ func newBreaker(ctx context.Context, url string, up, down func()) *breaker {
 		url: url, up: up, down: down, ctx: ctx,
 		waiters: make(chan struct{}, connectWaiters),
 		known:   make(chan struct{}),
-		flights: map[*flight]struct{}{}, slow: map[string]int{},
+		flights: map[*flight]struct{}{}, slow: map[string]*lateFlights{},
 	}
 }
 
@@ -99,7 +106,7 @@ func (b *breaker) answers() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state == stateDown {
-		return failure(b.cause)
+		return failure(b.cause, b.since)
 	}
 	return nil
 }
@@ -110,7 +117,7 @@ func (b *breaker) verdict() error {
 	case stateUp:
 		return nil
 	case stateDown:
-		return failure(b.cause)
+		return failure(b.cause, b.since)
 	case stateConnecting:
 	}
 	return connectingError{}
@@ -157,8 +164,8 @@ func (b *breaker) enter(f *flight) error {
 	if err := b.verdict(); err != nil {
 		return err
 	}
-	if b.slow[f.lane] >= lateMost {
-		return unreachableError{cause: errSlow}
+	if slow := b.slow[f.lane]; slow != nil && slow.number >= lateMost {
+		return unreachableError{cause: errSlow, since: slow.since}
 	}
 	b.flights[f] = struct{}{}
 	return nil
@@ -171,12 +178,17 @@ func (b *breaker) late(f *flight) {
 	if _, waiting := b.flights[f]; !waiting {
 		return
 	}
-	if b.slow[f.lane] >= lateMost {
-		f.cancel(unreachableError{cause: errSlow})
+	slow := b.slow[f.lane]
+	if slow == nil {
+		slow = &lateFlights{since: time.Now().Add(-lateAfter)}
+		b.slow[f.lane] = slow
+	}
+	if slow.number >= lateMost {
+		f.cancel(unreachableError{cause: errSlow, since: slow.since})
 		return
 	}
 	f.slow = true
-	b.slow[f.lane]++
+	slow.number++
 }
 
 // leave notes that a request is over.
@@ -190,28 +202,9 @@ func (b *breaker) leave(f *flight) {
 	if !f.slow {
 		return
 	}
-	if b.slow[f.lane]--; b.slow[f.lane] == 0 {
+	slow := b.slow[f.lane]
+	if slow.number--; slow.number == 0 {
 		delete(b.slow, f.lane)
-	}
-}
-
-// suspect probes a target of which a request has failed or is late, and opens the breaker if the probe fails too.
-func (b *breaker) suspect() {
-	b.mu.Lock()
-	busy := b.probing || b.state != stateUp
-	if !busy {
-		b.probing = true
-	}
-	b.mu.Unlock()
-	if busy {
-		return
-	}
-	err := b.probe()
-	b.mu.Lock()
-	b.probing = false
-	b.mu.Unlock()
-	if err != nil {
-		b.trip(err)
 	}
 }
 
@@ -222,9 +215,9 @@ func (b *breaker) trip(cause error) {
 		b.mu.Unlock()
 		return
 	}
-	b.state, b.cause = stateDown, cause
+	b.state, b.cause, b.since = stateDown, cause, time.Now()
 	for f := range b.flights {
-		f.cancel(failure(cause))
+		f.cancel(failure(cause, b.since))
 	}
 	b.mu.Unlock()
 	b.down()
@@ -238,9 +231,13 @@ func (b *breaker) watchOver() {
 		if b.ctx.Err() != nil {
 			return
 		}
-		if b.learn(err) {
+		switch b.learn(err) {
+		case findingUp:
 			b.up()
 			return
+		case findingDown:
+			b.down()
+		case findingSame:
 		}
 		select {
 		case <-b.ctx.Done():
@@ -250,20 +247,35 @@ func (b *breaker) watchOver() {
 	}
 }
 
-// learn takes in the result of a probe and reports whether the target answers.
-func (b *breaker) learn(err error) bool {
+// A finding is what a probe has told of a target that did not answer, or was not known.
+type finding int
+
+const (
+	findingSame finding = iota // it does not answer still
+	findingUp                  // it answers
+	findingDown                // it does not answer, which nobody knew
+)
+
+// learn takes in the result of a probe.
+func (b *breaker) learn(err error) finding {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.state, b.cause = stateUp, nil
-	if err != nil {
-		b.state, b.cause = stateDown, err
-	}
 	select {
 	case <-b.known:
 	default:
 		close(b.known)
 	}
-	return err == nil
+	if err == nil {
+		b.state, b.cause = stateUp, nil
+		return findingUp
+	}
+	unknown := b.state == stateConnecting
+	b.state, b.cause = stateDown, err
+	if !unknown {
+		return findingSame
+	}
+	b.since = time.Now()
+	return findingDown
 }
 
 // probe asks the target for its version. Any whole answer will do, a refusal included.

@@ -41,13 +41,28 @@ type Cluster struct {
 	cancel  context.CancelFunc
 
 	restored func(*Cluster) // called when the cluster has gone back in its history; set before there are streams
+
+	configs map[string]struct{} // keys of the ProviderConfigs it was ever reached through; the Registry guards it
 }
 
-// newCluster connects, and changes the REST configuration it is given. wake is called when something has changed for an
-// owner, and wakeAll when it has for all.
-func newCluster(a access, wake func(informer.Owner), wakeAll func(*Cluster)) (*Cluster, error) {
+// A listener is told what becomes of a cluster. What is nil is not called.
+type listener struct {
+	wake    func(informer.Owner) // something has changed for an owner
+	found   func(*Cluster)       // the cluster answers, for the first time or again
+	lost    func(*Cluster)       // the cluster does not answer, at first or any more
+	changed func(*Cluster)       // something else has changed for all owners
+}
+
+func (c *Cluster) tell(f func(*Cluster)) {
+	if f != nil {
+		f(c)
+	}
+}
+
+// newCluster connects, and changes the REST configuration it is given.
+func newCluster(a access, l listener) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{cancel: cancel, fails: newFailures(wake), slots: a.slots}
+	c := &Cluster{cancel: cancel, fails: newFailures(l.wake), slots: a.slots, configs: map[string]struct{}{}}
 	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
@@ -58,22 +73,22 @@ func newCluster(a access, wake func(informer.Owner), wakeAll func(*Cluster)) (*C
 	up := func() {
 		c.slots.revive()
 		c.watches.Kick()
-		wakeAll(c)
+		c.tell(l.found)
 	}
-	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { wakeAll(c) })
+	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { c.tell(l.lost) })
 	c.breaker.base = host.Path
 	if before, all := strings.CutSuffix(host.Path, "*"); all {
 		c.breaker.lanes = before
 	}
 	if a.tokens != nil {
-		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, func() { c.watches.Kick(); wakeAll(c) })
+		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, func() { c.watches.Kick(); c.tell(l.changed) })
 	}
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
 	if c.http, err = a.client(c.wrappers(a.route)...); err != nil {
 		cancel()
 		return nil, err
 	}
-	if err := c.dial(ctx, a, wake); err != nil {
+	if err := c.dial(ctx, a, l.wake); err != nil {
 		cancel()
 		return nil, err
 	}

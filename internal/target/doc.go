@@ -10,11 +10,19 @@
 // A cluster that does not answer holds no worker. It is probed by a goroutine of its own before anybody may use it.
 // Each request runs through a circuit breaker, which is part of the transport. A transport error opens it, and so does
 // a request that stays unanswered while a probe goes unanswered, too. Then requests in flight are cancelled, new ones
-// fail at once with ErrUnreachable, and only the probe goes out until it succeeds and wakes all users. If probes are
-// answered but requests are not, a few requests may wait and the others are given up. For a virtual workspace of kcp
-// this counts for each logical cluster, so that a workspace whose webhook hangs takes nothing from the others. We
-// rejected timeouts of requests alone: an admission webhook may rightly take 30 seconds, and 100 workers that wait for
-// a dead cluster that long are lost to the living ones.
+// fail at once with ErrUnreachable, and only the probe goes out until it succeeds and wakes all users. A request that
+// has failed returns when the probe has decided, so that its error tells an outage from a fault of the request. If
+// probes are answered but requests are not, a few requests may wait and the others are given up. For a virtual
+// workspace of kcp this counts for each logical cluster, so that a workspace whose webhook hangs takes nothing from the
+// others. We rejected timeouts of requests alone: an admission webhook may rightly take 30 seconds, and 100 workers
+// that wait for a dead cluster that long are lost to the living ones.
+//
+// # Outages
+//
+// That a target does not answer is told of its ProviderConfigs at once. Users of most controllers are woken at once,
+// too. Those of patient controllers, which may be thousands, are woken if the outage lasts 10 s, 50 in a second of all
+// targets together, because each of them writes to the control plane. We rejected a delay in each controller: only the
+// breaker knows when an outage has begun, and whether it is still the same.
 //
 // # Shares of workers
 //
@@ -28,9 +36,10 @@
 // # Refused requests
 //
 // A refused request is retried soon at first. Of all owners that a target goes on to refuse alike, for the same kind in
-// the same namespace, one is tried again every few seconds and notices the cure. The others wait for up to a minute,
-// and are woken when that one succeeds. We rejected one fixed pause, because hundreds of failing Objects keep a
-// processor busy, and a pause that only grows, because nobody would notice the cure.
+// the same namespace, one is tried again every few seconds and notices the cure. The others wait for up to two minutes,
+// or as long as it takes to try no more than two in a second, and are woken when that one succeeds. We rejected one
+// fixed pause, because hundreds of failing Objects keep a processor busy, and a pause that only grows, because nobody
+// would notice the cure.
 //
 // # The wall
 //

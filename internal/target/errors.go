@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,21 +35,24 @@ func UnreachableMessage(err error) string {
 }
 
 // unreachableError is ErrUnreachable with what the last attempt died of.
-type unreachableError struct{ cause error }
+type unreachableError struct {
+	cause error
+	since time.Time // since when the target does not answer; zero if that is not known
+}
 
 // Error names the cause, as stable returns it.
 func (e unreachableError) Error() string {
 	return fmt.Sprintf("%v: %s", ErrUnreachable, errorText(e.cause))
 }
 
-// failure returns the error for what a connection died of: an address that is not allowed is a fault of the
-// credentials.
-func failure(cause error) error {
+// failure returns the error for what a connection died of, and since when the target does not answer: an address that
+// is not allowed is a fault of the credentials.
+func failure(cause error, since time.Time) error {
 	var denied addressError
 	if errors.As(cause, &denied) {
 		return invalidConnectionError{errors.Wrap(denied, "cannot connect to the server of the kubeconfig")}
 	}
-	return unreachableError{cause: cause}
+	return unreachableError{cause: cause, since: since}
 }
 
 // Is makes the error an ErrUnreachable.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -16,9 +17,12 @@ const (
 	// soonRate is how many such early retries a target gets in a second, and soonBurst how many at once.
 	soonRate  = 50
 	soonBurst = 200
-	// putOffFirst is the first pause of a retry that is put off. It doubles with each failure, up to putOffMost.
+	// putOffFirst is the first pause of a retry that is put off. It doubles with each failure, up to putOffMost, and up
+	// to a quarter is added to spread the retries.
 	putOffFirst = 4 * time.Second
-	putOffMost  = time.Minute
+	putOffMost  = 2 * time.Minute
+	// putOffRate is how many retries that are put off a target gets in a second, however many owners it refuses.
+	putOffRate = 2
 	// probeRate is how many owners that stand for others are tried again in a second.
 	probeRate = 1
 	// wokenAtOnce is how many owners are woken when one that failed alike has succeeded.
@@ -79,7 +83,7 @@ func (f *failures) retryAfter(o informer.Owner, cause string) time.Duration {
 		delay = max(putOffFirst, f.probes.Reserve().Delay())
 	default:
 		g.waiting = append(slices.DeleteFunc(g.waiting, func(other informer.Owner) bool { return other == o }), o)
-		delay = max(delay, backoff(times))
+		delay = max(delay, spread(max(backoff(times), time.Duration(len(f.owners))*time.Second/putOffRate)))
 	}
 	f.mu.Unlock()
 	f.wakeAll(woken)
@@ -111,6 +115,11 @@ func backoff(n int) time.Duration {
 		pause *= 2
 	}
 	return min(pause, putOffMost)
+}
+
+// spread adds up to a quarter to a pause.
+func spread(pause time.Duration) time.Duration {
+	return pause + rand.N(pause/4) //nolint:gosec // Jitter needs no secrecy.
 }
 
 // succeeded records that an owner does not fail any more, and wakes others that failed alike.

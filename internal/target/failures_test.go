@@ -2,6 +2,7 @@ package target
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,12 +63,38 @@ func TestFailuresArePutOff(t *testing.T) {
 	for range 6 {
 		pauses = append(pauses, f.retryAfter(other, "cause"))
 	}
-	want := []time.Duration{8 * time.Second, 16 * time.Second, 32 * time.Second, putOffMost, putOffMost, putOffMost}
-	if diff := cmp.Diff(want, pauses); diff != "" {
-		t.Errorf("pauses: -want, +got:\n%s", diff)
+	want := []time.Duration{
+		8 * time.Second, 16 * time.Second, 32 * time.Second, 64 * time.Second, putOffMost, putOffMost,
+	}
+	for i, least := range want {
+		if got := pauses[i]; got < least || got > least+least/4 {
+			t.Errorf("pause %d: want %s and up to a quarter more, got %s", i, least, got)
+		}
 	}
 	if got := f.retryAfter(one, "cause"); got < putOffFirst || got > 2*putOffFirst {
 		t.Errorf("the one that stands for all is put off for %s, want about %s", got, putOffFirst)
+	}
+}
+
+// TestFailuresOfManyRest shows that owners which are refused for ever cost their target few requests, however many they
+// are, and few of each cause.
+func TestFailuresOfManyRest(t *testing.T) {
+	const owners, most = 1000, 5.0
+	for name, causes := range map[string]int{"Alike": 1, "EachOtherwise": owners} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newRecordedFailures()
+			cause := func(n int) string { return strconv.Itoa(n % causes) }
+			for n := range owners {
+				failLong(f, owner("target", n), cause(n))
+			}
+			retries := 0.0 // in a second
+			for n := range owners {
+				retries += 1 / f.retryAfter(owner("target", n), cause(n)).Seconds()
+			}
+			if retries > most {
+				t.Errorf("want at most %.0f retries in a second, got %.1f", most, retries)
+			}
+		})
 	}
 }
 

@@ -43,7 +43,7 @@ func (f *flight) start() {
 		most = reconcileTimeout
 	}
 	f.timers = []*time.Timer{
-		time.AfterFunc(slowAfter, f.breaker.suspect),
+		time.AfterFunc(slowAfter, func() { f.breaker.suspect() }),
 		time.AfterFunc(lateAfter, func() { f.breaker.late(f) }),
 		time.AfterFunc(most, func() {
 			f.cancel(unreachableError{cause: errSlow})
@@ -65,8 +65,8 @@ func (f *flight) end() {
 	f.cancel(nil)
 }
 
-// explain returns why a request or the read of its answer has failed, and has the breaker suspect the target unless the
-// caller gave up.
+// explain returns why a request or the read of its answer has failed. Unless the caller gave up it has the breaker
+// suspect the target, and waits until that has decided: the error says whether the target is at fault.
 func (f *flight) explain(err error) error {
 	given := context.Cause(f.ctx)
 	switch {
@@ -75,8 +75,7 @@ func (f *flight) explain(err error) error {
 	case f.caller.Err() != nil:
 		return err
 	}
-	go f.breaker.suspect()
-	return failure(err)
+	return failure(err, f.breaker.outage(f.caller))
 }
 
 // A body is the body of an answer. The flight of its request lasts until it is read or closed.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -195,10 +196,10 @@ type silentError struct{ unreachableError }
 // Unwrap returns what the target does.
 func (e silentError) Unwrap() error { return e.unreachableError }
 
-// newQueuedError returns the error of who must wait for a slot.
-func newQueuedError(silent bool) error {
-	if silent {
-		return silentError{unreachableError{cause: errSlow}}
+// newQueuedError returns the error of who must wait for a slot of the target. The caller holds the lock.
+func (t *targetSlots) newQueuedError(now time.Time) error {
+	if t.isUnreachable(now) {
+		return silentError{unreachableError{cause: errSlow, since: t.silent}}
 	}
 	return queuedError{}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +56,9 @@ type Registry struct {
 	uses     map[informer.Owner]use
 	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
 	restored []func(Restored)
+	health   []func(key string)
+	patient  map[string]struct{} // controllers
+	outages  *rate.Limiter       // paces who is woken because of them
 }
 
 // A use is what one owner has of the Registry.
@@ -76,12 +80,14 @@ func NewRegistry(o Options) (*Registry, error) {
 		users:    map[*Cluster]map[informer.Owner]struct{}{},
 		uses:     map[informer.Owner]use{},
 		configs:  map[string]map[informer.Owner]struct{}{},
+		patient:  map[string]struct{}{},
+		outages:  rate.NewLimiter(outageRate, 1),
 	}
 	r.workers = newWorkerSlots(o.Workers, r.wake)
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
 	// Its streams wake whom they concern.
-	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r.wake, func(*Cluster) {})
+	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, listener{wake: r.wake})
 	if r.local = local; err == nil {
 		local.restored = r.tellRestored
 	}
@@ -115,8 +121,9 @@ func (r *Registry) Bind(o informer.Owner, key string) {
 }
 
 // Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
-// whom to impersonate. The owner is woken when the credentials change, when the cluster stops answering, and when it
-// answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to tell.
+// whom to impersonate. The owner is woken when the credentials change, when the cluster stops answering, which patient
+// owners hear of later, and when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts
+// while it is too early to tell.
 func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
 	return r.ConnectTo(ctx, o, described, "")
 }
@@ -221,6 +228,7 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 	defer r.mu.Unlock()
 	u := r.uses[o]
 	if u.cluster != nil && u.digest == digest {
+		r.noteConfig(u.config, u.cluster)
 		return u.cluster, nil
 	}
 	r.disconnect(o, u)
@@ -233,7 +241,9 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 			return nil, err
 		}
 		a.slots, a.interner = r.workers.newTargetSlots(), r.interner
-		if c, err = newCluster(a, r.wake, r.wakeUsers); err != nil {
+		if c, err = newCluster(a, listener{
+			wake: r.wake, found: r.found, lost: r.lost, changed: r.wakeUsers,
+		}); err != nil {
 			return nil, err
 		}
 		c.credentials, c.restored = &creds, r.tellRestored
@@ -243,6 +253,7 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 	r.users[c][o] = struct{}{}
 	u.cluster, u.digest, u.last = c, digest, c.credentials
 	r.uses[o] = u
+	r.noteConfig(u.config, c)
 	return c, nil
 }
 

@@ -56,7 +56,7 @@ func (t *targetSlots) acquire(o informer.Owner) error {
 	if !s.admits(t, now) {
 		t.enqueue(o)
 		s.tick()
-		return newQueuedError(t.isUnreachable(now))
+		return t.newQueuedError(now)
 	}
 	t.used++
 	s.targets[t] = struct{}{}

@@ -57,7 +57,7 @@ type wait struct {
 // caller holds the lock.
 func (w *wait) cut(now time.Time) {
 	w.target.enqueue(w.owner)
-	w.cancel(newQueuedError(w.target.isUnreachable(now)))
+	w.cancel(w.target.newQueuedError(now))
 }
 
 // begin begins a wait of an owner. end must be called.

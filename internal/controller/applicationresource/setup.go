@@ -32,6 +32,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		record: record,
 		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
+	o.Registry.Patient(name)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).

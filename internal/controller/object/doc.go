@@ -93,8 +93,19 @@
 // # Retries
 //
 // A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid
-// fields heal without an event. All such retries for one target are limited to 50 a second. What can be watched is
-// waited for instead: credentials, a target that does not answer, a kind it does not serve.
+// fields heal without an event. All such retries for one target are limited to 50 a second, and those of Objects that
+// the target goes on to refuse to two a second, of which one for each cause comes every few seconds; see package
+// target. What can be watched is waited for instead: credentials, a target that does not answer, a kind it does not
+// serve, a change of a manifest that is invalid.
+//
+// # Outages
+//
+// An Object says that its target does not answer once that has lasted 10 s, and its ProviderConfig says it at once. An
+// outage that is over by then costs two writes of the ProviderConfig and one event, and none of its Objects, which may
+// be thousands. If it lasts, up to 50 Objects a second say it, without events. A new Object says it at once, with an
+// event, because nobody knows anything of it yet. A deleted Object waits, and unreachableTarget: Orphan leaves nothing
+// behind before the outage has lasted: a resource that is left is left for good. We rejected a pause of all passes:
+// what needs no request goes on.
 //
 // # Field managers
 //

@@ -105,7 +105,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 func (e *external) prepare(ctx context.Context, o Object) error {
 	var err error
 	if e.manifest, err = manifest(o, e.pass.references); err != nil {
-		e.pass.woken = reference.IsAwaited(err)
+		e.pass.woken = reference.IsAwaited(err) || errors.Is(err, errInvalidManifest)
 		return err
 	}
 	e.pass.wanted = e.manifest

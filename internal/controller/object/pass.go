@@ -62,6 +62,10 @@ func passOf(ctx context.Context) *pass {
 // fail remembers why the pass fails, and the reason if the error comes from the target. It returns what is to be said
 // of it.
 func (p *pass) fail(err error) error {
+	if quiet := p.quieted(err); targetresource.IsQuiet(quiet) {
+		p.err, p.reason = quiet, ""
+		return quiet
+	}
 	err = brief(err)
 	p.err, p.reason = err, reason(err)
 	return err
@@ -82,6 +86,10 @@ func (p *pass) amend(obj client.Object) {
 		return
 	}
 	p.object = o
+	if targetresource.IsQuiet(p.err) {
+		p.keepConditions(o)
+		return
+	}
 	if p.synced != nil && p.err == nil {
 		p.set(o, *p.synced)
 	}

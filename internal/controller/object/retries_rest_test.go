@@ -3,6 +3,7 @@ package object_test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -14,10 +15,22 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
+// refusedObjects is the variable with the number of Objects that a target refuses over and over.
+const refusedObjects = "REFUSED_OBJECTS"
+
 // TestRefusedObjectsRest shows that Objects whose target refuses them over and over cost few requests, and that all of
 // them are kept soon after the cause has gone. Nothing reports that: one retry succeeds, and the others follow.
 func TestRefusedObjectsRest(t *testing.T) {
-	const objects, atRest, window, healed = 40, 12, 10 * time.Second, 20 * time.Second
+	const window = 10 * time.Second
+	// However many there are, they cost less than 5 requests in a second.
+	objects, atRest, healed, rested := 40, int64(12), 20*time.Second, soon
+	if v := os.Getenv(refusedObjects); v != "" {
+		var err error
+		if objects, err = strconv.Atoi(v); err != nil {
+			t.Fatal(err)
+		}
+		atRest, healed, rested = 50, time.Minute, 10*time.Minute
+	}
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		var writes atomic.Int64
@@ -36,7 +49,7 @@ func TestRefusedObjectsRest(t *testing.T) {
 			objs[i] = s.Object(ns, fmt.Sprintf("%s-%d", missing, i), pc, build.ConfigMap(missing, strconv.Itoa(i)))
 			create(t, c, objs[i])
 		}
-		kube.Eventually(t, soon, "the target to be asked seldom", func() (bool, string) {
+		kube.Eventually(t, rested, "the target to be asked seldom", func() (bool, string) {
 			before := writes.Load()
 			time.Sleep(window)
 			n := writes.Load() - before

@@ -86,6 +86,8 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		load:       o.Load,
 		coalesce:   &coalescing{writes: writes, references: o.References, gvk: k.GVK},
 	}
+	o.Registry.Patient(name)
+	o.Registry.Patient(name + formerController)
 	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}
@@ -116,7 +118,7 @@ func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T],
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
-		managed.WithRecorder(c.events),
+		managed.WithRecorder(outageRecorder{next: c.events}),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 		managed.WithInitializers(refs),

@@ -22,6 +22,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -39,22 +40,29 @@ type Controller struct {
 	events     event.Recorder
 }
 
+// Options of the controllers of ProviderConfigs, beside those all controllers have.
+type Options struct {
+	controller.Options
+
+	// Registry connects to the targets.
+	Registry *target.Registry
+}
+
 // Setup adds the controller of one kind of ProviderConfig to a manager. It knows of no users until it follows them.
-func Setup(mgr ctrl.Manager, o controller.Options, c scope.Config) (*Controller, error) {
+func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
 	r := providerconfig.NewReconciler(countingManager{diffwrite.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(events))
-	g := &deletionGuard{client: mgr.GetClient(), config: c, next: reconcile.Func(
-		func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-			return r.Reconcile(diffwrite.WithPass(ctx, &diffwrite.Pass{}), req)
-		})}
+	reach := &reachability{registry: o.Registry, config: c, events: events, next: r}
+	g := &deletionGuard{client: mgr.GetClient(), config: c, next: reach}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(o.ForControllerRuntime()).
 		For(c.New()).
 		Watches(c.NewUsage(), gathered(c)).
+		WatchesRawSource(reach.changes()).
 		Build(g)
 	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events},
 		errors.Wrapf(err, "cannot set up controller %s", name)
