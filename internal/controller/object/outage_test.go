@@ -32,6 +32,7 @@ const (
 // An outage is some Objects whose target can be cut off.
 type outage struct {
 	world
+
 	proxy *kube.Proxy
 	from  kube.Mark
 	objs  []build.Object
