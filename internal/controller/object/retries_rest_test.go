@@ -53,6 +53,7 @@ func TestRefusedObjectsRest(t *testing.T) {
 			before := writes.Load()
 			time.Sleep(window)
 			n := writes.Load() - before
+			t.Logf("%d writes in %s", n, window)
 			return n <= atRest, fmt.Sprintf("%d writes in %s", n, window)
 		})
 		create(t, target.Client(t), &corev1.Namespace{ObjectMeta: build.Meta("", missing)})
@@ -60,7 +61,9 @@ func TestRefusedObjectsRest(t *testing.T) {
 		for _, o := range objs {
 			awaitReady(t, c, o)
 		}
-		if took := time.Since(began); took > healed {
+		took := time.Since(began)
+		t.Logf("%d Objects are Ready %s after the namespace exists", objects, took)
+		if took > healed {
 			t.Errorf("all Objects are Ready %s after the namespace exists, want at most %s", took, healed)
 		}
 	})
