@@ -185,8 +185,8 @@ func TestShortOutageIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// TestLongOutageIsShown shows that Objects say that their target does not answer once that has lasted, and are well again
-// soon after it does. A new Object says so at once. A deleted one leaves its resource only then.
+// TestLongOutageIsShown shows that Objects say that their target does not answer once that has lasted, and are well
+// again soon after it does. A new Object says so at once. A deleted one leaves its resource only then.
 func TestLongOutageIsShown(t *testing.T) {
 	const objects = 20
 	c := provide(t)
