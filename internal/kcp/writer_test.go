@@ -295,7 +295,7 @@ func TestWriteFails(t *testing.T) {
 		},
 		"ByTheServer": {
 			reason: "The server refuses a schema of another resource.",
-			change: publish("coats", "v1.hats."+group),
+			change: publish("gloves", "v1.hats."+group), // A Change of coats could be made over it in the same write.
 			want:   cmpopts.AnyError,
 		},
 		"NotAtAll":     {reason: "What others get wrong is not ours.", change: publish("hats", "v1.hats."+group)},

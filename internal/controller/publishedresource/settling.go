@@ -7,7 +7,7 @@ import (
 )
 
 // settleMax is how long kcp may take to cure a problem that each publication has for a moment, before it is told: to
-// serve a kind at an endpoint, and to establish an API in a workspace that binds it.
+// make an APIExportEndpointSlice, to serve a kind at an endpoint, and to establish an API in a workspace that binds it.
 const settleMax = 30 * time.Second
 
 // settling keeps since when there have been problems that kcp is about to cure.

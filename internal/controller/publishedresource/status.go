@@ -108,7 +108,7 @@ func (e *external) describeConsumers(o *v1alpha1.PublishedResource, v *consumerV
 // describeSettled records in the status whether consumers can use the API. As long as kcp may be about to cure what is
 // wrong, conditions stay as they were.
 func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerView, consumers []kcp.Consumer) {
-	lasting, next := e.settling.lasting(e.name, passing(v, consumers), time.Now())
+	lasting, next := e.settling.lasting(e.name, e.passing(v, consumers), time.Now())
 	e.pass.lookAgain(next)
 	settled := *v
 	settled.problems = slices.DeleteFunc(slices.Clone(v.problems),
@@ -116,7 +116,8 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerVie
 	using := slices.DeleteFunc(slices.Clone(consumers),
 		func(c kcp.Consumer) bool { return establishing(c) && !lasting[c.Cluster] })
 	serves, accepts := e.endpointsCondition(&settled), claimsCondition(&settled, using)
-	if serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems) {
+	missing := e.state.slice == nil && !lasting[problemNoSlice]
+	if !missing && (serves.Status != corev1.ConditionTrue || len(settled.problems) == len(v.problems)) {
 		e.set(o, serves)
 	}
 	if isOpen(accepts) || len(settled.problems) == len(v.problems) && len(using) == len(consumers) {
@@ -126,9 +127,15 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerVie
 
 func isOpen(c xpv2.Condition) bool { return c.Status == corev1.ConditionFalse }
 
+// problemNoSlice tells apart that there is no APIExportEndpointSlice. kcp makes one for a new APIExport.
+const problemNoSlice = "APIExportEndpointSlice"
+
 // passing returns what tells apart the problems that kcp may be about to cure.
-func passing(v *consumerView, consumers []kcp.Consumer) []string {
+func (e *external) passing(v *consumerView, consumers []kcp.Consumer) []string {
 	var out []string
+	if e.state.slice == nil {
+		out = append(out, problemNoSlice)
+	}
 	for _, p := range v.problems {
 		if p.unserved {
 			out = append(out, p.url)

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -46,6 +47,12 @@ func TestSyncUnboundByForce(t *testing.T) {
 			if err := s.c.Delete(t.Context(), refusing); err != nil {
 				t.Fatal(err)
 			}
+			// What is refused rests for minutes, unless it changes.
+			kube.Eventually(t, soon, "the end of the refusal", func() (bool, string) {
+				merge := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"looked-at":"again"}}}`))
+				err := s.c.Patch(t.Context(), copied.DeepCopy(), merge)
+				return err == nil || apierrors.IsNotFound(err), fmt.Sprint(err)
+			})
 			kube.Eventually(t, synced, "the copy to be given up", func() (bool, string) {
 				err := s.c.Get(t.Context(), client.ObjectKeyFromObject(copied), copied)
 				return isGivenUp(copied, err), fmt.Sprint(err, copied.Object["metadata"])
