@@ -73,7 +73,7 @@ func TestRefusesFlags(t *testing.T) {
 			want: "--leader-election-lease-duration must be in whole seconds",
 		},
 		"LeaseTooShort": {
-			args: []string{"--leader-election", "--leader-election-lease-duration=50s"},
+			args: []string{"--leader-election", "--leader-election-lease-duration=10s"},
 			want: "leaseDuration must be greater than renewDeadline",
 		},
 		"NoName": {

@@ -119,8 +119,8 @@ func TestRender(t *testing.T) {
 	}
 	usual := []string{"kcp-sync/sync-credentials", "kcp-sync/sync-leader-election", "kcp-sync/sync-states"}
 	election := []string{
-		"--leader-election", "--leader-election-lease-duration=60s", "--leader-election-renew-deadline=50s",
-		"--leader-election-retry-period=2s",
+		"--leader-election", "--leader-election-lease-duration=15s", "--leader-election-renew-deadline=10s",
+		"--leader-election-retry-period=500ms",
 	}
 	type want struct {
 		others, definitions, args []string

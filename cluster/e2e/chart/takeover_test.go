@@ -71,9 +71,10 @@ func TestTakeOver(t *testing.T) {
 	installAgent(t, g)
 	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "certificates")}
 	o.Spec.Resource.APIGroup, o.Spec.Resource.Kind = "cert-manager.io", "Certificate"
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Eventually(t, soon, "the agent's kind to be served", func() (bool, string) {
+		err := c.Create(t.Context(), o)
+		return err == nil, fmt.Sprint(err)
+	})
 	for _, heading := range []string{
 		"## 2. Save", "## 3. Install beside the agent", "## 4. Make the default ProviderConfig",
 	} {
