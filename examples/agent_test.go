@@ -9,8 +9,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
-// TestAgentsNames shows that the guide for a takeover of api-syncagent tells of each name that the agent has, and of
-// each that this provider adds.
+// TestAgentsNames shows that the guide for a takeover of api-syncagent names every flag, field, event, metric and
+// object of the agent, and each one that this provider adds.
 func TestAgentsNames(t *testing.T) {
 	guide := read(t, "../docs/migrate-from-api-syncagent.md")
 	_, tables, found := strings.Cut(guide, "\n## What becomes of what\n")

@@ -45,7 +45,7 @@ func TestChartValues(t *testing.T) {
 	}
 }
 
-// leaves adds the values that are no maps with content to all, by their paths, as the guide writes them.
+// leaves adds to all the values that are not maps, by their paths as the guide writes them.
 func leaves(path string, value any, all map[string]string) error {
 	if m, ok := value.(map[string]any); ok && len(m) > 0 {
 		for k, v := range m {

@@ -1,20 +1,16 @@
 package examples
 
 import (
-	"bytes"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -114,16 +110,7 @@ func find(t *testing.T, dir, ext string) []string {
 func accept(t *testing.T, c client.Client, content []byte) int {
 	t.Helper()
 	n := 0
-	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1); ; {
-		u := &unstructured.Unstructured{}
-		err := d.Decode(&u.Object)
-		if errors.Is(err, io.EOF) {
-			return n
-		}
-		if err != nil {
-			t.Errorf("cannot parse: %v\n%s", err, content)
-			return n
-		}
+	for _, u := range resourcesIn(t, content) {
 		if isStatus(u) {
 			continue
 		}
@@ -132,13 +119,14 @@ func accept(t *testing.T, c client.Client, content []byte) int {
 			continue
 		}
 		ensureNamespace(t, c, u.GetNamespace())
-		err = c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+		err := c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Errorf("the server refuses %s %q: %v", u.GetKind(), u.GetName(), err)
 		}
 		acceptManifest(t, c, u)
 		acceptRules(t, u)
 	}
+	return n
 }
 
 // isStatus reports whether a document only shows what a status is like, which nobody applies.

@@ -10,29 +10,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
 // rightsOf returns the rights that the roles in documents of YAML grant, each as "verb group/resource".
 func rightsOf(t *testing.T, content []byte) []string {
 	t.Helper()
-	var rights []string
+	var rules []rbacv1.PolicyRule
 	for doc := range bytes.SplitSeq(content, []byte("\n---\n")) {
 		role := &rbacv1.ClusterRole{} // A Role has the same fields.
 		if err := yaml.Unmarshal(doc, role); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range role.Rules {
-			for _, g := range r.APIGroups {
-				for _, res := range r.Resources {
-					for _, v := range r.Verbs {
-						rights = append(rights, v+" "+g+"/"+res)
-					}
-				}
-			}
-		}
+		rules = append(rules, role.Rules...)
 	}
-	slices.Sort(rights)
-	return slices.Compact(rights)
+	return build.Rights(rules)
 }
 
 // granted reports whether Crossplane grants a right to each provider that it installs:

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// TestNoResourceTwice shows that files can be applied one after the other, and deleted, without one of them changing
-// what another has made. The usual rights are those of other files on purpose.
+// TestNoResourceTwice shows that no two example files define the same resource, so that they can be applied and
+// deleted independently. The file of usual rights repeats other files on purpose.
 func TestNoResourceTwice(t *testing.T) {
 	first := map[string]string{}
 	for _, f := range find(t, ".", ".yaml") {
 		if f == "rbac/usual.yaml" || strings.HasPrefix(f, "capabilities/configurations/") {
 			continue
 		}
-		for _, u := range resourcesIn(t, f) {
+		for _, u := range resourcesIn(t, []byte(read(t, f))) {
 			key := strings.Join([]string{u.GroupVersionKind().GroupKind().String(), u.GetNamespace(), u.GetName()}, " ")
 			if other, ok := first[key]; ok {
 				t.Errorf("%s is in %s and in %s", key, other, f)
@@ -32,10 +32,9 @@ func TestNoResourceTwice(t *testing.T) {
 	}
 }
 
-// resourcesIn returns the resources of a file.
-func resourcesIn(t *testing.T, file string) []*unstructured.Unstructured {
+// resourcesIn returns the resources in the content of a file.
+func resourcesIn(t *testing.T, content []byte) []*unstructured.Unstructured {
 	t.Helper()
-	content := []byte(read(t, file))
 	var all []*unstructured.Unstructured
 	for d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), len(content)+1); ; {
 		u := &unstructured.Unstructured{}
@@ -44,7 +43,7 @@ func resourcesIn(t *testing.T, file string) []*unstructured.Unstructured {
 			return all
 		}
 		if err != nil {
-			t.Fatalf("%s: %v", file, err)
+			t.Fatalf("cannot parse: %v\n%s", err, content)
 		}
 		if len(u.Object) > 0 {
 			all = append(all, u)

@@ -66,11 +66,11 @@ func look(t *testing.T, who string, args ...string) (preflight.Report, int) {
 	return r, p.ExitCode()
 }
 
-// brief leaves of findings what is not about names.
+// brief ignores all fields of findings that are not names.
 var brief = cmpopts.IgnoreFields(preflight.Finding{}, "Names", "Why", "Cure")
 
-// TestPreflight shows what a preflight says of a real installation of provider-kubernetes that has faults, and that
-// nothing is left to be done when the cures were followed.
+// TestPreflight shows the report of a preflight on a real installation of provider-kubernetes with faults. After the
+// cures the report is empty of them.
 func TestPreflight(t *testing.T) {
 	p := newPeer(t)
 	c := local.Client(t, apis.AddToScheme)
@@ -227,7 +227,8 @@ func cureFaults(t *testing.T, c client.Client, faults []client.Object) {
 	}
 }
 
-// TestPreflightOfConversion shows that what a preflight says of a webhook is what an apply of our definitions does.
+// TestPreflightOfConversion shows that the report on a conversion webhook matches what a server-side apply of our
+// definitions does.
 func TestPreflightOfConversion(t *testing.T) {
 	p := newPeer(t)
 	c := local.Client(t, apis.AddToScheme)
@@ -277,7 +278,7 @@ const (
 	objectsFile       = "kubernetes.crossplane.io_objects.yaml"
 )
 
-// removeDefinition removes the definition of Object, of which there are none.
+// removeDefinition deletes the CustomResourceDefinition of Object. No Object may exist.
 func removeDefinition(t *testing.T, c client.Client) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objectsDefinition}}

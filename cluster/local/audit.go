@@ -12,8 +12,9 @@ import (
 	"github.com/pkg/errors"
 )
 
-// auditPolicy makes exactly one line of each request. A watch is logged when it starts: when it ends is too late to
-// know that it runs. All else is logged when it is answered, before the client has the end of the answer.
+// auditPolicy logs a watch once, when it starts: when it ends is too late to know that it runs. All else is logged when
+// it is received and when it is answered, before the client has the end of the answer. What a request does can be seen
+// before it is answered, so a reader of the log waits for the answers to the requests that were received.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 rules:
@@ -21,8 +22,16 @@ rules:
   verbs: [watch]
   omitStages: [RequestReceived, ResponseComplete]
 - level: Metadata
-  omitStages: [RequestReceived, ResponseStarted]
+  omitStages: [ResponseStarted]
 `
+
+const (
+	stageReceived = "RequestReceived" // https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/
+
+	// answerWait is how long a reader of the log waits for answers. A test may make a server hang.
+	answerWait = 2 * time.Second
+	answerPoll = 5 * time.Millisecond
+)
 
 // forwarder ends the user agent of the virtual workspaces of kcp.
 const forwarder = "-virtual-workspace"
@@ -61,8 +70,8 @@ func (e AuditEvent) Subject() string {
 	return s
 }
 
-// ReadAudit returns the requests in an audit log, in the order of the log. A last line that is not complete yet is left
-// out.
+// ReadAudit returns the answered requests in an audit log, in the order of the answers. A last line that is not
+// complete yet is left out. Requests that are being answered are waited for, 2 s at most.
 func ReadAudit(path string) ([]AuditEvent, error) {
 	events, _, err := ReadAuditFrom(path, 0)
 	return events, err
@@ -71,37 +80,56 @@ func ReadAudit(path string) ([]AuditEvent, error) {
 // ReadAuditFrom is ReadAudit from a byte offset. It also returns the offset behind the last complete line, to go on
 // from. A log that is shorter than the offset is an error: what it had is not known any more.
 func ReadAuditFrom(path string, offset int64) ([]AuditEvent, int64, error) {
+	var events []AuditEvent
+	next, pending := offset, map[string]int{} // A virtual workspace of kcp may forward the ID of a request.
+	for begin := time.Now(); ; time.Sleep(answerPoll) {
+		b, err := readLines(path, next)
+		if err != nil {
+			return nil, offset, err
+		}
+		for line := range bytes.Lines(b) {
+			l, err := parseAuditLine(line)
+			if err != nil {
+				return nil, offset, err
+			}
+			if l.Stage == stageReceived {
+				pending[l.AuditID]++
+				continue
+			}
+			if pending[l.AuditID]--; pending[l.AuditID] <= 0 {
+				delete(pending, l.AuditID)
+			}
+			events = append(events, l.event())
+		}
+		next += int64(len(b))
+		if len(pending) == 0 || time.Since(begin) > answerWait {
+			return events, next, nil
+		}
+	}
+}
+
+// readLines returns the complete lines of a log from a byte offset.
+func readLines(path string, offset int64) ([]byte, error) {
 	f, err := os.Open(path) //nolint:gosec // Callers choose the file.
 	if err != nil {
-		return nil, offset, errors.Wrap(err, "cannot open audit log")
+		return nil, errors.Wrap(err, "cannot open audit log")
 	}
 	defer f.Close() //nolint:errcheck // Only read.
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
-		return nil, offset, errors.Wrap(err, "cannot seek in audit log")
+		return nil, errors.Wrap(err, "cannot seek in audit log")
 	}
 	if end < offset {
-		return nil, offset, errors.Errorf("audit log has %d bytes, fewer than the %d that were read: it was rotated",
-			end, offset)
+		return nil, errors.Errorf("audit log has %d bytes, fewer than the %d that were read: it was rotated", end, offset)
 	}
 	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		return nil, offset, errors.Wrap(err, "cannot seek in audit log")
+		return nil, errors.Wrap(err, "cannot seek in audit log")
 	}
 	b, err := io.ReadAll(f)
 	if err != nil {
-		return nil, offset, errors.Wrap(err, "cannot read audit log")
+		return nil, errors.Wrap(err, "cannot read audit log")
 	}
-	b = b[:bytes.LastIndexByte(b, '\n')+1]
-
-	var events []AuditEvent
-	for line := range bytes.Lines(b) {
-		e, err := parseAuditEvent(line)
-		if err != nil {
-			return nil, offset, err
-		}
-		events = append(events, e)
-	}
-	return events, offset + int64(len(b)), nil
+	return b[:bytes.LastIndexByte(b, '\n')+1], nil
 }
 
 // AuditEnd returns the offset behind the last complete line of an audit log, for ReadAuditFrom to start at.
@@ -135,7 +163,9 @@ func AuditEnd(path string) (int64, error) {
 // auditLine has the few fields of https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/ that AuditEvent
 // has.
 type auditLine struct {
-	User struct {
+	AuditID string `json:"auditID"`
+	Stage   string `json:"stage"`
+	User    struct {
 		Username string `json:"username"`
 	} `json:"user"`
 	ImpersonatedUser struct {
@@ -157,11 +187,13 @@ type auditLine struct {
 	} `json:"objectRef"`
 }
 
-func parseAuditEvent(line []byte) (AuditEvent, error) {
+func parseAuditLine(line []byte) (auditLine, error) {
 	var l auditLine
-	if err := json.Unmarshal(line, &l); err != nil {
-		return AuditEvent{}, errors.Wrapf(err, "cannot parse line of audit log %q", line)
-	}
+	err := json.Unmarshal(line, &l)
+	return l, errors.Wrapf(err, "cannot parse line of audit log %q", line)
+}
+
+func (l auditLine) event() AuditEvent {
 	user := l.ImpersonatedUser.Username
 	if user == "" {
 		user = l.User.Username
@@ -172,7 +204,7 @@ func parseAuditEvent(line []byte) (AuditEvent, error) {
 		Namespace: l.ObjectRef.Namespace, Name: l.ObjectRef.Name,
 		Code: l.ResponseStatus.Code, Time: l.RequestReceivedTimestamp, URI: l.RequestURI,
 		Forwarded: strings.HasSuffix(l.UserAgent, forwarder),
-	}, nil
+	}
 }
 
 // auditLogMegabytes is more than any log grows to. Readers keep offsets, so the log must not be rotated, and 0 stands

@@ -145,8 +145,9 @@ func (c *Cluster) User(name string, groups ...string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// AuditLog returns the path of the audit log, which ReadAudit reads; empty without Audit. Each request makes one line,
-// on disk when the client has the end of the answer. Only a watch makes its line when it starts.
+// AuditLog returns the path of the audit log, which ReadAudit reads; empty without Audit. A request makes a line when
+// it is received, and one that is on disk when the client has the end of the answer. A watch makes one line, when it
+// starts.
 func (c *Cluster) AuditLog() string {
 	if !c.o.Audit {
 		return ""

@@ -22,8 +22,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
 )
 
-// leaderElectionID is the default name of the Lease, that of provider-kubernetes, so that the two never work on the
-// same Objects at a time.
+// leaderElectionID is the default name of the Lease. provider-kubernetes uses the same name, so that the two providers
+// never reconcile the same Objects at the same time.
 const leaderElectionID = "crossplane-leader-election-provider-kubernetes"
 
 // election are the settings of the leader election.

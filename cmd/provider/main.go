@@ -1,5 +1,5 @@
-// Command provider runs the provider: it parses flags, and starts a manager with all controllers. Before a takeover it
-// says what that would do.
+// Command provider runs the provider: it parses flags, and starts a manager with all controllers. Its preflight command
+// reports what a takeover would do.
 package main
 
 import (

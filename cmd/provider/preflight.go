@@ -32,10 +32,10 @@ const (
 	outputJSON  = "json"
 )
 
-// preflightFlags say what to look at before a takeover. How the provider will run, its own flags say.
+// preflightFlags are the flags of the preflight command only. It also uses all flags of the provider.
 type preflightFlags struct{ from, output string }
 
-// newCommands adds the commands. The plain start is one, too, which is not to be named.
+// newCommands adds the commands. A hidden default command runs the provider, so that no command needs to be given.
 func newCommands(app *kingpin.Application) *preflightFlags {
 	f := &preflightFlags{}
 	app.Command(commandRun, "Run the provider.").Default().Hidden()

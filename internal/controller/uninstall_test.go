@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
@@ -157,26 +157,10 @@ func (s *site) definitions(t *testing.T) []string {
 	return names
 }
 
-// shell is a block of commands in Markdown.
-var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
-
-// commands returns the blocks of commands under a heading of the guide, up to the next one.
+// commands returns the blocks of commands under a heading of the guide.
 func commands(t *testing.T, heading string) []string {
 	t.Helper()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "install.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, found := strings.Cut(string(guide), "\n"+heading+"\n")
-	if !found {
-		t.Fatalf("the guide has no heading %q", heading)
-	}
-	section, _, _ = strings.Cut(section, "\n#")
-	var blocks []string
-	for _, m := range shell.FindAllStringSubmatch(section, -1) {
-		blocks = append(blocks, m[1])
-	}
-	return blocks
+	return guide.Commands(t, filepath.Join("..", "..", "docs", "install.md"), heading)
 }
 
 // run runs commands of the guide, from the folder of the sources, and returns what they print.

@@ -48,16 +48,14 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 		p.t.addCount(kept("CustomResourceDefinition of api-syncagent: there is nothing to take over"), "", 0)
 		return nil
 	}
+	used := map[string]struct{}{}
 	for _, o := range all {
+		used[o.configName()] = struct{}{}
 		o.definition, o.definitionKnown = p.source(ctx, schema.GroupKind{
 			Group: o.Spec.Resource.APIGroup, Kind: o.Spec.Resource.Kind,
 		})
 		o.config = configs[o.configName()]
 		o.judge(p.t)
-	}
-	used := map[string]struct{}{}
-	for _, o := range all {
-		used[o.configName()] = struct{}{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(used)) {
 		p.judgePublishConfig(ctx, name, configs[name], known)

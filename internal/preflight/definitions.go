@@ -7,6 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
 // groupOfPackages is the API group of Crossplane's package manager.
@@ -83,22 +85,14 @@ func managersOf(entries []metav1.ManagedFieldsEntry, path fieldpath.Path) []stri
 // judgeStoredVersions adds what becomes of objects that may be stored in another version than ours are.
 func judgeStoredVersions(t *tally, is, ours *apiextensionsv1.CustomResourceDefinition) {
 	for _, stored := range is.Status.StoredVersions {
-		i := slices.IndexFunc(ours.Spec.Versions,
-			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored })
-		switch {
-		case i < 0:
+		switch v := projection.VersionOf(ours, stored); {
+		case v == nil:
 			t.add(refused("CustomResourceDefinition with objects stored as "+stored,
 				"we have no such version, and the API server refuses a definition without one that is stored",
 				"write each object once, and take the version out of status.storedVersions"), is.GetName())
-		case !ours.Spec.Versions[i].Storage:
+		case !v.Storage:
 			t.add(differs("CustomResourceDefinition with objects that may be stored as "+stored,
 				"they are read as they are: our versions have all fields of each other"), is.GetName())
 		}
 	}
-}
-
-// servesVersion reports whether objects of a definition can be read in a version.
-func servesVersion(d *apiextensionsv1.CustomResourceDefinition, version string) bool {
-	return slices.ContainsFunc(d.Spec.Versions,
-		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version && v.Served })
 }

@@ -26,7 +26,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %6s  %s\n", "EFFECT", "COUNT", "WHAT")
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, f.What)
+		fmt.Fprintf(&b, "%-8s %6d  %s\n", f.Effect, f.Count, printed(f.What))
 		f.writeLine(&b, "why:  ", f.Why)
 		f.writeLine(&b, "cure: ", f.Cure)
 		f.writeLine(&b, "at:   ", f.places())
@@ -36,13 +36,15 @@ func (r Report) WriteTable(w io.Writer) error {
 	return errors.Wrap(err, "cannot write report")
 }
 
-// writeLine writes a line below a row, unless the text is empty. Control characters of a text, which may come from an
-// object, do not reach the terminal.
+// writeLine writes a line below a row, unless the text is empty.
 func (f Finding) writeLine(b *strings.Builder, begin, text string) {
 	if text != "" {
-		fmt.Fprintf(b, "%s %s%s\n", indent, begin, strings.Map(printable, text))
+		fmt.Fprintf(b, "%s %s%s\n", indent, begin, printed(text))
 	}
 }
+
+// printed returns a text, which may come from an object, without control characters: they do not reach the terminal.
+func printed(text string) string { return strings.Map(printable, text) }
 
 func printable(r rune) rune {
 	if r < ' ' || r >= 0x7f && r < 0xa0 {

@@ -15,6 +15,7 @@ import (
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/object"
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
 // An objectKind is Object in one scope.
@@ -107,7 +108,7 @@ func (p *pass) each(
 	if is == nil {
 		return nil
 	}
-	if !servesVersion(is, at.Version) {
+	if !projection.Serves(is, at.Version) {
 		p.t.add(refused("CustomResourceDefinition that does not serve "+at.Version,
 			"the former provider is older than that version, and its objects cannot be looked at",
 			"upgrade the former provider first, and look again"), is.GetName())

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 )
 
 // Limits of an API server on the cost of rules, of one and of all of an object:
@@ -36,14 +38,13 @@ type kindSchema struct {
 
 // newSchema compiles the schema of a version of a definition.
 func newSchema(d *apiextensionsv1.CustomResourceDefinition, version string) (*kindSchema, error) {
-	i := slices.IndexFunc(d.Spec.Versions,
-		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
-	if i < 0 || d.Spec.Versions[i].Schema == nil {
+	v := projection.VersionOf(d, version)
+	if v == nil || v.Schema == nil {
 		return nil, errors.Errorf("CustomResourceDefinition %q has no schema of version %q", d.GetName(), version)
 	}
 	props := &apiextensions.JSONSchemaProps{}
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
-		d.Spec.Versions[i].Schema.OpenAPIV3Schema, props, nil); err != nil {
+		v.Schema.OpenAPIV3Schema, props, nil); err != nil {
 		return nil, errors.Wrapf(err, "cannot convert the schema of %q", d.GetName())
 	}
 	s := &kindSchema{}

@@ -15,6 +15,24 @@ import (
 // versionName is what kcp wants the name of a version to be. Kubernetes allows others.
 var versionName = regexp.MustCompile(`^v[1-9][0-9]*([a-z]+[1-9][0-9]*)?$`)
 
+// VersionOf returns a version of a definition by its name, nil if there is none.
+func VersionOf(
+	d *apiextensionsv1.CustomResourceDefinition, name string,
+) *apiextensionsv1.CustomResourceDefinitionVersion {
+	i := slices.IndexFunc(d.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &d.Spec.Versions[i]
+}
+
+// Serves reports whether the objects of a definition can be read in a version.
+func Serves(d *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	v := VersionOf(d, version)
+	return v != nil && v.Served
+}
+
 // selectVersions leaves the versions that are selected and served, and sees to it that one is the storage version: the
 // source's own, or else the highest in the order Kubernetes has for versions.
 func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
@@ -27,12 +45,10 @@ func (p *Projection) selectVersions(r publishedv1alpha1.SourceResource) error {
 	}
 	s := &p.CRD.Spec
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(wanted))) {
-		i := slices.IndexFunc(s.Versions,
-			func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == name })
-		switch {
-		case i < 0:
+		switch v := VersionOf(p.CRD, name); {
+		case v == nil:
 			p.Skipped = append(p.Skipped, fmt.Sprintf("version %s does not exist", name))
-		case !s.Versions[i].Served:
+		case !v.Served:
 			p.Skipped = append(p.Skipped, fmt.Sprintf("version %s is not served", name))
 		}
 	}

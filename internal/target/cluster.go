@@ -47,10 +47,10 @@ type Cluster struct {
 
 // A listener is told what becomes of a cluster. What is nil is not called.
 type listener struct {
-	wake    func(informer.Owner) // something has changed for an owner
-	found   func(*Cluster)       // the cluster answers, for the first time or again
-	lost    func(*Cluster)       // the cluster does not answer, at first or any more
-	changed func(*Cluster)       // something else has changed for all owners
+	wake        func(informer.Owner) // something has changed for an owner
+	reachable   func(*Cluster)       // the cluster answers, for the first time or again
+	unreachable func(*Cluster)       // the cluster does not answer, from the start or any longer
+	changed     func(*Cluster)       // something else has changed for all owners
 }
 
 func (c *Cluster) tell(f func(*Cluster)) {
@@ -73,9 +73,9 @@ func newCluster(a access, l listener) (*Cluster, error) {
 	up := func() {
 		c.slots.revive()
 		c.watches.Kick()
-		c.tell(l.found)
+		c.tell(l.reachable)
 	}
-	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { c.tell(l.lost) })
+	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { c.tell(l.unreachable) })
 	c.breaker.base = host.Path
 	if before, all := strings.CutSuffix(host.Path, "*"); all {
 		c.breaker.lanes = before

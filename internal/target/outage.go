@@ -74,14 +74,14 @@ func (r *Registry) Health(key string) Health {
 // isBefore gives errors an order, so that of several the same is shown each time.
 func isBefore(a, b error) bool { return strings.Compare(a.Error(), b.Error()) < 0 }
 
-// found tells that a cluster answers, and wakes its users.
-func (r *Registry) found(c *Cluster) {
+// reachable reports that a cluster answers, and wakes its users.
+func (r *Registry) reachable(c *Cluster) {
 	r.tellHealth(c)
 	r.wakeUsers(c)
 }
 
-// lost tells that a cluster does not answer, and wakes its users: the patient ones if that lasts.
-func (r *Registry) lost(c *Cluster) {
+// unreachable reports that a cluster does not answer, and wakes its users: the patient ones only if that lasts.
+func (r *Registry) unreachable(c *Cluster) {
 	r.tellHealth(c)
 	r.wakeAll(slices.DeleteFunc(r.usersOf(c), r.isPatient))
 	go r.tellOutage(c, c.breaker.downSince())
@@ -144,6 +144,6 @@ func (r *Registry) noteConfig(key string, c *Cluster) {
 	}
 	c.configs[key] = struct{}{}
 	for _, f := range slices.Clone(r.health) {
-		go f(key) // It may come back with a question.
+		go f(key) // It may call the Registry, which is locked.
 	}
 }

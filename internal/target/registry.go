@@ -242,7 +242,7 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 		}
 		a.slots, a.interner = r.workers.newTargetSlots(), r.interner
 		if c, err = newCluster(a, listener{
-			wake: r.wake, found: r.found, lost: r.lost, changed: r.wakeUsers,
+			wake: r.wake, reachable: r.reachable, unreachable: r.unreachable, changed: r.wakeUsers,
 		}); err != nil {
 			return nil, err
 		}

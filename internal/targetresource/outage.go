@@ -10,32 +10,32 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// A quietError is an error about a target that has not answered for a moment, of which an owner says nothing yet.
-type quietError struct{ error }
+// A suppressedError is an error about a target that has been unreachable for less than 10 s. Owners do not report it.
+type suppressedError struct{ error }
 
 // Unwrap returns the error.
-func (e quietError) Unwrap() error { return e.error }
+func (e suppressedError) Unwrap() error { return e.error }
 
 // Status makes the error a conflict in the eyes of reconcilers, which requeue conflicts silently.
-func (e quietError) Status() metav1.Status {
+func (e suppressedError) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
 }
 
-// Quiet returns an error that is requeued silently in place of one about a target that may be back before anybody has
-// to know; IsQuiet recognizes it. Other errors are returned as they are, and so is each error of an owner that has said
-// nothing so far: whoever has made it waits for a word. The owner is woken if the outage lasts, as one of a patient
-// controller of the Registry.
-func Quiet(err error, owner resource.Conditioned) error {
+// SuppressBriefOutage returns an error that is requeued silently if the given one is about a target that has been
+// unreachable for less than 10 s; IsSuppressed recognizes it. Other errors are returned unchanged. So is each error of
+// an owner without condition Synced, because its user waits for a first report. An owner of a patient controller of the
+// Registry is woken if the outage lasts.
+func SuppressBriefOutage(err error, owner resource.Conditioned) error {
 	if !target.IsBrief(err) || !WasSynced(owner) {
 		return err
 	}
-	return quietError{error: err}
+	return suppressedError{error: err}
 }
 
-// IsQuiet reports whether an error is one that Quiet has made.
-func IsQuiet(err error) bool {
-	var q quietError
-	return errors.As(err, &q)
+// IsSuppressed reports whether SuppressBriefOutage created an error.
+func IsSuppressed(err error) bool {
+	var s suppressedError
+	return errors.As(err, &s)
 }
 
 // WasSynced reports whether an owner has ever said whether it is synced.
@@ -43,6 +43,7 @@ func WasSynced(o resource.Conditioned) bool {
 	return o.GetCondition(xpv2.TypeSynced).Status != corev1.ConditionUnknown
 }
 
-// Leaves reports whether an owner whose spec.unreachableTarget says Orphan does without a target that cannot be
-// reached, as an error says. A target that may be back in a moment is waited for: what is left on it is left for good.
-func Leaves(err error) bool { return IsCutOff(err) && !target.IsBrief(err) }
+// MayOrphan reports whether an owner with spec.unreachableTarget: Orphan may leave its resources behind because of an
+// error: the target is unreachable, and has been for 10 s. A shorter outage is waited for, because resources that are
+// left behind are never deleted.
+func MayOrphan(err error) bool { return IsCutOff(err) && !target.IsBrief(err) }

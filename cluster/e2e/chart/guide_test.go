@@ -4,31 +4,27 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	testguide "github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// shell is a block of commands in Markdown.
-var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
-
 // A guide runs the commands of a page of docs/ as they are written.
 type guide struct {
-	text string
-	dir  string // where they are run, with what the guide wants there
+	path string
+	dir  string // the working directory, with the files that the guide needs
 	env  []string
 }
 
-// newGuide prepares what the guide wants: two versions of the chart, and tools that reach the control plane. Its Helm
-// says where the image is, and has a short Lease, as one that nobody has given up is waited for.
+// newGuide prepares what the guide needs: two versions of the chart, and tools configured for the control plane. Its
+// Helm sets the image and a short Lease, because a new release waits for a Lease that was not released.
 func newGuide(t *testing.T, file, image string) *guide {
 	t.Helper()
-	text := string(read(t, filepath.Join(top, "docs", file)))
-	g := &guide{text: text, dir: t.TempDir()}
+	g := &guide{path: filepath.Join(top, "docs", file), dir: t.TempDir()}
 	charts := filepath.Join(g.dir, "_output", "chart")
 	for _, v := range []string{"v0.1.0", "v0.2.0"} {
 		buildChart(t, v, charts)
@@ -52,7 +48,7 @@ exec `+filepath.Join(tools, "helm")+` "$@"
 	return g
 }
 
-// write writes a file, of the folder of the guide if its path is relative.
+// write writes a file. A relative path is relative to the folder of the guide.
 func (g *guide) write(t *testing.T, path, content string) {
 	t.Helper()
 	if !filepath.IsAbs(path) {
@@ -63,22 +59,10 @@ func (g *guide) write(t *testing.T, path, content string) {
 	}
 }
 
-// commands returns the blocks of commands under a heading, up to the next one.
+// commands returns the blocks of commands under a heading.
 func (g *guide) commands(t *testing.T, heading string) []string {
 	t.Helper()
-	_, section, found := strings.Cut(g.text, "\n"+heading+"\n")
-	if !found {
-		t.Fatalf("the guide has no heading %q", heading)
-	}
-	section, _, _ = strings.Cut(section, "\n#")
-	var blocks []string
-	for _, m := range shell.FindAllStringSubmatch(section, -1) {
-		blocks = append(blocks, m[1])
-	}
-	if len(blocks) == 0 {
-		t.Fatalf("the guide has no commands under %q", heading)
-	}
-	return blocks
+	return testguide.Commands(t, g.path, heading)
 }
 
 // run runs commands.

@@ -41,11 +41,11 @@ const (
 // newField is a field that an older definition of PublishedResources lacks.
 const newField = "synchronization"
 
-// A stage is the service cluster and the kcp that the tests go through in turn.
+// A stage is the service cluster and the kcp workspaces that all steps share.
 type stage struct {
 	*guide
 
-	life     *testing.T    // of which the tests are parts: what it makes stays for all of them
+	life     *testing.T    // the parent test: what is created with it exists until the last step
 	c        client.Client // of the service cluster
 	kubelet  *kubelet.Kubelet
 	path     string        // of the workspace with the APIExport
@@ -223,8 +223,8 @@ func (s *stage) enables(t *testing.T) {
 	}
 }
 
-// uninstalls shows that by the commands of the guide nothing hangs, what is not the chart's stays, and consumers'
-// objects have no finalizer of ours.
+// uninstalls shows that the commands of the guide do not hang, that resources of others stay, and that our finalizers
+// are removed from consumers' objects.
 func (s *stage) uninstalls(t *testing.T) {
 	blocks := s.commands(t, "## Uninstall")
 	s.run(t, blocks[0])
@@ -254,7 +254,8 @@ func (s *stage) uninstalls(t *testing.T) {
 	}
 }
 
-// finishes shows that a deletion that hangs, as the release was uninstalled first, ends when it is installed again.
+// finishes shows that a deletion which hangs because the release was uninstalled first ends after it is installed
+// again.
 func (s *stage) finishes(t *testing.T) {
 	for _, block := range s.commands(t, "## Install") {
 		s.run(t, block)
@@ -275,8 +276,8 @@ func (s *stage) finishes(t *testing.T) {
 	s.remove(t)
 }
 
-// takesOn shows that a definition which somebody else has installed is refused, and taken on and upgraded by the
-// command of the guide.
+// takesOn shows that a definition installed by somebody else is refused, and that the command of the guide adopts and
+// upgrades it.
 func (s *stage) takesOn(t *testing.T) {
 	crd := packaged(t)[published]
 	if err := s.c.Create(t.Context(), crd); err != nil {
@@ -303,7 +304,7 @@ func (s *stage) remove(t *testing.T) {
 	s.run(t, blocks[0]+blocks[1])
 }
 
-// age takes a field from the definition of PublishedResources, as if it were of an older version.
+// age removes a field from the definition of PublishedResources, as if an older version had installed it.
 func (s *stage) age(t *testing.T) {
 	t.Helper()
 	kube.Eventually(t, soon, "an older definition", func() (bool, string) {

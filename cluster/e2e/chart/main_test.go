@@ -2,9 +2,6 @@ package chart
 
 import (
 	"context"
-	"io"
-	"log"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,13 +11,13 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
 
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software.
@@ -42,9 +39,9 @@ func TestMain(m *testing.M) {
 }
 
 func startRegistry(context.Context) (stop func() error, err error) {
-	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	host = strings.TrimPrefix(s.URL, "http://")
-	return func() error { s.Close(); return nil }, nil
+	var end func()
+	host, end = oci.StartRegistry()
+	return func() error { end(); return nil }, nil
 }
 
 // buildChart builds the chart in a version into a folder, and returns its path.

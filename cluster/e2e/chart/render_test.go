@@ -18,9 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 )
 
-// rendered is what the chart renders, each resource under its kind, namespace and name.
+// rendered holds the resources that the chart renders, by kind, namespace and name.
 type rendered map[string]*unstructured.Unstructured
 
 // render renders the chart as release "sync" in namespace "kcp-sync".
@@ -69,22 +71,6 @@ func (r rendered) keys() (others, definitions []string) {
 	slices.Sort(others)
 	slices.Sort(definitions)
 	return others, definitions
-}
-
-// rights returns what a role grants, each as "verb group/resource".
-func rights(rules []rbacv1.PolicyRule) []string {
-	var all []string
-	for _, r := range rules {
-		for _, g := range r.APIGroups {
-			for _, res := range r.Resources {
-				for _, v := range r.Verbs {
-					all = append(all, v+" "+g+"/"+res)
-				}
-			}
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 var (
@@ -233,7 +219,7 @@ func TestRender(t *testing.T) {
 			all := render(t, chart, tc.args...)
 			others, definitions := all.keys()
 			d := as[appsv1.Deployment](t, all, "Deployment/kcp-sync/sync")
-			granted := rights(as[rbacv1.ClusterRole](t, all, "ClusterRole//sync").Rules)
+			granted := build.Rights(as[rbacv1.ClusterRole](t, all, "ClusterRole//sync").Rules)
 			got := want{
 				others: others, definitions: definitions, args: d.Spec.Template.Spec.Containers[0].Args,
 				strategy: d.Spec.Strategy.Type, image: d.Spec.Template.Spec.Containers[0].Image,
@@ -303,8 +289,8 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := render(t, buildChart(t, "v0.1.0", t.TempDir()), "--set", "objects.enabled=true,applications.enabled=true")
-	for _, r := range rights(as[rbacv1.ClusterRole](t, all, "ClusterRole//sync").Rules) {
-		if !slices.Contains(rights(documented.Rules), r) {
+	for _, r := range build.Rights(as[rbacv1.ClusterRole](t, all, "ClusterRole//sync").Rules) {
+		if !slices.Contains(build.Rights(documented.Rules), r) {
 			t.Errorf("the chart grants %q, and docs/configuration.md does not say that it is needed", r)
 		}
 	}

@@ -58,9 +58,8 @@ spec:
 `,
 }
 
-// TestTakeOver shows what the commands of docs/migrate-from-api-syncagent.md do with the releases of both: that the
-// agent goes on when the provider is installed beside it, that it comes back with its definition, and that it is
-// removed without the PublishedResources.
+// TestTakeOver runs the commands of docs/migrate-from-api-syncagent.md on releases of the agent and the provider. The
+// agent keeps running beside the provider, the way back restores it, and its removal keeps the PublishedResources.
 func TestTakeOver(t *testing.T) {
 	g := newGuide(t, "migrate-from-api-syncagent.md", host+"/crossplane-contrib/provider-kcp")
 	c := service.Client(t, apis.AddToScheme)

@@ -78,7 +78,7 @@ func TestRefusedValues(t *testing.T) {
 	}
 }
 
-// TestPods shows that pods have a Service for metrics, take what users say of them, and ask for their token.
+// TestPods shows that pods have a Service for metrics, use the settings of the user, and mount their token.
 func TestPods(t *testing.T) {
 	all := render(t, buildChart(t, "v0.1.0", t.TempDir()),
 		"--set", "metrics.service.enabled=true,podLabels.a=b,podAnnotations.c=d",

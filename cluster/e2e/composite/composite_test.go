@@ -29,8 +29,8 @@ const soon = 2 * time.Minute
 // definitions are the folders of our CompositeResourceDefinitions.
 var definitions = filepath.Join("..", "..", "..", "examples", "capabilities", "configurations")
 
-// TestOffer shows that consumers get what an author has defined, and conditions, of each type that Crossplane makes of
-// it: whatever a version of Crossplane adds is left to the platform.
+// TestOffer shows that consumers see the fields of the author and the conditions of each type that Crossplane
+// generates. All fields that a version of Crossplane adds are hidden.
 func TestOffer(t *testing.T) {
 	claims := []string{"networkings.capabilities.morningspace.io", "networkingclaims.capabilities.morningspace.io"}
 	for name, tc := range map[string]struct {
@@ -104,7 +104,8 @@ func made(t *testing.T, c client.Client, name string) *apiextensionsv1.CustomRes
 	return crd
 }
 
-// wantAuthored fails unless consumers get of a type what its author has defined, conditions, and columns of these.
+// wantAuthored fails the test unless consumers see the fields of the author, the conditions, and the columns that show
+// these.
 func wantAuthored(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, reason string) {
 	t.Helper()
 	p, err := projection.Project(crd, &v1alpha1.PublishedResourceSpec{})

@@ -10,12 +10,12 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// mostFailover is how long after the end of the Lease another replica may write for the first time. A calm machine
-// needs a second.
+// mostFailover is the longest time from the end of the Lease to the first write of the next leader. A calm machine
+// needs one second.
 const mostFailover = 5 * time.Second
 
-// TestKilledLeader kills the leader in the middle of a storm. Another replica writes as soon as the Lease has run out,
-// from caches that it has filled before.
+// TestKilledLeader kills the leader during a storm of changes. The next leader writes as soon as the Lease has
+// expired. Its caches are already filled.
 func TestKilledLeader(t *testing.T) {
 	s := newStage(t)
 	leader := s.start(t, nil)
@@ -24,7 +24,7 @@ func TestKilledLeader(t *testing.T) {
 	}
 }
 
-// killOnce is one round. It returns who leads then.
+// killOnce runs one round, and returns the new leader.
 func (s *stage) killOnce(t *testing.T, leader *replica) *replica {
 	t.Helper()
 	follower := s.start(t, nil)
@@ -44,8 +44,8 @@ func (s *stage) killOnce(t *testing.T, leader *replica) *replica {
 	return follower
 }
 
-// TestStoppedLeader stops the leader in the middle of a storm, as a kubelet does. Another replica need not wait for the
-// end of the Lease.
+// TestStoppedLeader stops the leader during a storm of changes, as a kubelet does. The next leader does not wait for
+// the Lease to expire.
 func TestStoppedLeader(t *testing.T) {
 	s := newStage(t)
 	leader := s.start(t, nil)
@@ -64,7 +64,7 @@ func TestStoppedLeader(t *testing.T) {
 	s.awaitSettled(t, follower)
 }
 
-// checkFirstWrite checks that a replica that leads since a time has written for the first time soon after another has
+// checkFirstWrite checks that a replica which became leader at since wrote for the first time soon after another
 // ended.
 func (s *stage) checkFirstWrite(t *testing.T, r *replica, mt kube.Mark, ended, since time.Time, most time.Duration) {
 	t.Helper()
@@ -77,9 +77,8 @@ func (s *stage) checkFirstWrite(t *testing.T, r *replica, mt kube.Mark, ended, s
 	}
 }
 
-// coldKinds returns the kinds with a group that a replica has begun to list on the control plane since m: by a list, or
-// by a watch that begins with one. A watch that goes on where another has ended is none, and neither is the look before
-// it whether the server has come as far.
+// coldKinds returns the kinds with an API group that a replica has listed on the control plane since m, by a list or
+// by a watch that begins with one. It ignores resumed watches, and the empty list that precedes them.
 func coldKinds(t *testing.T, m kube.Mark, r *replica) []string {
 	t.Helper()
 	audit, kinds := local.Audit(t), map[string]bool{}

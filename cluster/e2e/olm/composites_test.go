@@ -29,7 +29,7 @@ const (
 	gust = 500 * time.Millisecond
 	// responsive is the condition of a composite whose circuit breaker is closed.
 	responsive xpv2.ConditionType = "Responsive"
-	// shownMost is how long a composite that has changed for long may take to show the last change.
+	// shownMost is the longest time until the status shows the last of many changes.
 	shownMost = 45 * time.Second
 )
 
@@ -43,9 +43,9 @@ func storm(t *testing.T) time.Duration {
 	return d
 }
 
-// TestComposites shows that a Crossplane with its default flags goes on to follow composites whose resources change
-// much: thirty Deployments that roll out together, and a ConfigMap that changes twice a second. Its circuit breaker
-// would open after a hundred changes.
+// TestComposites shows that Crossplane with default flags keeps following composites whose resources change often:
+// thirty Deployments that roll out together, and a ConfigMap that changes twice a second. Its circuit breaker opens
+// after a hundred changes.
 func TestComposites(t *testing.T) {
 	s := newSite(t)
 	startCrossplane(t, local.StartCrossplane, s.server)
@@ -56,7 +56,7 @@ func TestComposites(t *testing.T) {
 	t.Run("BusyConfigMap", s.storms)
 }
 
-// rollsOut makes a composite of Deployments, which become available one soon after the other.
+// rollsOut creates a composite of Deployments that roll out at the same time.
 func (s *site) rollsOut(t *testing.T) {
 	var parts []any
 	for i := range fleetSize {
@@ -83,7 +83,7 @@ func (s *site) rollsOut(t *testing.T) {
 	s.removeComposite(t, xr)
 }
 
-// storms makes a composite of a ConfigMap that somebody else changes all the time.
+// storms creates a composite of a ConfigMap that another client keeps changing.
 func (s *site) storms(t *testing.T) {
 	xr := s.compose(t, "Busy", []any{
 		part(build.ConfigMap("default", "busy"), map[string]any{"policy": "SuccessfulCreate"}),
@@ -128,7 +128,7 @@ func part(m build.Manifest, readiness map[string]any) any {
 	}
 }
 
-// compose defines a kind of composites that are made of parts, and makes one.
+// compose defines a composite kind with the given parts, and creates one composite.
 func (s *site) compose(t *testing.T, kind string, parts []any) *unstructured.Unstructured {
 	t.Helper()
 	const group, version = "example.org", "example.org/v1"

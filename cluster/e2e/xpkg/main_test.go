@@ -2,25 +2,21 @@ package xpkg
 
 import (
 	"context"
-	"io"
-	"log"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
 
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software. It is less
@@ -44,9 +40,9 @@ func TestMain(m *testing.M) {
 }
 
 func startRegistry(context.Context) (stop func() error, err error) {
-	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	host = strings.TrimPrefix(s.URL, "http://")
-	return func() error { s.Close(); return nil }, nil
+	var end func()
+	host, end = oci.StartRegistry()
+	return func() error { end(); return nil }, nil
 }
 
 // startControl starts the control plane, with Crossplane and nodes that play pods.

@@ -107,7 +107,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// compare finds the resources that the application controls, and those there are under the names of its templates.
+// compare finds the resources that the application controls, and the resources with the names of its templates.
 func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	list := &workloadv1alpha1.KubernetesApplicationResourceList{}
 	if err := r.local.List(ctx, list, client.InNamespace(p.app.GetNamespace()),
@@ -127,7 +127,7 @@ func (r *Reconciler) compare(ctx context.Context, p *pass) error {
 	return nil
 }
 
-// addNamed adds the resource of a name to those held, if there is one: it may be another's, or an orphan.
+// addNamed adds the resource with a name to held, if it exists. It may have another controller, or none.
 func (r *Reconciler) addNamed(ctx context.Context, namespace, name string, held map[string]*resource) error {
 	if held[name] != nil {
 		return nil

@@ -31,7 +31,7 @@ func (r *Reconciler) end(ctx context.Context, p *pass) error {
 	gone, err := r.remove(ctx, p)
 	err = targetresource.Asked(err)
 	switch {
-	case targetresource.Leaves(err) && p.resource.Spec.UnreachableTarget == commonv1.UnreachableTargetOrphan:
+	case targetresource.MayOrphan(err) && p.resource.Spec.UnreachableTarget == commonv1.UnreachableTargetOrphan:
 		p.left = err
 		return nil
 	case targetresource.IsCutOff(err):

@@ -94,7 +94,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 	record := func(e event.Event) { r.record.Event(p.before, e) }
 	for i, s := range do {
-		do[i].Do = func(ctx context.Context, p *pass) error { return targetresource.Quiet(s.Do(ctx, p), p.before) }
+		do[i].Do = func(ctx context.Context, p *pass) error {
+			return targetresource.SuppressBriefOutage(s.Do(ctx, p), p.before)
+		}
 	}
 	ctx, done := target.Reconciling(ctx, p.owner)
 	defer done()
@@ -154,7 +156,7 @@ func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApp
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
 // that something was not seen yet.
 func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
-	if target.IsQueued(err) && apierrors.IsConflict(err) || targetresource.IsQuiet(err) {
+	if target.IsQueued(err) && apierrors.IsConflict(err) || targetresource.IsSuppressed(err) {
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	}
 	if apierrors.IsConflict(err) || p.done {

@@ -93,19 +93,18 @@
 // # Retries
 //
 // A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid
-// fields heal without an event. All such retries for one target are limited to 50 a second, and those of Objects that
-// the target goes on to refuse to two a second, of which one for each cause comes every few seconds; see package
-// target. What can be watched is waited for instead: credentials, a target that does not answer, a kind it does not
-// serve, a change of a manifest that is invalid.
+// fields heal without an event. A target gets at most 50 such retries a second. Objects that the target keeps refusing
+// share two retries a second. One Object for each cause is retried every few seconds; see package target. An Object
+// waits for an event where one can be watched: new credentials, a target that answers again, a kind that becomes
+// served, a changed manifest.
 //
 // # Outages
 //
-// An Object says that its target does not answer once that has lasted 10 s, and its ProviderConfig says it at once. An
-// outage that is over by then costs two writes of the ProviderConfig and one event, and none of its Objects, which may
-// be thousands. If it lasts, up to 50 Objects a second say it, without events. A new Object says it at once, with an
-// event, because nobody knows anything of it yet. A deleted Object waits, and unreachableTarget: Orphan leaves nothing
-// behind before the outage has lasted: a resource that is left is left for good. We rejected a pause of all passes:
-// what needs no request goes on.
+// A ProviderConfig reports at once that its target does not answer. Its Objects report it after 10 s, at most 50 a
+// second and without events, because there may be thousands. A shorter outage costs two writes of the ProviderConfig
+// and one event, and no write of an Object. A new Object reports it at once, with an event, because nothing is known
+// of it yet. A deleted Object waits. unreachableTarget: Orphan takes effect only after the 10 s, because an orphaned
+// resource stays for good. We rejected pausing all passes: those that need no request continue.
 //
 // # Field managers
 //

@@ -13,18 +13,17 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// quieted returns what is made of an error of a pass: the Object says nothing of a target that has not answered for a
-// moment.
-func (p *pass) quieted(err error) error {
+// suppressed returns the error of a pass, or a silent one if the target has been unreachable for less than 10 s.
+func (p *pass) suppressed(err error) error {
 	last, ok := p.quiet.Last().(Object)
 	if !ok {
 		return err
 	}
-	return targetresource.Quiet(err, last)
+	return targetresource.SuppressBriefOutage(err, last)
 }
 
-// keepConditions sets the conditions back to what they were before the pass: crossplane-runtime does not requeue all
-// conflicts silently.
+// keepConditions restores the conditions from before the pass. crossplane-runtime does not requeue every conflict
+// silently.
 func (p *pass) keepConditions(o Object) {
 	last, ok := p.quiet.Last().(Object)
 	if !ok {
@@ -44,8 +43,8 @@ func (p *pass) keepConditions(o Object) {
 	}
 }
 
-// An outageRecorder drops the events about a target that does not answer of Objects that have been synced before: there
-// may be thousands, and their ProviderConfig has one.
+// An outageRecorder drops events about unreachable targets on Objects that have been synced before. The ProviderConfig
+// has one event for all of them.
 type outageRecorder struct{ next event.Recorder }
 
 // Event records an event.

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// outageObjects is the variable with the number of Objects whose target is out for a moment.
+	// outageObjects is the environment variable with the number of Objects.
 	outageObjects = "OUTAGE_OBJECTS"
-	// shortOutage is one that Objects do not show, and patience how long they do not.
+	// shortOutage is an outage that Objects do not report, and patience the time after which they do.
 	shortOutage = 6 * time.Second
 	patience    = 10 * time.Second
 )
@@ -139,8 +139,8 @@ func (o *outage) told(t *testing.T) (config, objects int) {
 	return config, objects
 }
 
-// TestShortOutageIsWrittenOnce shows that an outage of 6 s is said once on the ProviderConfig, and not on each Object:
-// there may be thousands. What is asked for meanwhile is done afterwards, and a deleted Object leaves nothing.
+// TestShortOutageIsWrittenOnce shows that an outage of 6 s is written on the ProviderConfig only. Changes and
+// deletions from that time are carried out afterwards.
 func TestShortOutageIsWrittenOnce(t *testing.T) {
 	const most = 50
 	objects, err := strconv.Atoi(cmp.Or(os.Getenv(outageObjects), "100"))
@@ -185,8 +185,8 @@ func TestShortOutageIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// TestLongOutageIsShown shows that Objects say that their target does not answer once that has lasted, and are well
-// again soon after it does. A new Object says so at once. A deleted one leaves its resource only then.
+// TestLongOutageIsShown shows that Objects report a longer outage and heal soon after it. A new Object reports it at
+// once. A deleted Object orphans its resource only after 10 s.
 func TestLongOutageIsShown(t *testing.T) {
 	const objects = 20
 	c := provide(t)

@@ -62,9 +62,9 @@ func passOf(ctx context.Context) *pass {
 // fail remembers why the pass fails, and the reason if the error comes from the target. It returns what is to be said
 // of it.
 func (p *pass) fail(err error) error {
-	if quiet := p.quieted(err); targetresource.IsQuiet(quiet) {
-		p.err, p.reason = quiet, ""
-		return quiet
+	if suppressed := p.suppressed(err); targetresource.IsSuppressed(suppressed) {
+		p.err, p.reason = suppressed, ""
+		return suppressed
 	}
 	err = brief(err)
 	p.err, p.reason = err, reason(err)
@@ -86,7 +86,7 @@ func (p *pass) amend(obj client.Object) {
 		return
 	}
 	p.object = o
-	if targetresource.IsQuiet(p.err) {
+	if targetresource.IsSuppressed(p.err) {
 		p.keepConditions(o)
 		return
 	}

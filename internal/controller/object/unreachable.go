@@ -21,7 +21,7 @@ const messageWaiting = "waiting for the target to finish with the resource, " +
 
 // releasesResource reports whether an Object is to do without a target that cannot be reached.
 func releasesResource(o Object, err error) bool {
-	return targetresource.Leaves(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
+	return targetresource.MayOrphan(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
 }
 
 // waiting says, in the error of an Object that has to finish with a resource, how it could do without the target.

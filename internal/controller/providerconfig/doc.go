@@ -11,9 +11,9 @@
 // in bursts, one for each new resource, so they are gathered for a moment before the users are counted: a thousand new
 // Objects cost a handful of status writes rather than a thousand.
 //
-// A target that does not answer is shown on its ProviderConfigs at once, by a condition and one event for each: it may
-// have thousands of users, which are written only if the outage lasts. A ProviderConfig whose target has always
-// answered has no condition Reachable, because it would be a write for each ProviderConfig that says nothing new.
+// An unreachable target is reported on its ProviderConfigs at once, by a condition and one event for each. Its users,
+// which may be thousands, are written only if the outage lasts. A ProviderConfig whose target has always answered has
+// no condition Reachable, which saves one write for each.
 //
 // A deleted ProviderConfig stays while resources refer to it, recorded or not: the records of use in a namespace that
 // is going away may go first. A finalizer on each record was rejected: it would cost a write for each resource that

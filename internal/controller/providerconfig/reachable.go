@@ -20,8 +20,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// A reachability shows on ProviderConfigs whether their targets answer. It does so in the write of the reconciler that
-// it wraps.
+// A reachability sets condition Reachable of ProviderConfigs, in the status write of the reconciler that it wraps.
 type reachability struct {
 	registry *target.Registry
 	config   scope.Config
@@ -29,7 +28,7 @@ type reachability struct {
 	next     reconcile.Reconciler
 }
 
-// Reconcile reconciles a ProviderConfig, and records an event if its target does not answer any more.
+// Reconcile reconciles a ProviderConfig, and records an event when its target stops answering.
 func (r *reachability) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := &diffwrite.Pass{}
 	var lost resource.ProviderConfig
@@ -56,8 +55,8 @@ func (r *reachability) Reconcile(ctx context.Context, req reconcile.Request) (re
 	return res, err
 }
 
-// changes is the source of ProviderConfigs whose targets answer, or do not, as they did not before. A target that comes
-// and goes is gathered for a moment.
+// changes enqueues ProviderConfigs whose targets start or stop answering. It waits 500 ms, because a target may do
+// both.
 func (r *reachability) changes() source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		r.registry.OnHealth(func(key string) {
@@ -69,8 +68,8 @@ func (r *reachability) changes() source.Source {
 	})
 }
 
-// reachable returns condition Reachable as it follows from what is known of the targets, and whether it is to be set. A
-// ProviderConfig whose targets have always answered has none.
+// reachable returns condition Reachable for the health of the targets, and whether it must be set. It must not be set
+// for a ProviderConfig whose targets have always answered.
 func reachable(was xpv2.Condition, h target.Health, users int64) (is xpv2.Condition, changes bool) {
 	is = xpv2.Condition{Type: commonv1.TypeReachable, LastTransitionTime: metav1.Now()}
 	switch wasLost := was.Status == corev1.ConditionFalse; {

@@ -115,8 +115,7 @@ func (e *external) findBelow(ctx context.Context, c *target.Cluster,
 		r, err = e.apis.find(ctx, c, at)
 		return r, nil, err
 	}
-	if !slices.ContainsFunc(d.Spec.Versions,
-		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == at.Version && v.Served }) {
+	if !projection.Serves(d, at.Version) {
 		return r, nil, errors.Errorf("the service cluster does not serve %s", at.GroupVersionResource)
 	}
 	return resourceOf(d, at.Version), projection.PlatformFields(d), nil

@@ -14,7 +14,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 )
 
-// siblings returns the other PublishedResources that are known to publish to the same APIExport. They are shared.
+// siblings returns the other PublishedResources that are known to publish to the same APIExport. The objects are
+// shared with the cache.
 func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) ([]*v1alpha1.PublishedResource, error) {
 	list := &v1alpha1.PublishedResourceList{}
 	if err := e.local.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -29,11 +30,10 @@ func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) 
 	return others, nil
 }
 
-// sharesExport reports whether another PublishedResource is known to publish to the same APIExport. It may do so
-// through another ProviderConfig, or in another provider, of which the default ProviderConfig is not known. Then the
-// endpoints tell, whose path holds the logical cluster and the name of the APIExport. Without endpoints there are no
-// consumers who could miss a claim until it is made again, and the name of an APIExport alone tells nothing: each kcp
-// may have one.
+// sharesExport reports whether another PublishedResource is known to publish to the same APIExport. It may use another
+// ProviderConfig, or belong to another provider whose default ProviderConfig is unknown. Then the endpoints decide:
+// their path contains the logical cluster and the name of the APIExport. Without endpoints there are no consumers who
+// could miss a claim. The name of an APIExport is not enough, because every kcp may have one of that name.
 func (e *external) sharesExport(o, other *v1alpha1.PublishedResource) bool {
 	known := other.Spec.ProviderConfigReference != nil || e.selects(other)
 	if known && e.publisher.Ref(other).Name == e.publisher.Ref(o).Name {
@@ -58,8 +58,8 @@ func exportPaths(s *v1alpha1.PublishedResourceStatus) sets.Set[string] {
 	return paths
 }
 
-// keptBySiblings reports whether another PublishedResource needs a claim of the APIExport. One that is deleted needs
-// none once its API is withdrawn.
+// keptBySiblings reports whether another PublishedResource needs a claim of the APIExport. A deleted one no longer
+// needs it once its API is withdrawn.
 func (e *external) keptBySiblings(ctx context.Context, o *v1alpha1.PublishedResource, d *kcp.Draft, c kcp.Claim) bool {
 	others, err := e.siblings(ctx, o)
 	return err != nil || slices.ContainsFunc(others, func(other *v1alpha1.PublishedResource) bool {

@@ -127,7 +127,8 @@ func (e *external) describeSettled(o *v1alpha1.PublishedResource, v *consumerVie
 
 func isOpen(c xpv2.Condition) bool { return c.Status == corev1.ConditionFalse }
 
-// problemNoSlice tells apart that there is no APIExportEndpointSlice. kcp makes one for a new APIExport.
+// problemNoSlice is the key of the problem that the APIExportEndpointSlice does not exist. kcp creates one for a new
+// APIExport.
 const problemNoSlice = "APIExportEndpointSlice"
 
 // passing returns what tells apart the problems that kcp may be about to cure.

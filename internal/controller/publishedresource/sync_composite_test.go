@@ -82,8 +82,9 @@ var compositeCases = map[string]compositeCase{
 	},
 }
 
-// TestSyncComposite shows that consumers of a composite resource or claim neither see nor write what is the platform's:
-// steps of mutation choose for them, what Crossplane notes on the copy stays, and its conditions come up.
+// TestSyncComposite shows that consumers of a composite resource or claim neither see nor write fields of the
+// platform. Steps of mutation set them, the fields that Crossplane writes on the copy stay, and its conditions come
+// up.
 func TestSyncComposite(t *testing.T) {
 	for name, tc := range compositeCases {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +169,7 @@ func (s *shop) compose(t *testing.T, copied *unstructured.Unstructured, spec str
 	}
 }
 
-// wantForgedNowhere fails if the copy has labels or annotations that only Crossplane may write, but for its own.
+// wantForgedNowhere fails the test if the copy has forged labels or annotations of Crossplane.
 func (s *shop) wantForgedNowhere(t *testing.T, in tenant) {
 	t.Helper()
 	copied := s.copyOf(t, in)

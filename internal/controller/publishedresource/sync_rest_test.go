@@ -194,16 +194,23 @@ func TestSyncStreams(t *testing.T) {
 	tenants := []tenant{s.tenant(t)}
 	create(t, tenants[0], s.cert("web"))
 	s.copyOf(t, tenants[0])
-	a.here = a.kcp.Mark()
-	for range 2 {
+	const further = 2
+	opened := map[string]int{} // for how many tenants there is a stream of a resource
+	for range further {
+		a.here = a.kcp.Mark()
 		in := s.tenant(t)
 		tenants = append(tenants, in)
 		create(t, in, s.cert("web"))
 		s.issue(t, s.copyOf(t, in), "a")
 		awaitIssued(t, in, s.cert("web"), "a")
+		for what := range a.kcp.Watches(a.here).By(agentUser).Count() {
+			opened[what]++
+		}
 	}
-	if more := a.kcp.Watches(a.here).By(agentUser); len(more) > 0 {
-		t.Errorf("want no streams for further tenants, got\n%s", more)
+	for what, n := range opened {
+		if n == further { // A server may end a stream, which then begins again.
+			t.Errorf("want no streams for further tenants, got for each: %s", what)
+		}
 	}
 	streams := map[string]bool{}
 	// Streams are shared, so no test before this one may publish Secrets or select namespaces.

@@ -26,14 +26,13 @@ func syncedAPI(source *apiextensionsv1.CustomResourceDefinition, p *projection.P
 
 // resourceOf returns a version of what a CustomResourceDefinition defines.
 func resourceOf(d *apiextensionsv1.CustomResourceDefinition, version string) objectsync.Resource {
+	v := projection.VersionOf(d, version)
 	return objectsync.Resource{
 		GroupVersionResource: schema.GroupVersionResource{
 			Group: d.Spec.Group, Version: version, Resource: d.Spec.Names.Plural,
 		},
-		Kind:  d.Spec.Names.Kind,
-		Scope: v1alpha1.ResourceScope(d.Spec.Scope),
-		Status: slices.ContainsFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-			return v.Name == version && v.Subresources != nil && v.Subresources.Status != nil
-		}),
+		Kind:   d.Spec.Names.Kind,
+		Scope:  v1alpha1.ResourceScope(d.Spec.Scope),
+		Status: v != nil && v.Subresources != nil && v.Subresources.Status != nil,
 	}
 }

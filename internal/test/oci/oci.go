@@ -1,4 +1,4 @@
-// Package oci pushes images for tests to registries. It is for _test.go files only.
+// Package oci runs registries for tests, and pushes images to them. It is for _test.go files only.
 package oci
 
 import (
@@ -6,15 +6,25 @@ import (
 	"bytes"
 	"io"
 	"io/fs"
+	"log"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
+
+// StartRegistry starts a registry on loopback, and returns its address, as names of images begin with it.
+func StartRegistry() (host string, stop func()) {
+	s := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	return strings.TrimPrefix(s.URL, "http://"), s.Close
+}
 
 // Push pushes an image of one layer with some files, to the registry that its name begins with.
 func Push(tb testing.TB, image string, files fs.FS) {
