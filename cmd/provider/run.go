@@ -83,6 +83,7 @@ func run(ctx context.Context, f *flags) error {
 		return errors.Wrap(err, "cannot make target registry")
 	}
 	defer registry.Close()
+	metrics.Registry.MustRegister(registry.Metrics())
 	o := options(f, reconcilerLog(f.debug, log), registry)
 	if err := f.published.apply(&o); err != nil {
 		return err

@@ -28,6 +28,7 @@ type Keeper struct {
 	source Source
 	ctx    context.Context //nolint:containedctx // The life of the connection, which outlives requests and reconciles.
 	there  func()
+	tried  func()
 
 	mu      sync.Mutex
 	token   Token
@@ -37,9 +38,9 @@ type Keeper struct {
 }
 
 // NewKeeper returns a Keeper that works until the context ends. It calls there when a Source that had failed gives a
-// token.
-func NewKeeper(ctx context.Context, s Source, there func()) *Keeper {
-	return &Keeper{source: s, ctx: ctx, there: there}
+// token, and tried after each attempt to get one: what Failure returns may have changed.
+func NewKeeper(ctx context.Context, s Source, there, tried func()) *Keeper {
+	return &Keeper{source: s, ctx: ctx, there: there, tried: tried}
 }
 
 // Ready returns nil if there is a token. Its error satisfies IsFailed if the Source gives none, or is a conflict while
@@ -47,6 +48,14 @@ func NewKeeper(ctx context.Context, s Source, there func()) *Keeper {
 func (k *Keeper) Ready(ctx context.Context) error {
 	_, err := k.get(ctx, readyPatience)
 	return err
+}
+
+// Failure returns why there is no token, nil if there is one or that is not known. It asks nobody.
+func (k *Keeper) Failure() error {
+	if _, over, err := k.verdict(); over {
+		return err
+	}
+	return nil
 }
 
 // Wrap returns a transport that sends the token with each request.
@@ -104,6 +113,7 @@ func (k *Keeper) renew(known chan struct{}) {
 		token, err := k.mint()
 		failed := k.learn(token, err)
 		tell()
+		k.tried()
 		if err == nil {
 			if failed {
 				k.there()

@@ -89,7 +89,7 @@ func TestKeeper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &counted{source: tc.source}
-			k := NewKeeper(t.Context(), s, func() {})
+			k := NewKeeper(t.Context(), s, func() {}, func() {})
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {
@@ -123,7 +123,7 @@ func TestKeeperTellsWhenThereIsAToken(t *testing.T) {
 		}
 		return Token{Value: "a"}, nil
 	}}
-	k := NewKeeper(t.Context(), s, func() { told <- struct{}{} })
+	k := NewKeeper(t.Context(), s, func() { told <- struct{}{} }, func() {})
 	if _, err := k.get(t.Context(), soon); !IsFailed(err) || !errors.Is(err, errBoom) {
 		t.Errorf("error: want the failure, got %v", err)
 	}
@@ -147,7 +147,7 @@ func TestKeeperDoesNotWait(t *testing.T) {
 		<-ctx.Done()
 		return Token{}, ctx.Err()
 	}}
-	k := NewKeeper(t.Context(), s, func() {})
+	k := NewKeeper(t.Context(), s, func() {}, func() {})
 	begin := time.Now()
 	if err := k.Ready(t.Context()); !apierrors.IsConflict(err) {
 		t.Errorf("error: want a conflict, got %v", err)
@@ -167,7 +167,7 @@ func TestKeeperRenewsInUse(t *testing.T) {
 		}
 		return Token{Value: string(rune('a' + attempt - 1)), Expiry: time.Now().Add(life)}, nil
 	}}
-	k := NewKeeper(t.Context(), s, func() {})
+	k := NewKeeper(t.Context(), s, func() {}, func() {})
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		token, err := k.get(t.Context(), soon)
 		if err != nil {
@@ -192,7 +192,7 @@ func TestWrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := NewKeeper(t.Context(), token, func() {}).Wrap(http.DefaultTransport)
+	rt := NewKeeper(t.Context(), token, func() {}, func() {}).Wrap(http.DefaultTransport)
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	req.Header.Set("Authorization", "Basic x")
 	res, err := rt.RoundTrip(req)

@@ -7,6 +7,7 @@ import (
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 )
@@ -20,6 +21,7 @@ func ClusterScopeConfig() Config {
 			UsageList: pcv1alpha1.ProviderConfigUsageListGroupVersionKind,
 		},
 		New:      func() resource.ProviderConfig { return &pcv1alpha1.ProviderConfig{} },
+		Status:   statusOf(func(pc *pcv1alpha1.ProviderConfig) *commonv1.ProviderConfigStatus { return &pc.Status }),
 		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
 
 		Users: []User{{
@@ -51,11 +53,27 @@ func NamespacedScopeConfigs() []Config {
 	return []Config{
 		{
 			Kinds: kinds, NewUsage: usage, Users: users, Namespaced: true,
-			New: func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
+			New:    func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
+			Status: statusOf(func(pc *mpcv1alpha1.ProviderConfig) *commonv1.ProviderConfigStatus { return &pc.Status }),
 		},
 		{
 			Kinds: shared, NewUsage: usage, Users: users,
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
+			Status: statusOf(func(pc *mpcv1alpha1.ClusterProviderConfig) *commonv1.ProviderConfigStatus {
+				return &pc.Status
+			}),
 		},
+	}
+}
+
+// statusOf returns how the status of ProviderConfigs of one type is reached.
+func statusOf[T resource.ProviderConfig](
+	status func(T) *commonv1.ProviderConfigStatus,
+) func(resource.ProviderConfig) *commonv1.ProviderConfigStatus {
+	return func(pc resource.ProviderConfig) *commonv1.ProviderConfigStatus {
+		if typed, ok := pc.(T); ok {
+			return status(typed)
+		}
+		return nil
 	}
 }

@@ -55,6 +55,7 @@ type breaker struct {
 	mu        sync.Mutex
 	state     state
 	cause     error         // what the last attempt died of
+	version   string        // what the target reported last, empty for nothing
 	since     time.Time     // when the target was last found not to answer
 	suspicion chan struct{} // closed when it is known whether the target answers; nil if nobody doubts that
 	flights   map[*flight]struct{}
@@ -286,13 +287,26 @@ func (b *breaker) probe() error {
 	if err != nil {
 		return errors.Wrap(err, "cannot make a probe")
 	}
+	var answer []byte
 	res, err := b.next.RoundTrip(req)
 	if err == nil {
-		_, err = io.Copy(io.Discard, io.LimitReader(res.Body, maxVersion))
+		answer, err = io.ReadAll(io.LimitReader(res.Body, maxVersion))
 		_ = res.Body.Close() // All of it that counts is read.
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
+	if v := versionIn(answer); err == nil && v != "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.version = v
+	}
 	return err
+}
+
+// serverVersion returns the version that the target reported last, empty for nothing.
+func (b *breaker) serverVersion() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.version
 }

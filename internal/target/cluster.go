@@ -25,7 +25,8 @@ const selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
 // A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called
 // concurrently.
 type Cluster struct {
-	server string
+	server  string
+	address string // server as it may be shown
 
 	credentials *credentials // what it was connected with, which its users share
 
@@ -35,10 +36,13 @@ type Cluster struct {
 	watches *informer.Set
 	kinds   *kinds
 	breaker *breaker
-	slots   *targetSlots     // what reconciles have of the workers; nil if they are not limited
-	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
-	fails   *failures
-	cancel  context.CancelFunc
+
+	authentication authentication
+
+	slots  *targetSlots     // what reconciles have of the workers; nil if they are not limited
+	tokens *identity.Keeper // nil if the configuration is enough to authenticate
+	fails  *failures
+	cancel context.CancelFunc
 
 	restored func(*Cluster) // called when the cluster has gone back in its history; set before there are streams
 
@@ -51,6 +55,7 @@ type listener struct {
 	reachable   func(*Cluster)       // the cluster answers, for the first time or again
 	unreachable func(*Cluster)       // the cluster does not answer, from the start or any longer
 	changed     func(*Cluster)       // something else has changed for all owners
+	health      func(*Cluster)       // what health returns may have changed
 }
 
 func (c *Cluster) tell(f func(*Cluster)) {
@@ -69,7 +74,8 @@ func newCluster(a access, l listener) (*Cluster, error) {
 		cancel()
 		return nil, errors.New("cannot parse the server of the kubeconfig")
 	}
-	c.server = host.String()
+	c.server, c.address = host.String(), addressOf(host)
+	c.authentication.changed = func() { c.tell(l.health) }
 	up := func() {
 		c.slots.revive()
 		c.watches.Kick()
@@ -81,7 +87,8 @@ func newCluster(a access, l listener) (*Cluster, error) {
 		c.breaker.lanes = before
 	}
 	if a.tokens != nil {
-		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, func() { c.watches.Kick(); c.tell(l.changed) })
+		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens,
+			func() { c.watches.Kick(); c.tell(l.changed) }, func() { c.tell(l.health) })
 	}
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
 	if c.http, err = a.client(c.wrappers(a.route)...); err != nil {
@@ -102,6 +109,7 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 		r.fence.Wrap, // Behind all that waits.
 		c.breaker.wrap,
 		r.answers(c.breaker), // The breaker counts what is read to check an answer.
+		c.authentication.wrap,
 	}
 	if c.tokens != nil {
 		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.

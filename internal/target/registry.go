@@ -67,6 +67,7 @@ type use struct {
 	digest  string
 	cluster *Cluster
 	last    *credentials // what cluster was connected with, kept when that is given up
+	invalid error        // why there is no cluster, nil if there is one
 }
 
 // NewRegistry returns a Registry that is connected to the control plane only. Close ends all of its connections.
@@ -112,7 +113,7 @@ func (r *Registry) Bind(o informer.Owner, key string) {
 		return
 	}
 	r.unbind(o, u.config)
-	u.config, u.last = key, nil
+	u.config, u.last, u.invalid = key, nil, nil
 	r.uses[o] = u
 	if r.configs[key] == nil {
 		r.configs[key] = map[informer.Owner]struct{}{}
@@ -152,6 +153,7 @@ func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described co
 	creds, err := r.resolve(ctx, o, described)
 	if IsInvalidConnection(err) {
 		r.Release(o)
+		r.setInvalid(o, err)
 	}
 	if err != nil {
 		return nil, err
@@ -176,8 +178,11 @@ func (r *Registry) resolve(ctx context.Context, o informer.Owner, described comm
 func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials) (*Cluster, error) {
 	c, err := r.acquire(o, creds)
 	if err != nil {
-		return nil, invalidConnectionError{err}
+		err = invalidConnectionError{err}
+		r.setInvalid(o, err)
+		return nil, err
 	}
+	r.setInvalid(o, nil)
 	if err := c.breaker.answers(); err != nil {
 		return c, err // It takes no time to say.
 	}
@@ -243,6 +248,7 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 		a.slots, a.interner = r.workers.newTargetSlots(), r.interner
 		if c, err = newCluster(a, listener{
 			wake: r.wake, reachable: r.reachable, unreachable: r.unreachable, changed: r.wakeUsers,
+			health: r.tellHealth,
 		}); err != nil {
 			return nil, err
 		}
@@ -285,6 +291,9 @@ func (r *Registry) disconnect(o informer.Owner, u use) {
 	delete(r.users, u.cluster)
 	delete(r.clusters, u.digest)
 	u.cluster.close()
+	if u.config != "" {
+		go r.tellHealthOf(u.config) // It may call the Registry, which is locked.
+	}
 }
 
 // unbind takes an owner off a ProviderConfig. The caller holds the lock.

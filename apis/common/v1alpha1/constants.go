@@ -46,22 +46,15 @@ const (
 // in its history, as after a restore of its etcd from a backup. All that was seen of it is compared again.
 const ReasonTargetRestored = "TargetRestored"
 
-// TypeReachable is the condition of a ProviderConfig that reports whether its target answers. It is absent until the
-// target fails to answer for the first time.
-const TypeReachable xpv2.ConditionType = "Reachable"
-
-// Reasons of condition Reachable beside ReasonTargetUnreachable.
-const (
-	// ReasonTargetAnswers means that the target answers again.
-	ReasonTargetAnswers xpv2.ConditionReason = "TargetAnswers"
-	// ReasonTargetUnused means that no resource uses the ProviderConfig any more. Its target is no longer probed.
-	ReasonTargetUnused xpv2.ConditionReason = "TargetUnused"
-)
+// ReasonTargetAnswers is the reason of condition Ready of a ProviderConfig whose target answers, and is not known to
+// refuse the credentials. Other reasons are ReasonTargetUnreachable, ReasonInvalidConnection and ReasonUnauthorized. A
+// ProviderConfig that no resource uses lacks the condition.
+const ReasonTargetAnswers xpv2.ConditionReason = "TargetAnswers"
 
 // Reasons of condition Synced beside those of crossplane-runtime.
 const (
 	// ReasonTargetUnreachable means that the target does not answer. Only probes are sent to it until one succeeds. It is
-	// also the reason of condition Reachable of a ProviderConfig, and of the event on it.
+	// also the reason of condition Ready of a ProviderConfig, and of the event on it.
 	ReasonTargetUnreachable xpv2.ConditionReason = "TargetUnreachable"
 	// ReasonInvalidConnection means that the ProviderConfig or its credentials are missing or unusable.
 	ReasonInvalidConnection xpv2.ConditionReason = "InvalidConnection"

@@ -48,6 +48,15 @@ type Impersonation struct {
 // ProviderConfigStatus is the observed state of a ProviderConfig of either scope.
 type ProviderConfigStatus struct {
 	xpv2.ProviderConfigStatus `json:",inline"`
+
+	// server is the URL of the target that the provider has connected to last, without credentials.
+	// +optional
+	Server string `json:"server,omitempty"`
+
+	// serverVersion is the version of Kubernetes that the target reported when the provider connected to it last, for
+	// example v1.36.1. It is empty if the target reported none.
+	// +optional
+	ServerVersion string `json:"serverVersion,omitempty"`
 }
 
 // KCPConnection points a kubeconfig at one workspace of a kcp.

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -74,36 +73,20 @@ func (o *outage) settle(t *testing.T) {
 func (o *outage) begin(t *testing.T) {
 	t.Helper()
 	o.proxy.Cut(math.MaxInt)
-	o.awaitReachable(t, corev1.ConditionFalse, commonv1.ReasonTargetUnreachable)
+	o.providerConfig(t).await(t, corev1.ConditionFalse, commonv1.ReasonTargetUnreachable)
 }
 
 // end connects the target again, and waits until the ProviderConfig says so.
 func (o *outage) end(t *testing.T) {
 	t.Helper()
 	o.proxy.Cut(0)
-	o.awaitReachable(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+	o.providerConfig(t).await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 }
 
-// awaitReachable waits for condition Reachable of the ProviderConfig.
-func (o *outage) awaitReachable(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionReason) {
+// providerConfig returns the ProviderConfig of the Objects.
+func (o *outage) providerConfig(t *testing.T) config {
 	t.Helper()
-	pc := o.providerConfig(t)
-	kube.Eventually(t, soon, "Reachable "+string(s)+" of ProviderConfig", func() (bool, string) {
-		if err := o.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc); err != nil {
-			return false, err.Error()
-		}
-		got := pc.GetCondition(commonv1.TypeReachable)
-		return got.Status == s && got.Reason == r, fmt.Sprint(got)
-	})
-}
-
-func (o *outage) providerConfig(t *testing.T) resource.ProviderConfig {
-	t.Helper()
-	pc, ok := o.scope.Config(o.namespace, o.config, build.FromSecret(o.namespace, "credentials")).(resource.ProviderConfig)
-	if !ok {
-		t.Fatal("not a ProviderConfig")
-	}
-	return pc
+	return readConfig(t, o.c, o.scope, o.namespace, o.config)
 }
 
 // writes returns what the provider has written on the control plane since the Objects were settled.
@@ -130,7 +113,7 @@ func (o *outage) told(t *testing.T) (config, objects int) {
 		about := e.InvolvedObject
 		switch {
 		case !strings.Contains(e.Message, "target is unreachable"), e.Reason == leftResource:
-		case about.Kind != "Object" && about.Name == o.config && about.Namespace == o.providerConfig(t).GetNamespace():
+		case about.Kind != "Object" && about.Name == o.config && about.Namespace == o.providerConfig(t).pc.GetNamespace():
 			config += int(max(1, e.Count))
 		case about.Kind == "Object" && strings.HasPrefix(about.Name, o.target):
 			objects += int(max(1, e.Count))

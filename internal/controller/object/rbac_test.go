@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -124,12 +123,7 @@ func TestExpiredTokenIsReported(t *testing.T) {
 	account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
 	create(t, tc, account, administrators(tns,
 		rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
-	token := &authenticationv1.TokenRequest{}
-	if err := tc.SubResource("token").Create(t.Context(), account, token); err != nil {
-		t.Fatal(err)
-	}
-	direct := rest.AnonymousClientConfig(target.Config())
-	direct.BearerToken = token.Status.Token
+	direct := tokenOf(t, tc, account)
 	proxy, cfg := kube.NewProxy(t, direct)
 	ns, pc := connect(t, c, s, cfg)
 	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))

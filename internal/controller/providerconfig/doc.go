@@ -1,8 +1,8 @@
 // Package providerconfig counts who uses the ProviderConfigs of both scopes, keeps those in use from going away, and
-// shows whether their targets answer.
+// shows whether their targets can be used.
 //
-// It watches ProviderConfigs and the records of their use, and is told by the connections to targets whether they
-// answer. It writes the finalizer, the user count and condition Reachable of a ProviderConfig, and deletes records that
+// It watches ProviderConfigs and the records of their use. The connections to targets report whether these answer and
+// accept the credentials. The package writes the finalizer and the status of a ProviderConfig, and deletes records that
 // have lost their owner; it deletes nothing else.
 //
 // # Decisions
@@ -11,9 +11,18 @@
 // in bursts, one for each new resource, so they are gathered for a moment before the users are counted: a thousand new
 // Objects cost a handful of status writes rather than a thousand.
 //
-// An unreachable target is reported on its ProviderConfigs at once, by a condition and one event for each. Its users,
-// which may be thousands, are written only if the outage lasts. A ProviderConfig whose target has always answered has
-// no condition Reachable, which saves one write for each.
+// Condition Ready, the URL and the version of a target come from the requests that are made anyway: a probe of /version
+// begins each connection. Asking each target at intervals was rejected, because a target at rest gets no requests. So
+// the version is that of the last connection, and refused credentials are noticed when they are used. A good state is
+// written together with the user count if it can be.
+//
+// An unreachable target is reported on its ProviderConfigs at once, by the condition and one event for each. Its users,
+// which may be thousands, are written only if the outage lasts. Refused credentials count after 10 s, as a token may be
+// renewed meanwhile. A missing Secret counts only if no user of the ProviderConfig is connected: credentials may depend
+// on the namespace of the user, and one tenant does not speak for all.
+//
+// A ProviderConfig that nobody uses has no condition Ready. Status Unknown was rejected, because tools that wait for
+// readiness take it for progress.
 //
 // A deleted ProviderConfig stays while resources refer to it, recorded or not: the records of use in a namespace that
 // is going away may go first. A finalizer on each record was rejected: it would cost a write for each resource that

@@ -55,7 +55,7 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	r := providerconfig.NewReconciler(countingManager{diffwrite.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(events))
-	reach := &reachability{registry: o.Registry, config: c, events: events, next: r}
+	reach := &readiness{registry: o.Registry, config: c, events: events, next: r}
 	g := &deletionGuard{client: mgr.GetClient(), config: c, next: reach}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

@@ -1,0 +1,182 @@
+package object_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestConfigIsReady shows that a ProviderConfig says which target it has, whether that accepts its credentials and
+// whether there are any, that it heals, and that a good state costs one write, if any beside that of the users.
+func TestConfigIsReady(t *testing.T) {
+	c, tc := provide(t), target.Client(t)
+	forScopesBeside(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
+		create(t, tc, account, administrators(tns,
+			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: tns, Name: "robot"}))
+		cfg := tokenOf(t, tc, account)
+		ns, pc := connect(t, c, s, cfg)
+		config := readConfig(t, c, s, ns, pc)
+		config.awaitFinalizer(t)
+		mark := local.Audit(t).Mark()
+		o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
+		create(t, c, o)
+		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+		d, err := discovery.NewDiscoveryClientForConfig(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := d.ServerVersion()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{"server": cfg.Host, "serverVersion": version.GitVersion, "users": int64(1)}
+		if diff := cmp.Diff(want, config.status(t)); diff != "" {
+			t.Errorf("status of the ProviderConfig: -want, +got:\n%s", diff)
+		}
+		if writes := config.writes(t, mark); len(writes) > 2 {
+			t.Errorf("want at most a write for the first user and one for the target, got:\n%s", writes)
+		}
+
+		remove(t, tc, account)
+		awaitDenied(t, cfg, tns, apierrors.IsUnauthorized)
+		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))
+		config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
+
+		if err := c.Delete(t.Context(), secret(ns, "credentials", nil)); err != nil {
+			t.Fatal(err)
+		}
+		config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
+
+		account = &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
+		create(t, tc, account)
+		create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, tokenOf(t, tc, account))))
+		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+		awaitReady(t, c, o)
+
+		remove(t, c, o)
+		awaitGone(t, c, o)
+		collectUsages(t, c, s, ns, pc)
+		config.await(t, corev1.ConditionUnknown, "")
+		if diff := cmp.Diff(map[string]any{}, config.status(t)); diff != "" {
+			t.Errorf("status of a ProviderConfig that nobody uses: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// collectUsages deletes the records of use of a ProviderConfig, as the garbage collector does when users are gone.
+func collectUsages(t *testing.T, c client.Client, s build.Scope, namespace, config string) {
+	t.Helper()
+	list := s.NewUsageList()
+	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	err := apimeta.EachListItem(list, func(item runtime.Object) error {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+		if err != nil {
+			return err
+		}
+		if name, _, _ := unstructured.NestedString(content, "providerConfigRef", "name"); name != config {
+			return nil
+		}
+		return c.Delete(t.Context(), item.(client.Object))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tokenOf returns the connection to the target of a ServiceAccount.
+func tokenOf(t *testing.T, tc client.Client, account *corev1.ServiceAccount) *rest.Config {
+	t.Helper()
+	token := &authenticationv1.TokenRequest{}
+	if err := tc.SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatal(err)
+	}
+	cfg := rest.AnonymousClientConfig(target.Config())
+	cfg.BearerToken = token.Status.Token
+	return cfg
+}
+
+// A config is a ProviderConfig on the control plane.
+type config struct {
+	c  client.Client
+	pc resource.ProviderConfig
+}
+
+func readConfig(t *testing.T, c client.Client, s build.Scope, namespace, name string) config {
+	t.Helper()
+	pc, ok := s.Config(namespace, name, build.FromSecret(namespace, "credentials")).(resource.ProviderConfig)
+	if !ok {
+		t.Fatal("not a ProviderConfig")
+	}
+	return config{c: c, pc: pc}
+}
+
+// awaitFinalizer waits until the controller of ProviderConfigs has seen it.
+func (x config) awaitFinalizer(t *testing.T) {
+	t.Helper()
+	kube.Eventually(t, soon, "the finalizer of ProviderConfig", func() (bool, string) {
+		err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc)
+		return err == nil && len(x.pc.GetFinalizers()) > 0, message(err)
+	})
+}
+
+// await waits for condition Ready.
+func (x config) await(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionReason) {
+	t.Helper()
+	kube.Eventually(t, soon, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
+		if err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc); err != nil {
+			return false, err.Error()
+		}
+		got := x.pc.GetCondition(xpv2.TypeReady)
+		return got.Status == s && got.Reason == r, fmt.Sprint(got)
+	})
+}
+
+// status returns the status that was read last, without conditions.
+func (x config) status(t *testing.T) map[string]any {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(x.pc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, _, err := unstructured.NestedMap(content, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(status, "conditions")
+	return status
+}
+
+// writes returns the writes of the status since a mark.
+func (x config) writes(t *testing.T, m kube.Mark) kube.Requests {
+	t.Helper()
+	var found kube.Requests
+	for _, e := range local.Audit(t).Since(m).By(user) {
+		if e.Subresource == "status" && e.Name == x.pc.GetName() && e.Namespace == x.pc.GetNamespace() &&
+			strings.HasSuffix(e.Resource, "providerconfigs") {
+			found = append(found, e)
+		}
+	}
+	return found
+}

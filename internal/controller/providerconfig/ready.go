@@ -1,0 +1,121 @@
+package providerconfig
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
+)
+
+// A readiness sets condition Ready of ProviderConfigs, and what is known of their targets, in the status write of the
+// reconciler that it wraps.
+type readiness struct {
+	registry *target.Registry
+	config   scope.Config
+	events   event.Recorder
+	next     reconcile.Reconciler
+}
+
+// Reconcile reconciles a ProviderConfig, and records an event when its target stops answering.
+func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	p := &diffwrite.Pass{}
+	var lost resource.ProviderConfig
+	p.Amend = func(o client.Object) {
+		pc, ok := o.(resource.ProviderConfig)
+		if !ok {
+			return
+		}
+		h, was := r.registry.Health(r.config.Key(pc)), pc.GetCondition(xpv2.TypeReady)
+		r.show(pc, h)
+		is, known := ready(was, h)
+		if !known || isUnused(pc, h) {
+			return
+		}
+		pc.SetConditions(p.Timed(is))
+		if is.Reason == commonv1.ReasonTargetUnreachable && was.Reason != commonv1.ReasonTargetUnreachable {
+			lost = pc
+		}
+	}
+	res, err := r.next.Reconcile(diffwrite.WithPass(ctx, p), req)
+	if err == nil && lost != nil {
+		message := lost.GetCondition(xpv2.TypeReady).Message
+		r.events.Event(lost, event.Warning(event.Reason(commonv1.ReasonTargetUnreachable), errors.New(message)))
+	}
+	return res, err
+}
+
+// show sets which target there is. What is known of it stays while nothing is connected, as after a restart, until
+// nobody uses it.
+func (r *readiness) show(pc resource.ProviderConfig, h target.Health) {
+	s := r.config.Status(pc)
+	switch {
+	case s == nil:
+	case isUnused(pc, h):
+		s.Conditions = slices.DeleteFunc(s.Conditions, func(c xpv2.Condition) bool { return c.Type == xpv2.TypeReady })
+		s.Server, s.ServerVersion = "", ""
+	case h.Server != "" && s.Server != h.Server:
+		s.Server, s.ServerVersion = h.Server, h.Version
+	case h.Version != "":
+		s.ServerVersion = h.Version
+	}
+}
+
+// isUnused reports whether there is nothing to say of a target because nobody uses it. The first user may be connected
+// before it is counted, and what is known is written when it is.
+func isUnused(pc resource.ProviderConfig, h target.Health) bool {
+	return pc.GetUsers() == 0 && h.Err == nil
+}
+
+// changes enqueues ProviderConfigs when the health of their targets may have changed: at once, but for 500 ms, if
+// something is wrong, and with the new users if all is well.
+func (r *readiness) changes() source.Source {
+	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		r.registry.OnHealth(func(key string) {
+			name, ok := r.config.Named(key)
+			if !ok {
+				return
+			}
+			gather := gatherNew
+			if r.registry.Health(key).Err != nil {
+				gather = gatherGone
+			}
+			q.AddAfter(reconcile.Request{NamespacedName: name}, gather)
+		})
+		return nil
+	})
+}
+
+// ready returns condition Ready for the health of the targets, and whether that is known.
+func ready(was xpv2.Condition, h target.Health) (is xpv2.Condition, known bool) {
+	is = xpv2.Condition{Type: xpv2.TypeReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now()}
+	switch {
+	case target.IsUnreachable(h.Err):
+		is.Reason, is.Message = commonv1.ReasonTargetUnreachable, target.UnreachableMessage(h.Err)
+	case target.IsInvalidConnection(h.Err):
+		is.Reason, is.Message = commonv1.ReasonInvalidConnection, h.Err.Error()
+	case h.Err != nil:
+		is.Reason, is.Message = commonv1.ReasonUnauthorized, h.Err.Error()
+	case h.Known:
+		is.Status, is.Reason = corev1.ConditionTrue, commonv1.ReasonTargetAnswers
+	default:
+		return is, false
+	}
+	if is.Status == was.Status {
+		is.LastTransitionTime = was.LastTransitionTime
+	}
+	return is, true
+}

@@ -1,0 +1,248 @@
+package target
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pkg/errors"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// ErrUnauthorized means that a target has not accepted the credentials of a ProviderConfig for 10 s.
+var ErrUnauthorized = errors.New("target does not accept the credentials")
+
+// A Health is what is known of the targets of a ProviderConfig.
+type Health struct {
+	// Err satisfies IsUnreachable or IsInvalidConnection, or is ErrUnauthorized. It is nil if nothing is known to be
+	// wrong.
+	Err error
+	// Known reports whether each target in use has been asked, and at least one is in use. Without it a nil Err says
+	// nothing.
+	Known bool
+	// Server is the URL of the target, empty while nothing is connected.
+	Server string
+	// Version is the version of Kubernetes that the target reported last, empty if it has not.
+	Version string
+}
+
+// OnHealth has f called with the key of a ProviderConfig when what Health returns for it may have changed. It must not
+// block.
+func (r *Registry) OnHealth(f func(key string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.health = append(r.health, f)
+}
+
+// Health returns what is known of the targets of the ProviderConfig of a key. It may have several, as kcp names the
+// addresses of virtual workspaces.
+func (r *Registry) Health(key string) Health {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.healthOf(r.configs[key])
+}
+
+// healthOf returns what is known of the targets of owners. The caller holds the lock.
+func (r *Registry) healthOf(owners map[informer.Owner]struct{}) Health {
+	clusters, invalid := map[*Cluster]struct{}{}, error(nil)
+	for o := range owners {
+		if c := r.uses[o].cluster; c != nil {
+			clusters[c] = struct{}{}
+		}
+		invalid = firstError(invalid, r.uses[o].invalid)
+	}
+	h := Health{Known: len(clusters) > 0}
+	for c := range clusters {
+		h.Known = h.Known && c.breaker.isKnown()
+		h.Err = firstError(h.Err, c.health())
+		if c.credentials.endpoint == "" { // Else it is an address that the target has named.
+			h.Server, h.Version = c.address, c.breaker.serverVersion()
+		}
+	}
+	if !h.Known && h.Err == nil {
+		h.Err = invalid // One owner without credentials, such as those of its namespace, does not speak for all.
+	}
+	return h
+}
+
+// firstError returns the error whose text comes first, so that of several the same is shown each time.
+func firstError(a, b error) error {
+	if a == nil || b != nil && strings.Compare(b.Error(), a.Error()) < 0 {
+		return b
+	}
+	return a
+}
+
+// health returns why the cluster cannot be used, nil if nothing is known to be wrong.
+func (c *Cluster) health() error {
+	if err := c.breaker.answers(); err != nil {
+		return err
+	}
+	if c.tokens != nil {
+		if err := c.tokens.Failure(); err != nil {
+			return err
+		}
+	}
+	if c.authentication.isRefused() {
+		return ErrUnauthorized
+	}
+	return nil
+}
+
+// tellHealth tells that the health of a cluster has changed.
+func (r *Registry) tellHealth(c *Cluster) {
+	r.mu.Lock()
+	changed := map[string]struct{}{}
+	for o := range r.users[c] {
+		if key := r.uses[o].config; key != "" {
+			changed[key] = struct{}{}
+		}
+	}
+	r.mu.Unlock()
+	for key := range changed {
+		r.tellHealthOf(key)
+	}
+}
+
+// tellHealthOf tells that the health of a ProviderConfig may have changed.
+func (r *Registry) tellHealthOf(key string) {
+	r.mu.Lock()
+	told := slices.Clone(r.health)
+	r.mu.Unlock()
+	for _, f := range told {
+		f(key)
+	}
+}
+
+// noteConfig tells that a ProviderConfig has a cluster from now on. The caller holds the lock.
+func (r *Registry) noteConfig(key string, c *Cluster) {
+	if _, known := c.configs[key]; known || key == "" {
+		return
+	}
+	c.configs[key] = struct{}{}
+	go r.tellHealthOf(key) // It may call the Registry, which is locked.
+}
+
+// setInvalid records why an owner has no connection, nil if it has one, and tells if that is news.
+func (r *Registry) setInvalid(o informer.Owner, err error) {
+	r.mu.Lock()
+	u := r.uses[o]
+	news := (err == nil) != (u.invalid == nil) || err != nil && err.Error() != u.invalid.Error()
+	if news {
+		u.invalid = err
+		r.uses[o] = u
+	}
+	r.mu.Unlock()
+	if news && u.config != "" {
+		r.tellHealthOf(u.config)
+	}
+}
+
+// An authentication knows from the answers of a cluster whether it accepts the credentials.
+type authentication struct {
+	next    http.RoundTripper
+	changed func()       // called when what isRefused returns has changed
+	since   atomic.Int64 // when credentials were refused that were accepted before; 0 if they are accepted
+
+	mu    sync.Mutex
+	timer *time.Timer // calls changed when the refusal has lasted
+}
+
+// wrap puts the authentication in front of a transport. It is called once, before the first request.
+func (a *authentication) wrap(next http.RoundTripper) http.RoundTripper {
+	a.next = next
+	return a
+}
+
+// RoundTrip sends a request.
+func (a *authentication) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := a.next.RoundTrip(req)
+	if err == nil && (res.StatusCode == http.StatusUnauthorized) != (a.since.Load() != 0) {
+		a.turn(res.StatusCode == http.StatusUnauthorized)
+	}
+	return res, err
+}
+
+// turn records that the credentials are refused from now on, or accepted.
+func (a *authentication) turn(refused bool) {
+	a.mu.Lock()
+	was := a.isRefused()
+	switch {
+	case refused == (a.since.Load() != 0): // Another answer was faster.
+	case refused:
+		a.since.Store(time.Now().UnixNano())
+		a.timer = time.AfterFunc(outagePatience, a.changed)
+	default:
+		a.since.Store(0)
+		a.timer.Stop()
+	}
+	is := a.isRefused()
+	a.mu.Unlock()
+	if was != is {
+		a.changed()
+	}
+}
+
+// isRefused reports whether the cluster has refused the credentials for 10 s. A shorter refusal may be a token that is
+// renewed, or a server that does not know it yet.
+func (a *authentication) isRefused() bool {
+	since := a.since.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) >= outagePatience
+}
+
+// versionForm is what is shown of a version: a server may send anything.
+var versionForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,60}$`)
+
+// versionIn returns the version in the answer to a probe, empty if it has none.
+func versionIn(answer []byte) string {
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if json.Unmarshal(answer, &v) != nil || !versionForm.MatchString(v.GitVersion) {
+		return ""
+	}
+	return v.GitVersion
+}
+
+// addressOf returns a URL without what may be secret.
+func addressOf(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+var readyConfigs = prometheus.NewDesc("provider_kcp_providerconfig_ready",
+	"Whether the target of a ProviderConfig in use answers and accepts its credentials.",
+	[]string{"kind", "namespace", "name"}, nil)
+
+// Metrics returns a collector of the health of all ProviderConfigs in use. It reads that when it is asked, so that no
+// series outlives its ProviderConfig.
+func (r *Registry) Metrics() prometheus.Collector { return healthCollector{r} }
+
+type healthCollector struct{ registry *Registry }
+
+// Describe tells which metrics there are.
+func (healthCollector) Describe(ch chan<- *prometheus.Desc) { ch <- readyConfigs }
+
+// Collect tells what they are now.
+func (h healthCollector) Collect(ch chan<- prometheus.Metric) {
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	for key, owners := range h.registry.configs {
+		health := h.registry.healthOf(owners)
+		kind, place, _ := strings.Cut(key, "/")
+		namespace, name, _ := strings.Cut(place, "/")
+		switch {
+		case health.Err != nil:
+			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, 0, kind, namespace, name)
+		case health.Known:
+			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, 1, kind, namespace, name)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package target
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+func TestVersionIn(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		answer string
+		want   string
+	}{
+		"Version": {"The version is shown.", `{"major":"1","gitVersion":"v1.36.1+kcp-v0.30.0"}`, "v1.36.1+kcp-v0.30.0"},
+		"Foreign": {"What is none is not shown.", `{"gitVersion":"v1.36 <script>"}`, ""},
+		"Long":    {"Nor is a text of any length.", fmt.Sprintf(`{"gitVersion":"v1.36.%0100d"}`, 1), ""},
+		"Refusal": {"A refusal has none.", `{"kind":"Status","code":403}`, ""},
+		"Page":    {"Nor has a page of a proxy.", "<html>", ""},
+		"Nothing": {"Nor has an empty answer.", "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := versionIn([]byte(tc.answer)); got != tc.want {
+				t.Errorf("%s\nversionIn: want %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestAddressOf(t *testing.T) {
+	u, err := url.Parse("https://user:password@kcp.example.com:6443/clusters/root:org?token=secret#part")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("https://kcp.example.com:6443/clusters/root:org", addressOf(u)); diff != "" {
+		t.Errorf("addressOf: -want, +got:\n%s", diff)
+	}
+}
+
+// TestHealth shows what is known of a target that answers, refuses credentials for a moment and for good, and accepts
+// them again, and that a metric shows it as long as somebody uses it.
+func TestHealth(t *testing.T) {
+	const config = "ProviderConfig.example.org/default/cluster"
+	var refuses atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/version":
+			fmt.Fprint(w, `{"gitVersion":"v1.36.1"}`)
+		case refuses.Load():
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+		}
+	}))
+	defer s.Close()
+	r, err := NewRegistry(Options{Injected: &rest.Config{Host: s.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	told := make(chan string, 100)
+	r.OnHealth(func(key string) { told <- key })
+	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
+	spec := &commonv1.ProviderConfigSpec{
+		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+		Impersonate: &commonv1.Impersonation{User: "somebody"},
+	}
+	r.Bind(o, config)
+	var c *Cluster
+	eventually(t, "the target to be connected", func() bool {
+		c, err = r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
+		return err == nil
+	})
+	well := Health{Known: true, Server: s.URL, Version: "v1.36.1"}
+	if diff := cmp.Diff(well, r.Health(config)); diff != "" {
+		t.Errorf("Health: -want, +got:\n%s", diff)
+	}
+	awaitTold(t, told, config)
+
+	ask := func() {
+		t.Helper()
+		res, err := c.http.Get(s.URL + "/apis")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+	}
+	refuses.Store(true)
+	ask()
+	if h := r.Health(config); h.Err != nil {
+		t.Errorf("a refusal that has just begun: want no error, got %v", h.Err)
+	}
+	refuses.Store(false)
+	ask()
+	refuses.Store(true)
+	began := time.Now()
+	ask()
+	awaitTold(t, told, config)
+	awaitHealth(t, r, config, "a refusal that lasts", func(h Health) bool { return errors.Is(h.Err, ErrUnauthorized) })
+	if took := time.Since(began); took < outagePatience {
+		t.Errorf("a refusal counts after %s, want it to after %s", took, outagePatience)
+	}
+	assertReadyConfigs(t, r, 1, 0)
+	refuses.Store(false)
+	ask()
+	awaitTold(t, told, config)
+	if diff := cmp.Diff(well, r.Health(config)); diff != "" {
+		t.Errorf("Health of a target that accepts the credentials again: -want, +got:\n%s", diff)
+	}
+	assertReadyConfigs(t, r, 1, 1)
+
+	r.Forget(o)
+	awaitTold(t, told, config)
+	if diff := cmp.Diff(Health{}, r.Health(config)); diff != "" {
+		t.Errorf("Health of what nobody uses: -want, +got:\n%s", diff)
+	}
+	assertReadyConfigs(t, r, 0, 0)
+}
+
+// TestHealthWithoutCredentials shows that a ProviderConfig whose Secret is missing is told of, and again when there is
+// a connection.
+func TestHealthWithoutCredentials(t *testing.T) {
+	const config = "config"
+	s := httptest.NewServer(http.NotFoundHandler())
+	defer s.Close()
+	r, err := NewRegistry(Options{Injected: &rest.Config{Host: s.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	told := make(chan string, 100)
+	r.OnHealth(func(key string) { told <- key })
+	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
+	r.Bind(o, config)
+	spec := &commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceSecret}}
+	if _, err := r.Connect(t.Context(), o, commonv1.Connection{Spec: spec}); !IsInvalidConnection(err) {
+		t.Fatalf("Connect without a Secret: want an invalid connection, got %v", err)
+	}
+	awaitTold(t, told, config)
+	if h := r.Health(config); !IsInvalidConnection(h.Err) || h.Known {
+		t.Errorf("Health: want an invalid connection, got %+v", h)
+	}
+	spec.Credentials.Source = xpv2.CredentialsSourceInjectedIdentity
+	spec.Impersonate = &commonv1.Impersonation{User: "somebody"}
+	eventually(t, "the target to be connected", func() bool {
+		_, err = r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
+		return err == nil
+	})
+	awaitTold(t, told, config)
+	if h := r.Health(config); h.Err != nil || !h.Known {
+		t.Errorf("Health with credentials: want no error, got %+v", h)
+	}
+}
+
+// awaitTold waits until the health of a ProviderConfig is told of, and takes all that was told.
+func awaitTold(t *testing.T, told chan string, key string) {
+	t.Helper()
+	select {
+	case got := <-told:
+		if got != key {
+			t.Errorf("it tells of %q, want %q", got, key)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("nothing is told of %q", key)
+	}
+	for len(told) > 0 {
+		<-told
+	}
+}
+
+// assertReadyConfigs compares the metric with how many series it must have, and with their value.
+func assertReadyConfigs(t *testing.T, r *Registry, series int, value float64) {
+	t.Helper()
+	c := r.Metrics()
+	if got := testutil.CollectAndCount(c); got != series {
+		t.Fatalf("want %d series, got %d", series, got)
+	}
+	if series == 1 {
+		if got := testutil.ToFloat64(c); got != value {
+			t.Errorf("want the value %v, got %v", value, got)
+		}
+	}
+}
