@@ -91,11 +91,12 @@ func updates(u *unstructured.Unstructured, manager string) bool {
 // checkRequests checks what a takeover costs: one apply for each Object that applies, one patch more if the peer has
 // applied it client-side, one dry run for each that only says what it would apply; and on the control plane one write
 // of status, one more of an Object that refers to others, which first records that, and for each that refers to it the
-// finalizer which the peer has failed to add, and two tries more to write a status that this made outdated.
-func checkRequests(t *testing.T, m marks, all []*subject) {
+// finalizer which the peer has failed to add, and two tries more to write a status that this made outdated; of each
+// ProviderConfig, one write of status, which says that it is ready.
+func checkRequests(t *testing.T, m marks, all []*subject, config string) {
 	t.Helper()
 	onTarget := writes(m.onTarget(t))
-	want, objects := map[string]int{}, map[string]int{}
+	want, objects := map[string]int{}, map[string]int{config: len(build.Scopes())}
 	for _, s := range all {
 		objects[s.GetName()]++
 		if len(referred(s)) > 0 {

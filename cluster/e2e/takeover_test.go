@@ -41,7 +41,7 @@ func TestTakeover(t *testing.T) {
 	awaitSilence(t)
 	awaitSynced(t, c, all)
 	checkUnharmed(t, all, before, snapshot(t, tc, all))
-	checkRequests(t, m, all)
+	checkRequests(t, m, all, at.config)
 	checkHeld(t, c, all)
 	if diff := cmp.Diff(published, at.connectionSecrets(t, c, all)); diff != "" {
 		t.Errorf("connection secrets after the takeover: -before, +after:\n%s", diff)
