@@ -34,9 +34,9 @@ type Health struct {
 	Version string
 }
 
-// OnHealth has f called with the key of a ProviderConfig when what Health returns for it may have changed. It must not
-// block.
-func (r *Registry) OnHealth(f func(key string)) {
+// OnHealth has f called with the key of a ProviderConfig when what Health returns for it may have changed, and whether
+// the cause is a good one. It is called for each owner, so it must not block, nor call Health.
+func (r *Registry) OnHealth(f func(key string, well bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.health = append(r.health, f)
@@ -97,8 +97,9 @@ func (c *Cluster) health() error {
 	return nil
 }
 
-// tellHealth tells that the health of a cluster has changed.
+// tellHealth reports that the health of a cluster may have changed.
 func (r *Registry) tellHealth(c *Cluster) {
+	well := c.health() == nil
 	r.mu.Lock()
 	changed := map[string]struct{}{}
 	for o := range r.users[c] {
@@ -108,45 +109,45 @@ func (r *Registry) tellHealth(c *Cluster) {
 	}
 	r.mu.Unlock()
 	for key := range changed {
-		r.tellHealthOf(key)
+		r.tellHealthOf(key, well)
 	}
 }
 
-// tellHealthOf tells that the health of a ProviderConfig may have changed.
-func (r *Registry) tellHealthOf(key string) {
+// tellHealthOf reports that the health of a ProviderConfig may have changed, and whether the cause is a good one.
+func (r *Registry) tellHealthOf(key string, well bool) {
 	r.mu.Lock()
 	told := slices.Clone(r.health)
 	r.mu.Unlock()
 	for _, f := range told {
-		f(key)
+		f(key, well)
 	}
 }
 
-// noteConfig tells that a ProviderConfig has a cluster from now on. The caller holds the lock.
+// noteConfig reports that a ProviderConfig has a cluster from now on. The caller holds the lock.
 func (r *Registry) noteConfig(key string, c *Cluster) {
 	if _, known := c.configs[key]; known || key == "" {
 		return
 	}
 	c.configs[key] = struct{}{}
-	go r.tellHealthOf(key) // It may call the Registry, which is locked.
+	go r.tellHealthOf(key, c.health() == nil) // It locks the Registry, which is locked.
 }
 
-// setInvalid records why an owner has no connection, nil if it has one, and tells if that is news.
+// setInvalid records why an owner has no connection, nil if it has one, and reports a change of that.
 func (r *Registry) setInvalid(o informer.Owner, err error) {
 	r.mu.Lock()
 	u := r.uses[o]
-	news := (err == nil) != (u.invalid == nil) || err != nil && err.Error() != u.invalid.Error()
-	if news {
+	changed := (err == nil) != (u.invalid == nil) || err != nil && err.Error() != u.invalid.Error()
+	if changed {
 		u.invalid = err
 		r.uses[o] = u
 	}
 	r.mu.Unlock()
-	if news && u.config != "" {
-		r.tellHealthOf(u.config)
+	if changed && u.config != "" {
+		r.tellHealthOf(u.config, err == nil)
 	}
 }
 
-// An authentication knows from the answers of a cluster whether it accepts the credentials.
+// An authentication observes in the answers of a cluster whether it accepts the credentials.
 type authentication struct {
 	next    http.RoundTripper
 	changed func()       // called when what isRefused returns has changed
@@ -212,37 +213,49 @@ func versionIn(answer []byte) string {
 	return v.GitVersion
 }
 
-// addressOf returns a URL without what may be secret.
+// maxAddress is how many bytes of a URL are shown. A tenant may write a kubeconfig of 1 MiB.
+const maxAddress = 1 << 10
+
+// addressOf returns a URL without credentials, query and fragment. It is cut at 1 KiB.
 func addressOf(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	a := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	return strings.ToValidUTF8(a[:min(len(a), maxAddress)], "")
 }
 
 var readyConfigs = prometheus.NewDesc("provider_kcp_providerconfig_ready",
 	"Whether the target of a ProviderConfig in use answers and accepts its credentials.",
 	[]string{"kind", "namespace", "name"}, nil)
 
-// Metrics returns a collector of the health of all ProviderConfigs in use. It reads that when it is asked, so that no
-// series outlives its ProviderConfig.
+// Metrics returns a collector of the health of all ProviderConfigs in use. It computes the series on each scrape, so
+// that none outlives its ProviderConfig.
 func (r *Registry) Metrics() prometheus.Collector { return healthCollector{r} }
 
 type healthCollector struct{ registry *Registry }
 
-// Describe tells which metrics there are.
+// Describe sends the description of the metric.
 func (healthCollector) Describe(ch chan<- *prometheus.Desc) { ch <- readyConfigs }
 
-// Collect tells what they are now.
+// Collect sends a metric for each ProviderConfig in use whose health is known.
 func (h healthCollector) Collect(ch chan<- prometheus.Metric) {
-	h.registry.mu.Lock()
-	defer h.registry.mu.Unlock()
-	for key, owners := range h.registry.configs {
-		health := h.registry.healthOf(owners)
+	for key, ready := range h.values() {
 		kind, place, _ := strings.Cut(key, "/")
 		namespace, name, _ := strings.Cut(place, "/")
-		switch {
+		ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
+	}
+}
+
+// values returns the metric of each ProviderConfig by key. Nothing is sent while the Registry is locked.
+func (h healthCollector) values() map[string]float64 {
+	h.registry.mu.Lock()
+	defer h.registry.mu.Unlock()
+	values := map[string]float64{}
+	for key, owners := range h.registry.configs {
+		switch health := h.registry.healthOf(owners); {
 		case health.Err != nil:
-			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, 0, kind, namespace, name)
+			values[key] = 0
 		case health.Known:
-			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, 1, kind, namespace, name)
+			values[key] = 1
 		}
 	}
+	return values
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -28,11 +29,11 @@ func TestVersionIn(t *testing.T) {
 		want   string
 	}{
 		"Version": {"The version is shown.", `{"major":"1","gitVersion":"v1.36.1+kcp-v0.30.0"}`, "v1.36.1+kcp-v0.30.0"},
-		"Foreign": {"What is none is not shown.", `{"gitVersion":"v1.36 <script>"}`, ""},
-		"Long":    {"Nor is a text of any length.", fmt.Sprintf(`{"gitVersion":"v1.36.%0100d"}`, 1), ""},
-		"Refusal": {"A refusal has none.", `{"kind":"Status","code":403}`, ""},
-		"Page":    {"Nor has a page of a proxy.", "<html>", ""},
-		"Nothing": {"Nor has an empty answer.", "", ""},
+		"Foreign": {"Text that is not a version is not shown.", `{"gitVersion":"v1.36 <script>"}`, ""},
+		"Long":    {"A version of over 60 characters is not shown.", fmt.Sprintf(`{"gitVersion":"v1.36.%0100d"}`, 1), ""},
+		"Refusal": {"A refusal has no version.", `{"kind":"Status","code":403}`, ""},
+		"Page":    {"A page of a proxy has no version.", "<html>", ""},
+		"Nothing": {"An empty answer has no version.", "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,10 +52,14 @@ func TestAddressOf(t *testing.T) {
 	if diff := cmp.Diff("https://kcp.example.com:6443/clusters/root:org", addressOf(u)); diff != "" {
 		t.Errorf("addressOf: -want, +got:\n%s", diff)
 	}
+	u.Path = strings.Repeat("a", 2*maxAddress)
+	if got := len(addressOf(u)); got != maxAddress {
+		t.Errorf("addressOf a long URL: want %d bytes, got %d", maxAddress, got)
+	}
 }
 
-// TestHealth shows what is known of a target that answers, refuses credentials for a moment and for good, and accepts
-// them again, and that a metric shows it as long as somebody uses it.
+// TestHealth follows a target that answers, refuses the credentials for less than 10 s and for longer, and accepts them
+// again. The metric has the same state while the ProviderConfig is in use.
 func TestHealth(t *testing.T) {
 	const config = "ProviderConfig.example.org/default/cluster"
 	var refuses atomic.Bool
@@ -70,13 +75,7 @@ func TestHealth(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	r, err := NewRegistry(Options{Injected: &rest.Config{Host: s.URL}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	told := make(chan string, 100)
-	r.OnHealth(func(key string) { told <- key })
+	r, reported := newHealthRegistry(t, s.URL)
 	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
 	spec := &commonv1.ProviderConfigSpec{
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
@@ -84,7 +83,8 @@ func TestHealth(t *testing.T) {
 	}
 	r.Bind(o, config)
 	var c *Cluster
-	eventually(t, "the target to be connected", func() bool {
+	eventually(t, "the target to be connected", func() (ok bool) {
+		var err error
 		c, err = r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
 		return err == nil
 	})
@@ -92,7 +92,7 @@ func TestHealth(t *testing.T) {
 	if diff := cmp.Diff(well, r.Health(config)); diff != "" {
 		t.Errorf("Health: -want, +got:\n%s", diff)
 	}
-	awaitTold(t, told, config)
+	awaitReport(t, reported, config)
 
 	ask := func() {
 		t.Helper()
@@ -112,76 +112,82 @@ func TestHealth(t *testing.T) {
 	refuses.Store(true)
 	began := time.Now()
 	ask()
-	awaitTold(t, told, config)
+	awaitReport(t, reported, config)
 	awaitHealth(t, r, config, "a refusal that lasts", func(h Health) bool { return errors.Is(h.Err, ErrUnauthorized) })
 	if took := time.Since(began); took < outagePatience {
-		t.Errorf("a refusal counts after %s, want it to after %s", took, outagePatience)
+		t.Errorf("refusal reported after %s, want at least %s", took, outagePatience)
 	}
 	assertReadyConfigs(t, r, 1, 0)
 	refuses.Store(false)
 	ask()
-	awaitTold(t, told, config)
+	awaitReport(t, reported, config)
 	if diff := cmp.Diff(well, r.Health(config)); diff != "" {
 		t.Errorf("Health of a target that accepts the credentials again: -want, +got:\n%s", diff)
 	}
 	assertReadyConfigs(t, r, 1, 1)
 
 	r.Forget(o)
-	awaitTold(t, told, config)
+	awaitReport(t, reported, config)
 	if diff := cmp.Diff(Health{}, r.Health(config)); diff != "" {
 		t.Errorf("Health of what nobody uses: -want, +got:\n%s", diff)
 	}
 	assertReadyConfigs(t, r, 0, 0)
 }
 
-// TestHealthWithoutCredentials shows that a ProviderConfig whose Secret is missing is told of, and again when there is
-// a connection.
+// TestHealthWithoutCredentials shows that a missing Secret is reported, and so is the connection that follows.
 func TestHealthWithoutCredentials(t *testing.T) {
 	const config = "config"
 	s := httptest.NewServer(http.NotFoundHandler())
 	defer s.Close()
-	r, err := NewRegistry(Options{Injected: &rest.Config{Host: s.URL}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	told := make(chan string, 100)
-	r.OnHealth(func(key string) { told <- key })
+	r, reported := newHealthRegistry(t, s.URL)
 	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
 	r.Bind(o, config)
 	spec := &commonv1.ProviderConfigSpec{Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceSecret}}
 	if _, err := r.Connect(t.Context(), o, commonv1.Connection{Spec: spec}); !IsInvalidConnection(err) {
 		t.Fatalf("Connect without a Secret: want an invalid connection, got %v", err)
 	}
-	awaitTold(t, told, config)
+	awaitReport(t, reported, config)
 	if h := r.Health(config); !IsInvalidConnection(h.Err) || h.Known {
 		t.Errorf("Health: want an invalid connection, got %+v", h)
 	}
 	spec.Credentials.Source = xpv2.CredentialsSourceInjectedIdentity
 	spec.Impersonate = &commonv1.Impersonation{User: "somebody"}
 	eventually(t, "the target to be connected", func() bool {
-		_, err = r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
+		_, err := r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
 		return err == nil
 	})
-	awaitTold(t, told, config)
+	awaitReport(t, reported, config)
 	if h := r.Health(config); h.Err != nil || !h.Known {
 		t.Errorf("Health with credentials: want no error, got %+v", h)
 	}
 }
 
-// awaitTold waits until the health of a ProviderConfig is told of, and takes all that was told.
-func awaitTold(t *testing.T, told chan string, key string) {
+// newHealthRegistry returns a Registry, and a channel of the keys of the ProviderConfigs whose health it reports.
+func newHealthRegistry(t *testing.T, server string) (*Registry, chan string) {
+	t.Helper()
+	r, err := NewRegistry(Options{Injected: &rest.Config{Host: server}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	reported := make(chan string, 100)
+	r.OnHealth(func(key string, _ bool) { reported <- key })
+	return r, reported
+}
+
+// awaitReport waits until the health of a ProviderConfig is reported, and drops the reports that follow at once.
+func awaitReport(t *testing.T, reported chan string, key string) {
 	t.Helper()
 	select {
-	case got := <-told:
+	case got := <-reported:
 		if got != key {
-			t.Errorf("it tells of %q, want %q", got, key)
+			t.Errorf("reported ProviderConfig: want %q, got %q", key, got)
 		}
 	case <-time.After(time.Minute):
-		t.Fatalf("nothing is told of %q", key)
+		t.Fatalf("no report for ProviderConfig %q", key)
 	}
-	for len(told) > 0 {
-		<-told
+	for len(reported) > 0 {
+		<-reported
 	}
 }
 

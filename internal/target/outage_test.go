@@ -128,7 +128,7 @@ func TestOutageWakesPatientUsersLate(t *testing.T) {
 	}
 	r.Patient("patient")
 	told := make(chan string, users)
-	r.OnHealth(func(key string) { told <- key })
+	r.OnHealth(func(key string, _ bool) { told <- key })
 	spec := &commonv1.ProviderConfigSpec{
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 		Impersonate: &commonv1.Impersonation{User: "somebody"},

@@ -56,7 +56,7 @@ type Registry struct {
 	uses     map[informer.Owner]use
 	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
 	restored []func(Restored)
-	health   []func(key string)
+	health   []func(key string, well bool)
 	patient  map[string]struct{} // controllers
 	outages  *rate.Limiter       // paces who is woken because of them
 }
@@ -292,7 +292,7 @@ func (r *Registry) disconnect(o informer.Owner, u use) {
 	delete(r.clusters, u.digest)
 	u.cluster.close()
 	if u.config != "" {
-		go r.tellHealthOf(u.config) // It may call the Registry, which is locked.
+		go r.tellHealthOf(u.config, true) // It locks the Registry, which is locked.
 	}
 }
 

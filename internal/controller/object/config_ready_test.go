@@ -24,8 +24,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestConfigIsReady shows that a ProviderConfig says which target it has, whether that accepts its credentials and
-// whether there are any, that it heals, and that a good state costs one write, if any beside that of the users.
+// TestConfigIsReady shows that a ProviderConfig reports its target, and refused or missing credentials, and recovers
+// when they are repaired. A good state costs at most one write beside that of the user count.
 func TestConfigIsReady(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -78,7 +78,7 @@ func TestConfigIsReady(t *testing.T) {
 		collectUsages(t, c, s, ns, pc)
 		config.await(t, corev1.ConditionUnknown, "")
 		if diff := cmp.Diff(map[string]any{}, config.status(t)); diff != "" {
-			t.Errorf("status of a ProviderConfig that nobody uses: -want, +got:\n%s", diff)
+			t.Errorf("status of an unused ProviderConfig: -want, +got:\n%s", diff)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		if !known || isUnused(pc, h) {
 			return
 		}
-		pc.SetConditions(p.Timed(is))
+		pc.SetConditions(is)
 		if is.Reason == commonv1.ReasonTargetUnreachable && was.Reason != commonv1.ReasonTargetUnreachable {
 			lost = pc
 		}
@@ -58,8 +58,8 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 	return res, err
 }
 
-// show sets which target there is. What is known of it stays while nothing is connected, as after a restart, until
-// nobody uses it.
+// show sets the URL and the version of the target. They stay while nothing is connected, as after a restart, and are
+// removed with the last user.
 func (r *readiness) show(pc resource.ProviderConfig, h target.Health) {
 	s := r.config.Status(pc)
 	switch {
@@ -74,24 +74,24 @@ func (r *readiness) show(pc resource.ProviderConfig, h target.Health) {
 	}
 }
 
-// isUnused reports whether there is nothing to say of a target because nobody uses it. The first user may be connected
-// before it is counted, and what is known is written when it is.
+// isUnused reports whether a ProviderConfig has no counted users, and nothing is wrong. The first user may be connected
+// before it is counted. The pass that counts it then writes condition Ready.
 func isUnused(pc resource.ProviderConfig, h target.Health) bool {
 	return pc.GetUsers() == 0 && h.Err == nil
 }
 
-// changes enqueues ProviderConfigs when the health of their targets may have changed: at once, but for 500 ms, if
-// something is wrong, and with the new users if all is well.
+// changes enqueues ProviderConfigs when the health of their targets may have changed: after 500 ms if something is
+// wrong, and together with the new users if all is well.
 func (r *readiness) changes() source.Source {
 	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.registry.OnHealth(func(key string) {
+		r.registry.OnHealth(func(key string, well bool) {
 			name, ok := r.config.Named(key)
 			if !ok {
 				return
 			}
-			gather := gatherNew
-			if r.registry.Health(key).Err != nil {
-				gather = gatherGone
+			gather := gatherGone
+			if well {
+				gather = gatherNew
 			}
 			q.AddAfter(reconcile.Request{NamespacedName: name}, gather)
 		})
