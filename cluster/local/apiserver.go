@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pkg/errors"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -43,9 +45,10 @@ func (c *Cluster) prepare() error {
 			StopTimeout:  stopTimeout,
 		},
 		APIServer: &envtest.APIServer{
-			SecureServing: envtest.SecureServing{ListenAddr: envtest.ListenAddr{
-				Address: loopback, Port: apiPort.String(),
-			}},
+			SecureServing: envtest.SecureServing{
+				ListenAddr: envtest.ListenAddr{Address: loopback, Port: apiPort.String()},
+				Authn:      &c.users,
+			},
 			Path:         c.apiServer.path,
 			CertDir:      filepath.Join(c.o.Dir, certsDir),
 			Out:          c.apiServer.log,
@@ -98,11 +101,14 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		return err
 	}
 	if c.admin == nil {
-		admin, err := c.User("admin", "system:masters")
+		// A negative QPS means none; zero would mean client-go's default.
+		admin, err := c.plane.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}},
+			&rest.Config{QPS: -1})
 		if err != nil {
-			return err
+			return errors.Wrap(err, "cannot add administrator")
 		}
-		c.admin = admin
+		c.admin = admin.Config()
+		c.admin.Host = strings.TrimSuffix(c.admin.Host, "/")
 	}
 	// envtest has waited for /healthz. The namespaces come a moment later.
 	check, err := answers(c.admin, "/readyz", "/api/v1/namespaces/default", "/api/v1/namespaces/kube-system")

@@ -5,8 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/pkg/errors"
@@ -41,9 +39,8 @@ type Cluster struct {
 	apiServer   *launcher
 	controllers *process // nil without controller manager
 	admin       *rest.Config
+	users       users
 	stopped     bool
-
-	users sync.Mutex // guards the numbers of the certificates that envtest issues
 }
 
 // StartCluster returns when all of the cluster is ready. Context ctx ends the start, not the cluster; callers stop it.
@@ -133,16 +130,7 @@ func (c *Cluster) Config() *rest.Config {
 // User returns a configuration with a client certificate for a user. It has no rights but those of the groups, and no
 // limit of requests.
 func (c *Cluster) User(name string, groups ...string) (*rest.Config, error) {
-	c.users.Lock()
-	defer c.users.Unlock()
-	// A negative QPS means none; zero would mean client-go's default.
-	u, err := c.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot add user %q", name)
-	}
-	cfg := u.Config()
-	cfg.Host = strings.TrimSuffix(cfg.Host, "/")
-	return cfg, nil
+	return c.users.AddUser(envtest.User{Name: name, Groups: groups}, c.admin)
 }
 
 // AuditLog returns the path of the audit log, which ReadAudit reads; empty without Audit. A request makes a line when

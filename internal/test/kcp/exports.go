@@ -1,7 +1,6 @@
 package kcp
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -66,11 +65,6 @@ func Bind(tb testing.TB, in *rest.Config, path, export string,
 	if err := Client(tb, in).Create(tb.Context(), b); err != nil {
 		tb.Fatalf("cannot create APIBinding: %v", err)
 	}
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
-		defer cancel()
-		_ = Client(tb, in).Delete(ctx, b) // Only to keep the server small.
-	})
 	return b
 }
 

@@ -3,6 +3,7 @@ package kcp
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // root is the path of the workspace at the top.
@@ -21,7 +23,6 @@ const root = "root"
 
 const (
 	workspaceTimeout = 3 * time.Minute
-	cleanupTimeout   = 10 * time.Second
 	pollInterval     = 20 * time.Millisecond
 )
 
@@ -31,13 +32,18 @@ func Run(m *testing.M, servers ...local.Starter) int {
 	return local.Main(m, servers...)
 }
 
-// A Server is one kcp. Set its fields, if any, before Run; use it after.
+// errShared is why a test cannot stop, freeze, back up or restore kcp.
+const errShared = "kcp is shared with other packages: run this test by make e2e, or its package alone"
+
+// A Server is one kcp: that of kube.SharedServers if there is one, else of its own. Set its fields, if any, before Run;
+// use it after.
 type Server struct {
-	// Audited logs all requests.
+	// Audited logs all requests. The shared one always does.
 	Audited bool
 
-	kcp  *local.KCP
-	back func() error // brings it back from an outage; nil without one
+	kcp      *local.KCP
+	attached bool
+	back     func() error // brings it back from an outage; nil without one
 }
 
 // AuditLog returns the path of the log of all requests, for kube.AuditOf.
@@ -45,6 +51,11 @@ func (s *Server) AuditLog() string { return s.kcp.AuditLog() }
 
 // Start is for Run.
 func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
+	if shared := os.Getenv(kube.SharedServers); shared != "" {
+		s.attached = true
+		s.kcp, err = local.AttachKCP(filepath.Join(shared, "kcp"))
+		return func() error { return nil }, err
+	}
 	dir, err := os.MkdirTemp("", "kcp-")
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make folder of kcp")
@@ -75,8 +86,17 @@ func (s *Server) Freeze(tb testing.TB) {
 	s.interrupt(tb, s.kcp.Freeze, s.kcp.Thaw)
 }
 
+// own fails the test if other packages use kcp, too.
+func (s *Server) own(tb testing.TB) {
+	tb.Helper()
+	if s.attached {
+		tb.Fatal(errShared)
+	}
+}
+
 func (s *Server) interrupt(tb testing.TB, begin, end func() error) {
 	tb.Helper()
+	s.own(tb)
 	if err := begin(); err != nil {
 		tb.Fatal(err)
 	}
@@ -100,6 +120,7 @@ func (s *Server) Return(tb testing.TB) {
 // Backup copies the data of kcp as they are now, for Restore.
 func (s *Server) Backup(tb testing.TB) {
 	tb.Helper()
+	s.own(tb)
 	if err := s.kcp.Backup(); err != nil {
 		tb.Fatal(err)
 	}
@@ -119,7 +140,8 @@ func (s *Server) Config(workspace string) *rest.Config {
 }
 
 // Workspace creates a workspace for the test, waits until it is ready, and returns its path and the administrator's
-// configuration for it.
+// configuration for it. It stays until the server goes: to delete a workspace kcp 0.31 lists all APIs of each of its
+// namespaces, again with each try, which takes more processor time than most tests.
 func (s *Server) Workspace(tb testing.TB) (path string, cfg *rest.Config) {
 	tb.Helper()
 	c, err := client.New(s.Config(root), client.Options{})
@@ -130,12 +152,6 @@ func (s *Server) Workspace(tb testing.TB) (path string, cfg *rest.Config) {
 	if err := c.Create(tb.Context(), ws); err != nil {
 		tb.Fatalf("cannot create workspace: %v", err)
 	}
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
-		defer cancel()
-		// Only to keep the server small. The server itself goes away soon.
-		_ = c.Delete(ctx, ws)
-	})
 	awaitReady(tb, c, ws)
 	path = root + ":" + ws.GetName()
 	return path, s.Config(path)

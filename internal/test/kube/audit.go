@@ -5,7 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
@@ -22,6 +25,15 @@ import (
 type Audit struct {
 	tb   testing.TB
 	path string
+	last *reading
+}
+
+// A reading is what has been read of a log since a mark. Tests ask for the same again and again as the log grows.
+type reading struct {
+	mu     sync.Mutex
+	since  Mark
+	next   int64 // offset to go on from
+	events Requests
 }
 
 // A Mark is a point in the order of a server's requests.
@@ -39,7 +51,7 @@ func (s *Server) Audit(tb testing.TB) Audit {
 // AuditOf returns the audit of a server that logs to a file.
 func AuditOf(tb testing.TB, path string) Audit {
 	tb.Helper()
-	return Audit{tb: tb, path: path}
+	return Audit{tb: tb, path: path, last: &reading{}}
 }
 
 // Mark returns the point behind all requests that have been answered.
@@ -56,26 +68,37 @@ func (a Audit) Mark() Mark {
 // leases, which come by the clock.
 func (a Audit) Since(m Mark) Requests {
 	a.tb.Helper()
-	return slices.DeleteFunc(a.all(m), func(e local.AuditEvent) bool {
-		return e.Verb == "watch" || e.Resource == "leases"
-	})
+	return a.choose(m, func(e local.AuditEvent) bool { return e.Verb != "watch" && e.Resource != "leases" })
 }
 
 // Watches returns the watches begun since m.
 func (a Audit) Watches(m Mark) Requests {
 	a.tb.Helper()
-	return slices.DeleteFunc(a.all(m), func(e local.AuditEvent) bool {
-		return e.Verb != "watch"
-	})
+	return a.choose(m, func(e local.AuditEvent) bool { return e.Verb == "watch" })
 }
 
-func (a Audit) all(m Mark) Requests {
+// choose returns the wanted requests since m. If the last call had the same mark, it reads only what the log has got
+// since then.
+func (a Audit) choose(m Mark, wanted func(local.AuditEvent) bool) Requests {
 	a.tb.Helper()
-	events, _, err := local.ReadAuditFrom(a.path, int64(m))
+	r := a.last
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.since != m || r.next == 0 {
+		r.since, r.next, r.events = m, int64(m), nil
+	}
+	more, next, err := local.ReadAuditFrom(a.path, r.next)
 	if err != nil {
 		a.tb.Fatal(err)
 	}
-	return events
+	r.next, r.events = next, append(r.events, more...)
+	var out Requests
+	for _, e := range r.events {
+		if wanted(e) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // By returns the requests of one user, without those that kcp makes in its name to do what it has asked for.
@@ -87,6 +110,17 @@ func (r Requests) By(user string) Requests {
 		}
 	}
 	return out
+}
+
+// Statuses returns how many requests there are for the status of an object.
+func (r Requests) Statuses(o client.Object) int {
+	n := 0
+	for _, e := range r {
+		if e.Namespace == o.GetNamespace() && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status") {
+			n++
+		}
+	}
+	return n
 }
 
 // Count returns how many requests there are of each verb and resource, such as "get configmaps", "patch

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,19 +39,35 @@ func Run(m *testing.M, servers ...local.Starter) int {
 	return local.Main(m, servers...)
 }
 
+// SharedServers is the environment variable with the folder in which cmd/local runs servers for all packages: a cluster
+// for each name of a Server, and kcp. Without it each package starts its own servers.
+const SharedServers = "PROVIDER_KCP_TEST_SERVERS"
+
+// errShared is why a test cannot stop, restart, back up or restore a server.
+const errShared = "the server is shared with other packages: run this test by make e2e, or its package alone"
+
 // A Server is an API server with an etcd of its own and an audit log. Set its fields, if any, before Run; use it after.
 type Server struct {
+	// Shared is the name of a cluster of SharedServers that serves as well: names of what tests make in it that has no
+	// namespace differ from those of other packages, and so do users whose requests they count. Of its own if empty.
+	Shared string
 	// ControllerManager adds kube-controller-manager, for tests that need the garbage collector.
 	ControllerManager bool
 	// TokenWebhook is the URL of a webhook that tells who has a bearer token. None if empty.
 	TokenWebhook string
 
-	cluster *local.Cluster
-	stopped bool
+	cluster  *local.Cluster
+	attached bool
+	stopped  bool
 }
 
 // Start is for Run.
 func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
+	if shared := os.Getenv(SharedServers); shared != "" && s.Shared != "" {
+		s.attached = true
+		s.cluster, err = local.AttachCluster(filepath.Join(shared, s.Shared))
+		return func() error { return nil }, err
+	}
 	dir, err := os.MkdirTemp("", "kube-")
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot make folder of server")
@@ -144,6 +161,7 @@ func (s *Server) InstallCRDs(tb testing.TB, paths ...string) {
 // for tests that run in parallel with others.
 func (s *Server) Stop(tb testing.TB) {
 	tb.Helper()
+	s.own(tb)
 	if err := s.cluster.StopAPIServer(); err != nil {
 		tb.Fatal(err)
 	}
@@ -153,6 +171,14 @@ func (s *Server) Stop(tb testing.TB) {
 			s.Restart(tb)
 		}
 	})
+}
+
+// own fails the test if other packages use the server, too.
+func (s *Server) own(tb testing.TB) {
+	tb.Helper()
+	if s.attached {
+		tb.Fatal(errShared)
+	}
 }
 
 // Restart brings the API server back after Stop, at the same address, with the same data and users.
@@ -168,6 +194,7 @@ func (s *Server) Restart(tb testing.TB) {
 // Backup copies the data of the server as they are now, for Restore.
 func (s *Server) Backup(tb testing.TB) {
 	tb.Helper()
+	s.own(tb)
 	if err := s.cluster.Backup(); err != nil {
 		tb.Fatal(err)
 	}

@@ -9,13 +9,9 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
-	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
-
-// rootWorkspace is the one that the kubeconfig of kcp points to.
-const rootWorkspace = "root"
 
 // up starts what o says and stops it again when ctx ends.
 func up(ctx context.Context, o upOptions, out io.Writer) (rerr error) {
@@ -76,7 +72,7 @@ func clusterStarter(o upOptions, name string, out io.Writer) local.StartFunc {
 		if err != nil {
 			return nil, err
 		}
-		if err := writeKubeconfig(o.dir, name, c.Config()); err != nil {
+		if err := c.WriteKubeconfig(); err != nil {
 			_ = c.Stop()
 			return nil, err
 		}
@@ -90,22 +86,12 @@ func kcpStarter(o upOptions, out io.Writer) local.StartFunc {
 		if err != nil {
 			return nil, err
 		}
-		if err := writeKubeconfig(o.dir, kcpName, k.Config(rootWorkspace)); err != nil {
+		if err := k.WriteKubeconfig(); err != nil {
 			_ = k.Stop()
 			return nil, err
 		}
 		return k.Stop, nil
 	}
-}
-
-func writeKubeconfig(dir, name string, cfg *rest.Config) error {
-	b, err := local.Kubeconfig(cfg)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, name+".kubeconfig")
-	err = os.WriteFile(path, b, 0o600) //nolint:gosec // The user chooses the folder.
-	return errors.Wrapf(err, "cannot write kubeconfig of %s", name)
 }
 
 func sayf(out io.Writer, format string, args ...any) {
