@@ -35,37 +35,22 @@ help: ## List the commands.
 demo: build tools.demo ## Run the provider on real clusters and a real kcp, and show what it does. DEMO=keep leaves it up.
 	@PROVIDER=$(OUTPUT)/bin/provider cluster/local/demo.sh
 
-# Tests of the built program, beside those under cluster/e2e: it is killed, cut off and given thousands of objects.
-HARSH    := $(addprefix $(MODULE)/internal/controller/,publishedresource/crash publishedresource/outage publishedresource/takeover collection/scale)
-# Tests with hundreds of hostile targets, which measure what these cost others.
-HOSTILE  := $(MODULE)/internal/controller/object/hostile
-# Tests mostly wait: packages run by threes, and in them the tests that say they may run beside others. What is promised in seconds is measured
-# again if a neighbour took them. make lint vets. Without the symbols that only debuggers read a test is linked in less time.
-GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=40m
-
-# What is promised in a few seconds is measured first, with nothing beside it.
-MEASURED := ^(TestBundle|TestEvolve|TestHostileTargets|TestCrowdOfHostileTargets)$$
-
-# What takes longest begins first, so that it does not end long after all others.
-LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
-
 .PHONY: test
-test: build tools ## Run all tests but those of e2e, on real servers.
-	$(GOTEST) -p=1 -run='$(MEASURED)' $(addprefix $(MODULE)/internal/controller/,application publishedresource) $(HOSTILE)
-	$(GOTEST) -p=3 -skip='$(MEASURED)' $(LONG) $$(go list ./... | grep -v /cluster/e2e | grep -vx $(HARSH:%=-e %) -e $(HOSTILE))
+test: build tools ## Run the tests of all promises, on real servers: ten minutes on two cores.
+	@hack/test.sh
 
-# Tests that mostly wait, for an OLM of their own, and run beside the others. Each stack is installed E2E_ROUNDS times in a row, or more. What
-# follows them makes both lanes end at about the same time, and beside them, too, what takes longest begins first.
-STACKS   := "^(TestStacks|TestComposites)$$"
-FOLLOW   := $(addprefix $(MODULE)/internal/controller/,publishedresource/takeover collection/scale)
+AREAS := object sync applications package failover hostile guides
+AREA  ?= $(AREAS)
 
 .PHONY: e2e
-e2e: build tools.e2e ## Run the tests of the built program: as a package in a real Crossplane, with a real OLM and nodes, killed and cut off.
-	@failed=0; set -x; \
-	{ $(GOTEST) -run=$(STACKS) $(MODULE)/cluster/e2e/olm; stacks=$$?; $(GOTEST) -p=1 $(FOLLOW) && exit $$stacks; } & \
-	$(GOTEST) -p=2 -skip=$(STACKS) $(MODULE)/cluster/e2e $(MODULE)/cluster/e2e/sync ./cluster/e2e/... $(filter-out $(FOLLOW),$(HARSH)) || failed=1; \
-	wait $$! || failed=1; \
-	exit $$failed
+e2e: build tools.e2e ## Run all that takes longer, by area: make e2e AREA="object sync applications package failover hostile guides"
+	@hack/test.sh $(AREA)
+
+# How tests are run that need a detector, or that measure: one package at a time. Without the symbols that only debuggers read a test is linked in
+# less time. make lint vets.
+GOTEST   := go test -count=1 -vet=off -ldflags=-s -parallel=4 -timeout=60m
+HOSTILE  := $(MODULE)/internal/controller/object/hostile
+LONG     := $(addprefix $(MODULE)/internal/controller/,object publishedresource)
 
 # Packages whose goroutines share memory. Those of controllers mostly wait for servers: of them the tests run in which much happens at once.
 SHARING  := $(addprefix ./internal/,target informer reference publication objectsync kcp diffwrite deletedearly identity test/kube test/hostile)
@@ -97,6 +82,7 @@ generate: tools.generate ## Write generated code and CustomResourceDefinitions.
 .PHONY: verify
 verify: ## Check that generated files and module files are what the sources say.
 	hack/verify.sh
+	hack/test.sh --check
 
 .PHONY: lint
 lint: tools.lint ## Check the code with golangci-lint.
@@ -139,8 +125,8 @@ bench: build tools ## Measure the provider against a plain client-go loop. BENCH
 	go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(BENCH)
 
 .PHONY: tools
-tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl and kcp, once.
-	@hack/tools/build.sh etcd kubernetes kcp
+tools: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kcp and gotestsum, once.
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum
 
 .PHONY: tools.demo
 tools.demo: # The demo issues certificates.
@@ -148,7 +134,7 @@ tools.demo: # The demo issues certificates.
 
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e, xpkg and chart.
-	@hack/tools/build.sh etcd kubernetes kcp provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm
 .PHONY: tools.xpkg
 tools.xpkg:
 	@hack/tools/build.sh crossplane-cli
