@@ -25,7 +25,7 @@ var foreign = map[string]bool{
 	"capabilities.morningspace.io": true, "capabilities.m.morningspace.io": true, "cert-manager.io": true,
 }
 
-var server = &kube.Server{}
+var server = &kube.Server{Shared: "control"}
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, server)) }
 

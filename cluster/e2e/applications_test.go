@@ -33,7 +33,7 @@ func bundle(ns, tns string, from, to int) *workloadv1alpha1.KubernetesApplicatio
 func killDuring(t *testing.T, n int) {
 	t.Helper()
 	p, m := start(t), mark(t)
-	kube.Eventually(t, soon, fmt.Sprintf("%d writes", n), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d writes", n), func() (bool, string) {
 		got := len(writes(m.onTarget(t))) + len(writes(m.onLocal(t)))
 		return got >= n, strconv.Itoa(got)
 	})
@@ -88,7 +88,7 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 	}
 	before := parts(t, tc, tns)
 	last := start(t)
-	kube.Eventually(t, soon, "the application to be submitted", submitted)
+	kube.Eventually(t, "the application to be submitted", submitted)
 	awaitSilence(t)
 	last.Kill()
 	after := parts(t, tc, tns)
@@ -116,7 +116,7 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 		killDuring(t, writes)
 	}
 	last = start(t)
-	kube.Eventually(t, soon, "the changed application to be submitted", submitted)
+	kube.Eventually(t, "the changed application to be submitted", submitted)
 	awaitSilence(t)
 	last.Kill()
 	if got := parts(t, tc, tns); len(got) != 2*n || got["part-00"] != "" || got["part-00-sql"] != "" ||
@@ -131,7 +131,7 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 		killDuring(t, writes)
 	}
 	start(t)
-	kube.Eventually(t, soon, "the application to be gone", func() (bool, string) {
+	kube.Eventually(t, "the application to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", app.Status)
 	})

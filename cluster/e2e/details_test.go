@@ -74,7 +74,7 @@ func (m marks) aboutSecrets(t *testing.T) kube.Requests {
 // awaitAllSeen waits until the provider has asked for the connection secret of each Object since a mark.
 func (f fleet) awaitAllSeen(t *testing.T, m marks) {
 	t.Helper()
-	kube.Eventually(t, soon, "the provider to look at each connection secret", func() (bool, string) {
+	kube.Eventually(t, "the provider to look at each connection secret", func() (bool, string) {
 		asked := m.aboutSecrets(t)
 		return len(asked) > len(f.objects), asked.String() // One more is that of the credentials.
 	})

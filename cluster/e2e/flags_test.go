@@ -38,7 +38,7 @@ func TestProbesAndMetrics(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kube.Eventually(t, soon, "the answer to hold "+page.want, func() (bool, string) {
+			kube.Eventually(t, "the answer to hold "+page.want, func() (bool, string) {
 				code, body := get(t, page.url)
 				return code == http.StatusOK && strings.Contains(body, page.want), body
 			})
@@ -48,7 +48,7 @@ func TestProbesAndMetrics(t *testing.T) {
 
 func TestStopsWhenAsked(t *testing.T) {
 	c, _ := clients(t)
-	kube.Within(t, 10*time.Second, "SIGTERM to the end", func() time.Duration {
+	kube.Figure(t, "SIGTERM to the end", func() time.Duration {
 		p := start(t)
 		newFleet(t, c, 10).settle(t, c)
 		begin := time.Now()

@@ -114,7 +114,7 @@ func (f fleet) configMaps(t *testing.T, tc client.Client) map[string]string {
 // awaitReady waits until an Object is Ready.
 func awaitReady(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, "Object "+o.GetName()+" to be Ready", func() (bool, string) {
+	kube.Eventually(t, "Object "+o.GetName()+" to be Ready", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

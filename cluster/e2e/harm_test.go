@@ -160,7 +160,7 @@ func shrink(t *testing.T, c, tc client.Client, all []*subject) {
 		}
 	}
 	for _, s := range plain {
-		kube.Eventually(t, soon, "the field to leave the resource of "+s.GetName(), func() (bool, string) {
+		kube.Eventually(t, "the field to leave the resource of "+s.GetName(), func() (bool, string) {
 			u, err := s.resource(t.Context(), tc)
 			if err != nil {
 				return false, err.Error()
@@ -178,7 +178,7 @@ func leave(t *testing.T, c, tc client.Client, all []*subject) {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		kube.Eventually(t, soon, "Object "+s.GetName()+" to go", func() (bool, string) {
+		kube.Eventually(t, "Object "+s.GetName()+" to go", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
 			return apierrors.IsNotFound(err), s.GetCondition(xpv2.TypeSynced).Message
 		})

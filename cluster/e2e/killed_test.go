@@ -22,7 +22,7 @@ func TestKilledInTheMiddleOf500Creates(t *testing.T) {
 	m := mark(t)
 	created := make(chan error, 1)
 	go func() { created <- f.create(t.Context(), c) }()
-	kube.Eventually(t, soon, fmt.Sprintf("the first %d ConfigMaps", atKill), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("the first %d ConfigMaps", atKill), func() (bool, string) {
 		got := len(that(m.onTarget(t), "patch"))
 		return got >= atKill, strconv.Itoa(got)
 	})

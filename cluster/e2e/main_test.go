@@ -18,7 +18,7 @@ import (
 
 const (
 	// user is whom the provider is on both servers, unless a test says otherwise.
-	user   = "provider"
+	user   = "provider-of-fleets"
 	admins = "system:masters"
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
 	soon = 2 * time.Minute
@@ -29,7 +29,7 @@ const (
 // The local server has a garbage collector, which ends the use of ProviderConfigs by Objects that are gone.
 var (
 	local  = kube.Server{ControllerManager: true}
-	target kube.Server
+	target = kube.Server{Shared: "remote"}
 )
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }

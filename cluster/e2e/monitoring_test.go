@@ -30,7 +30,7 @@ func TestMetricsExist(t *testing.T) {
 		client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"red"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the change to be reverted", func() (bool, string) {
+	kube.Eventually(t, "the change to be reverted", func() (bool, string) {
 		err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 		return err == nil && cm.Data["color"] == "blue", "color: " + cm.Data["color"]
 	})
@@ -43,7 +43,7 @@ func TestMetricsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "all metrics", func() (bool, string) {
+	kube.Eventually(t, "all metrics", func() (bool, string) {
 		missing, err := p.MissingMetrics(t.Context(), wanted)
 		return err == nil && len(missing) == 0, fmt.Sprint(missing, err)
 	})

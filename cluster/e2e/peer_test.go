@@ -89,7 +89,7 @@ func (p peer) install(t *testing.T, c client.Client, webhook string) {
 func replace(t *testing.T, c client.Client, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	key := types.NamespacedName{Name: crd.GetName()}
-	kube.Eventually(t, soon, crd.GetName()+" to be served", func() (bool, string) {
+	kube.Eventually(t, crd.GetName()+" to be served", func() (bool, string) {
 		was := &apiextensionsv1.CustomResourceDefinition{}
 		err := c.Get(t.Context(), key, was)
 		if apierrors.IsNotFound(err) {

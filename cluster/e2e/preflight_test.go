@@ -152,7 +152,7 @@ func findingOf(r preflight.Report, what string) preflight.Finding {
 func leaveClientSide(t *testing.T, p peer, c client.Client, f fleet) {
 	t.Helper()
 	process := p.start(t, c, "--no-enable-server-side-apply", "--poll=2s")
-	kube.Eventually(t, soon, "all Objects to be created", func() (bool, string) {
+	kube.Eventually(t, "all Objects to be created", func() (bool, string) {
 		err := f.create(t.Context(), c) // The webhook of the peer takes a moment.
 		return err == nil, fmt.Sprint(err)
 	})
@@ -282,7 +282,7 @@ const (
 func removeDefinition(t *testing.T, c client.Client) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: objectsDefinition}}
-	kube.Eventually(t, soon, "the definition to be gone", func() (bool, string) {
+	kube.Eventually(t, "the definition to be gone", func() (bool, string) {
 		err := c.Delete(t.Context(), crd.DeepCopy())
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})

@@ -37,7 +37,7 @@ func TestRestartedPreviewsAskNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range f.objects {
-		kube.Eventually(t, soon, "Object "+o.GetName()+" to be compared", func() (bool, string) {
+		kube.Eventually(t, "Object "+o.GetName()+" to be compared", func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				return false, err.Error()
 			}
@@ -50,7 +50,7 @@ func TestRestartedPreviewsAskNothing(t *testing.T) {
 
 	m := mark(t)
 	start(t)
-	kube.Eventually(t, soon, "the provider to watch each resource again", func() (bool, string) {
+	kube.Eventually(t, "the provider to watch each resource again", func() (bool, string) {
 		watches := target.Audit(t).Watches(m.target).By(user)
 		return len(watches) >= len(f.objects), watches.String()
 	})

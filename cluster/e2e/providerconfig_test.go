@@ -62,7 +62,7 @@ func TestProviderConfigInUseStays(t *testing.T) {
 // awaitUsers waits until a ProviderConfig says how many users it has.
 func awaitUsers(t *testing.T, c client.Client, pc client.Object, want int64) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%d users of ProviderConfig %q", want, pc.GetName()), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d users of ProviderConfig %q", want, pc.GetName()), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc); err != nil {
 			return false, err.Error()
 		}
@@ -74,7 +74,7 @@ func awaitUsers(t *testing.T, c client.Client, pc client.Object, want int64) {
 // awaitGone waits until an object does not exist.
 func awaitGone(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%T %q to be gone", o, o.GetName()), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%T %q to be gone", o, o.GetName()), func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err),
 			fmt.Sprintf("%v, deleted at %v, finalizers %v", err, o.GetDeletionTimestamp(), o.GetFinalizers())

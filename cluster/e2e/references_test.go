@@ -55,7 +55,7 @@ func TestKilledInTheMiddleOfAChain(t *testing.T) {
 			p.Kill()
 			start(t)
 			for _, o := range append(objectsOf(f), root) {
-				kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+				kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 					err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 					return client.IgnoreNotFound(err) == nil && err != nil, strings.Join(o.GetFinalizers(), ", ")
 				})
@@ -97,7 +97,7 @@ func objectsOf(f fleet) []client.Object {
 // awaitWrites waits until the provider has written ConfigMaps of the target a number of times.
 func awaitWrites(t *testing.T, m marks, verb string, n int) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%d times %s", n, verb), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d times %s", n, verb), func() (bool, string) {
 		got := len(that(m.onTarget(t), verb))
 		return got >= n, strconv.Itoa(got)
 	})
@@ -157,7 +157,7 @@ func TestCrossNamespaceReferences(t *testing.T) {
 	if err := c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the ConfigMap to be let go", func() (bool, string) {
+	kube.Eventually(t, "the ConfigMap to be let go", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
 			return false, err.Error()
 		}

@@ -45,7 +45,7 @@ func TestOnlyOneOfTwoReplicasWorks(t *testing.T) {
 	leader := replica("replica-1")
 	first.settle(t, c)
 	follower := replica("replica-2")
-	kube.Eventually(t, soon, "the second replica to be ready", func() (bool, string) {
+	kube.Eventually(t, "the second replica to be ready", func() (bool, string) {
 		code, body := get(t, follower.Readyz())
 		return code == http.StatusOK, body
 	})
@@ -84,13 +84,13 @@ func TestLeaseOfEachProvider(t *testing.T) {
 	}
 	await := func(p *provider.Process, want string) {
 		t.Helper()
-		kube.Eventually(t, soon, want, func() (bool, string) { got := status(p); return got == want, got })
+		kube.Eventually(t, want, func() (bool, string) { got := status(p); return got == want, got })
 	}
 	first := lead("team-a")
 	await(first, `leader_election_master_status{name="team-a"} 1`)
 	await(lead("team-b"), `leader_election_master_status{name="team-b"} 1`)
 	waiting := lead("team-a")
-	kube.Eventually(t, soon, "the second replica to be ready", func() (bool, string) {
+	kube.Eventually(t, "the second replica to be ready", func() (bool, string) {
 		code, body := get(t, waiting.Readyz())
 		return code == http.StatusOK, body
 	})

@@ -37,7 +37,7 @@ func (m marks) onTarget(t *testing.T) kube.Requests {
 func awaitSilence(t *testing.T) {
 	t.Helper()
 	m, since := mark(t), time.Now()
-	kube.Eventually(t, soon, "the provider to be silent", func() (bool, string) {
+	kube.Eventually(t, "the provider to be silent", func() (bool, string) {
 		asked := append(m.onLocal(t), m.onTarget(t)...)
 		if len(asked) > 0 {
 			m, since = mark(t), time.Now()

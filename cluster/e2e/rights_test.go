@@ -57,12 +57,12 @@ func TestDocumentedRights(t *testing.T) {
 			}
 		}
 		awaitReady(t, c, second)
-		kube.Eventually(t, soon, "the connection secret", func() (bool, string) {
+		kube.Eventually(t, "the connection secret", func() (bool, string) {
 			published := &corev1.Secret{}
 			err := c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "connection"}, published)
 			return err == nil && string(published.Data["color"]) == "blue", string(published.Data["color"])
 		})
-		kube.Eventually(t, soon, "the collection to be Ready", func() (bool, string) {
+		kube.Eventually(t, "the collection to be Ready", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(all), all)
 			return err == nil && all.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 				all.GetCondition(xpv2.TypeSynced).Message

@@ -118,7 +118,7 @@ func kubeconfigSecret(namespace, name string, content []byte) *corev1.Secret {
 // awaitReason waits until condition Synced of an Object has a reason.
 func awaitReason(t *testing.T, c client.Client, o build.Object, want xpv2.ConditionReason) {
 	t.Helper()
-	kube.Eventually(t, soon, "Object "+o.GetName()+" to be "+string(want), func() (bool, string) {
+	kube.Eventually(t, "Object "+o.GetName()+" to be "+string(want), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

@@ -20,9 +20,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// TestTakeover shows that this provider, started where provider-kubernetes has been stopped, takes over its Objects and
-// harms nothing.
-func TestTakeover(t *testing.T) {
+// TestTakeoverOfInstallation shows that this provider, started where provider-kubernetes was stopped, takes over its
+// Objects and harms nothing.
+func TestTakeoverOfInstallation(t *testing.T) {
 	p := newPeer(t)
 	c, tc := local.Client(t, apis.AddToScheme), target.Client(t)
 	p.install(t, c, "https://127.0.0.1:1/convert")
@@ -63,7 +63,7 @@ func TestTakeover(t *testing.T) {
 func awaitSchema(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	for _, s := range build.Scopes() {
-		kube.Eventually(t, soon, "the schema to be ours", func() (bool, string) {
+		kube.Eventually(t, "the schema to be ours", func() (bool, string) {
 			o := s.Object(namespace, "probe", namespace, build.ConfigMap(namespace, "probe"))
 			o.Desired().UnreachableTarget = commonv1.UnreachableTargetWait
 			err := c.Create(t.Context(), o, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
@@ -83,7 +83,7 @@ func legacy(t *testing.T, p peer, c, tc client.Client, all []*subject, namespace
 	run := func(some []*subject, args ...string) {
 		process := p.start(t, c, append(args, "--enable-watches", "--poll=2s")...)
 		// The webhook of the peer takes a moment.
-		kube.Eventually(t, soon, "all Objects to be created", func() (bool, string) {
+		kube.Eventually(t, "all Objects to be created", func() (bool, string) {
 			err := each(len(some), func(i int) error { return some[i].create(t.Context(), c, tc, namespace) })
 			return err == nil, fmt.Sprint(err)
 		})
@@ -122,7 +122,7 @@ func awaitMade(t *testing.T, c client.Client, some []*subject) {
 	refers := func(s *subject) bool { return len(s.Desired().References) > 0 }
 	awaitSynced(t, c, those(some, func(s *subject) bool { return !refers(s) }))
 	for _, s := range those(some, refers) {
-		kube.Eventually(t, soon, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
+		kube.Eventually(t, "the resource of Object "+s.GetName()+" to be made", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object)
 			synced := s.GetCondition(xpv2.TypeSynced)
 			return err == nil && synced.Status == corev1.ConditionTrue &&
@@ -146,7 +146,7 @@ func awaitSynced(t *testing.T, c client.Client, some []*subject) {
 func awaitTaken(t *testing.T, c client.Client, all []*subject) {
 	t.Helper()
 	for _, s := range those(all, func(s *subject) bool { return s.shape.applies() || s.shape.previews() }) {
-		kube.Eventually(t, soon, "Object "+s.GetName()+" to be taken over", func() (bool, string) {
+		kube.Eventually(t, "Object "+s.GetName()+" to be taken over", func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object); err != nil {
 				return false, err.Error()
 			}

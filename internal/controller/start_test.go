@@ -188,7 +188,7 @@ func awaitReady(t *testing.T, c client.Client, o interface {
 },
 ) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

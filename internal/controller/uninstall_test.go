@@ -59,7 +59,7 @@ func TestUninstall(t *testing.T) {
 			if tc.first {
 				s.run(t, rescue[0])
 				s.serve(t)
-				kube.Eventually(t, soon, "no definition to be terminating", func() (bool, string) {
+				kube.Eventually(t, "no definition to be terminating", func() (bool, string) {
 					out := s.run(t, rescue[2])
 					return out == "", out
 				})
@@ -131,7 +131,7 @@ func (s *site) deleteDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kube.Eventually(t, soon, "the Objects to be deleted, and some definitions to be gone", func() (bool, string) {
+	kube.Eventually(t, "the Objects to be deleted, and some definitions to be gone", func() (bool, string) {
 		for _, scope := range build.Scopes() {
 			o := scope.Object(s.ns, s.ns, "", nil)
 			if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil || o.GetDeletionTimestamp() == nil {

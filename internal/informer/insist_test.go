@@ -38,9 +38,9 @@ func TestLookInsistsOnce(t *testing.T) {
 	mark := audit.Mark()
 	asked := func() int { return len(append(audit.Since(mark), audit.Watches(mark)...).By(ns)) }
 	s.Track(o, "test", i)
-	kube.Eventually(t, soon, "refusal", func() (bool, string) { return s.Denied(i), "none" })
+	kube.Eventually(t, "refusal", func() (bool, string) { return s.Denied(i), "none" })
 	once := asked()
-	kube.Eventually(t, soon, "another attempt", func() (bool, string) {
+	kube.Eventually(t, "another attempt", func() (bool, string) {
 		if asked() > once {
 			return true, ""
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,14 +16,13 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-var server kube.Server
+var server = kube.Server{Shared: "remote"}
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &server)) }
 
 // TestSelectorStream shows that an interest with a selector carries what it selects in its namespace, that each change
 // of that wakes its owner, and that its stream is another one than that of the labelled resources of the kind.
 func TestSelectorStream(t *testing.T) {
-	const soon = 2 * time.Minute
 	c, ns := server.Client(t), server.Namespace(t)
 	other := server.Namespace(t)
 	d, err := dynamic.NewForConfig(server.Config())
@@ -52,7 +50,7 @@ func TestSelectorStream(t *testing.T) {
 
 	await := func(want ...string) {
 		t.Helper()
-		kube.Eventually(t, soon, "selected: "+strings.Join(want, ", "), func() (bool, string) {
+		kube.Eventually(t, "selected: "+strings.Join(want, ", "), func() (bool, string) {
 			list, err := s.List(t.Context(), o, i)
 			if err != nil {
 				return false, err.Error()
@@ -88,7 +86,7 @@ func TestSelectorStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	await("a")
-	kube.Eventually(t, soon, "the owner to be woken", func() (bool, string) { return wakes() > before, "not yet" })
+	kube.Eventually(t, "the owner to be woken", func() (bool, string) { return wakes() > before, "not yet" })
 	s.Forget(o)
 	if _, err := s.List(t.Context(), o, i); !IsNotSynced(err) {
 		t.Errorf("without owner there is no stream: got %v", err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,7 +40,7 @@ func (c *crowd) join(t *testing.T, o Options) {
 func (c *crowd) await(t *testing.T, value string) []*unstructured.Unstructured {
 	t.Helper()
 	var got []*unstructured.Unstructured
-	kube.Eventually(t, 2*time.Minute, "all to show "+value, func() (bool, string) {
+	kube.Eventually(t, "all to show "+value, func() (bool, string) {
 		got = nil
 		for _, s := range c.sets {
 			u, err := s.Get(t.Context(), c.owner, c.seen)

@@ -2,7 +2,6 @@ package informer
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -32,7 +31,6 @@ func TestRefusedAtStart(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const soon = 20 * time.Second // shorter than the rest of a stream that is denied for good
 			ns := server.Namespace(t)
 			d, err := dynamic.NewForConfig(server.User(t, ns))
 			if err != nil {
@@ -48,10 +46,11 @@ func TestRefusedAtStart(t *testing.T) {
 			denied := func() (bool, string) { return s.Denied(i), "none" }
 			tc.begin(s, func() {
 				s.Track(o, "test", i)
-				kube.Eventually(t, soon, "refusal", denied)
+				kube.Eventually(t, "refusal", denied)
 			})
 			letRead(t, ns)
-			kube.Eventually(t, soon, tc.reason+" The resource", func() (bool, string) {
+			// Before a stream that is denied for good would be tried again.
+			kube.EventuallyBy(t, retryDenied/2, tc.reason+" The resource", func() (bool, string) {
 				u, err := s.Get(t.Context(), o, i)
 				return err == nil && u.GetName() == "x", "not seen"
 			})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +20,6 @@ import (
 // TestTable shows that a Table tells of what changes by name, finds it by namespace and key, shows answers at once, and
 // that its stream ends with the last who looks at it.
 func TestTable(t *testing.T) {
-	const soon = 2 * time.Minute
 	c, ns, other := server.Client(t), server.Namespace(t), server.Namespace(t)
 	d, err := dynamic.NewForConfig(server.Config())
 	if err != nil {
@@ -81,7 +79,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("want the stream kept for the second, got %d", len(s.feeds))
 	}
 	second.Close()
-	kube.Eventually(t, soon, "no stream", func() (bool, string) { return len(s.feeds) == 0, "there is one" })
+	kube.Eventually(t, "no stream", func() (bool, string) { return len(s.feeds) == 0, "there is one" })
 }
 
 // unserved returns a Table of a Set whose server is nowhere, so that only the test changes what it holds.

@@ -39,7 +39,7 @@ func TestStreamsTakeTurns(t *testing.T) {
 		})
 	}
 	s.Track(Owner{Controller: "test"}, "test", all...)
-	kube.Eventually(t, soon, "all streams to be refused", func() (bool, string) {
+	kube.Eventually(t, "all streams to be refused", func() (bool, string) {
 		n := 0
 		for _, i := range all {
 			if s.Denied(i) {
@@ -52,7 +52,7 @@ func TestStreamsTakeTurns(t *testing.T) {
 	s.Kick()
 	time.Sleep(streams * restartPace / 5)
 	fifth := asked.Load() - before
-	kube.Eventually(t, soon, "all streams to ask again", func() (bool, string) {
+	kube.Eventually(t, "all streams to ask again", func() (bool, string) {
 		n := asked.Load() - before
 		return n >= streams, fmt.Sprintf("%d did", n)
 	})

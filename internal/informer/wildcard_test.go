@@ -3,7 +3,6 @@ package informer
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,6 @@ import (
 // TestWildcardStream shows that an interest in all resources of a kind carries them without our label, and that a
 // change of any wakes its owner.
 func TestWildcardStream(t *testing.T) {
-	const soon = 2 * time.Minute
 	c, ns := server.Client(t), server.Namespace(t)
 	d, err := dynamic.NewForConfig(server.Config())
 	if err != nil {
@@ -44,7 +42,7 @@ func TestWildcardStream(t *testing.T) {
 		}
 		return false
 	}
-	kube.Eventually(t, soon, "the first list", func() (bool, string) {
+	kube.Eventually(t, "the first list", func() (bool, string) {
 		_, err := s.List(t.Context(), o, i)
 		return err == nil, "not yet"
 	})
@@ -53,13 +51,13 @@ func TestWildcardStream(t *testing.T) {
 	if err := c.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the resource, and to be woken", func() (bool, string) {
+	kube.Eventually(t, "the resource, and to be woken", func() (bool, string) {
 		return has("any") && woken.Load() > before, "not yet"
 	})
 	if err := c.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the resource to be gone", func() (bool, string) { return !has("any"), "not yet" })
+	kube.Eventually(t, "the resource to be gone", func() (bool, string) { return !has("any"), "not yet" })
 }
 
 // TestNamesakesOfClusters shows that a stream of all logical clusters keeps resources of one name apart.

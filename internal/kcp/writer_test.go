@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -57,7 +56,7 @@ func workspace(t *testing.T, export string, plurals ...string) (string, *rest.Co
 	c := testkcp.Client(t, cfg)
 	for _, p := range plurals {
 		s := testkcp.Schema("v1."+p+"."+group, group, p, strings.ToUpper(p[:1])+p[1:len(p)-1])
-		kube.Eventually(t, time.Minute, "the workspace to serve APIResourceSchemas", func() (bool, string) {
+		kube.Eventually(t, "the workspace to serve APIResourceSchemas", func() (bool, string) {
 			err := c.Create(t.Context(), s)
 			if err != nil && !apierrors.IsServiceUnavailable(err) { // A new workspace may not know yet what it serves.
 				t.Fatal(err)

@@ -24,7 +24,10 @@ import (
 
 // workspaces stands for all workspaces, and service is the service cluster. Two servers, so that the sides cannot be
 // confused.
-var workspaces, service kube.Server
+var (
+	workspaces = kube.Server{Shared: "control"}
+	service    = kube.Server{Shared: "remote"}
+)
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &workspaces, &service)) }
 
@@ -58,7 +61,7 @@ type world struct {
 }
 
 // user is who the provider is on both servers.
-const user = "provider"
+const user = "provider-of-copies"
 
 func side(t *testing.T, s *kube.Server) objectsync.Side {
 	t.Helper()
@@ -296,7 +299,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // awaitNextSecond waits until what is created now is younger than an object: servers know times by the second.
 func awaitNextSecond(t *testing.T, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, 5*time.Second, "the next second", func() (bool, string) {
+	kube.Eventually(t, "the next second", func() (bool, string) {
 		return time.Now().Truncate(time.Second).After(o.GetCreationTimestamp().Time), time.Now().String()
 	})
 }

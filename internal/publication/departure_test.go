@@ -109,11 +109,11 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			consumers.Workspaces = boundTo(url, []string{"stays"})
 			p.adapt(consumers)
 			if tc.goes {
-				kube.Eventually(t, 20*time.Second, "deletion of the copy",
+				kube.Eventually(t, "deletion of the copy",
 					func() (bool, string) { return s.deleted.Load() > 0, tc.reason })
 				return
 			}
-			kube.Eventually(t, 20*time.Second, "several questions", func() (bool, string) {
+			kube.Eventually(t, "several questions", func() (bool, string) {
 				p.queue.Add(item)
 				return asked.Load() >= 2 || name == "Bound" && asked.Load() >= 1, strconv.FormatInt(asked.Load(), 10)
 			})

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
@@ -130,12 +129,12 @@ func TestEventsOfOneWorkspace(t *testing.T) {
 	for i := range few {
 		r.recordOf("calm", strconv.Itoa(i), corev1.EventTypeNormal, "")
 	}
-	kube.Eventually(t, time.Minute, "all events of the other workspace", func() (bool, string) {
+	kube.Eventually(t, "all events of the other workspace", func() (bool, string) {
 		written, _ := s.total("calm")
 		return written == few, strconv.FormatInt(written, 10)
 	})
 	close(slow)
-	kube.Eventually(t, time.Minute, "each event written or counted", func() (bool, string) {
+	kube.Eventually(t, "each event written or counted", func() (bool, string) {
 		written, _ := s.total("busy")
 		lost := dropped(t, corev1.EventTypeNormal, "QueueFull")
 		return written >= eventsMost && written+lost == burst, fmt.Sprintf("%d written, %d dropped", written, lost)
@@ -171,7 +170,7 @@ func TestDroppedWarning(t *testing.T) {
 				return code
 			})
 			r.recordOf("c", "web", corev1.EventTypeWarning, "no")
-			kube.Eventually(t, time.Minute, "the refusal", func() (bool, string) {
+			kube.Eventually(t, "the refusal", func() (bool, string) {
 				lost := dropped(t, corev1.EventTypeWarning, tc.kind)
 				return lost == 1, strconv.FormatInt(lost, 10)
 			})
@@ -181,7 +180,7 @@ func TestDroppedWarning(t *testing.T) {
 			for range 3 {
 				r.recordOf("c", "web", corev1.EventTypeWarning, "no")
 			}
-			kube.Eventually(t, time.Minute, tc.reason, func() (bool, string) {
+			kube.Eventually(t, tc.reason, func() (bool, string) {
 				written, _ := s.total("c")
 				return written == 1, strconv.FormatInt(written, 10)
 			})
@@ -209,7 +208,7 @@ func TestEventsWithoutAnswer(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		r.recordOf("c", name, corev1.EventTypeNormal, "")
 	}
-	kube.Eventually(t, time.Minute, "all three events", func() (bool, string) {
+	kube.Eventually(t, "all three events", func() (bool, string) {
 		written, happened := s.total("c")
 		return written == 3 && happened == 3, fmt.Sprint(written, happened)
 	})
@@ -222,7 +221,7 @@ func TestRepeatedEvents(t *testing.T) {
 	const times = 20
 	for range times {
 		r.recordOf("c", "web", corev1.EventTypeNormal, "the same")
-		kube.Eventually(t, time.Minute, "the first of them", func() (bool, string) {
+		kube.Eventually(t, "the first of them", func() (bool, string) {
 			written, _ := s.total("c")
 			return written == 1, strconv.FormatInt(written, 10)
 		})

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,7 +97,7 @@ func TestChurnShrinks(t *testing.T) {
 		for i, cluster := range workspaces {
 			s.events <- webIn(cluster, strconv.Itoa(2+2*(round*many+i)))
 		}
-		kube.Eventually(t, 20*time.Second, "all to be refused", func() (bool, string) {
+		kube.Eventually(t, "all to be refused", func() (bool, string) {
 			now := sizes(p)
 			return now["failures"] == many && now["refusals"] == many && now["homes"] == many+1, fmt.Sprint(now)
 		})
@@ -106,7 +105,7 @@ func TestChurnShrinks(t *testing.T) {
 		for i, cluster := range workspaces {
 			s.events <- departed{webIn(cluster, strconv.Itoa(3+2*(round*many+i)))}
 		}
-		kube.Eventually(t, 20*time.Second, "all to be forgotten", func() (bool, string) {
+		kube.Eventually(t, "all to be forgotten", func() (bool, string) {
 			diff := cmp.Diff(before, sizes(p))
 			return diff == "", diff
 		})

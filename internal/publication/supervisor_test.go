@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -47,7 +46,7 @@ func (s *supervised) serve(revision string) {
 // runs waits until nothing but a revision is served.
 func (s *supervised) runs(revision string) {
 	s.Helper()
-	kube.Eventually(s, time.Minute, "revision "+revision, func() (bool, string) {
+	kube.Eventually(s, "revision "+revision, func() (bool, string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		of := s.of["things"]
@@ -79,7 +78,7 @@ func TestNothingGoesOn(t *testing.T) {
 // awaitEnd waits until no publication is left, and no stream open.
 func (s *supervised) awaitEnd() {
 	s.Helper()
-	kube.Eventually(s, 20*time.Second, "all publications to end", func() (bool, string) {
+	kube.Eventually(s, "all publications to end", func() (bool, string) {
 		left, open := 0, s.open.Load()
 		s.mu.Lock()
 		defer s.mu.Unlock()

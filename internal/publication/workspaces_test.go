@@ -210,7 +210,7 @@ func thingsWithSecrets() objectsync.Config {
 func (s *server) resting(t *testing.T, q *counted, least int64) (added, streams int64, routines int) {
 	t.Helper()
 	last, since := int64(0), time.Now()
-	kube.Eventually(t, time.Minute, "rest", func() (bool, string) {
+	kube.Eventually(t, "rest", func() (bool, string) {
 		if now := q.added.Load() + s.streams.Load(); now != last {
 			last, since = now, time.Now()
 		}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +29,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 2 * time.Minute
 
 // The service cluster has a garbage collector, which deletes the Secrets of Certificates that are gone.
 var (
@@ -91,7 +87,7 @@ func set(t *testing.T, path string, fields ...string) func(*unstructured.Unstruc
 // create creates a resource as soon as its kind is served.
 func create(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, "creation of "+o.GetName(), func() (bool, string) {
+	kube.Eventually(t, "creation of "+o.GetName(), func() (bool, string) {
 		err := c.Create(t.Context(), o)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -116,7 +112,7 @@ func issuedFor(ctx context.Context, c client.Client) ([]string, error) {
 
 func awaitIssued(t *testing.T, c client.Client, names ...string) {
 	t.Helper()
-	kube.Eventually(t, soon, "a certificate with its key", func() (bool, string) {
+	kube.Eventually(t, "a certificate with its key", func() (bool, string) {
 		got, err := issuedFor(t.Context(), c)
 		return err == nil && slices.Equal(got, names), fmt.Sprint(got, err)
 	})
@@ -126,7 +122,7 @@ func awaitIssued(t *testing.T, c client.Client, names ...string) {
 func awaitReady(t *testing.T, c client.Client) {
 	t.Helper()
 	u := example(t, "sync/consumer.yaml")
-	kube.Eventually(t, soon, "Ready", func() (bool, string) {
+	kube.Eventually(t, "Ready", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err.Error()
 		}
@@ -188,7 +184,7 @@ func TestCertificates(t *testing.T) {
 		if err := in.Delete(t.Context(), example(t, "sync/consumer.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		kube.Eventually(t, soon, "the end of the Certificate and its Secret", func() (bool, string) {
+		kube.Eventually(t, "the end of the Certificate and its Secret", func() (bool, string) {
 			err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web"},
 				example(t, "sync/consumer.yaml"))
 			_, other := issuedFor(t.Context(), in)
@@ -201,7 +197,7 @@ func TestCertificates(t *testing.T) {
 // awaitBelow waits until the service cluster has a number of Certificates with their Secrets, and states.
 func awaitBelow(t *testing.T, c client.Client, number int) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprint(number, " of all"), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprint(number, " of all"), func() (bool, string) {
 		certificates, secrets, states := &unstructured.UnstructuredList{}, &corev1.SecretList{}, &corev1.SecretList{}
 		certificates.SetAPIVersion("cert-manager.io/v1")
 		certificates.SetKind("CertificateList")

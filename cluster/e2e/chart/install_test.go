@@ -124,7 +124,7 @@ func (s *stage) syncs(t *testing.T) {
 	if err := s.c.Status().Update(t.Context(), &copied); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the status to come back", func() (bool, string) {
+	kube.Eventually(t, "the status to come back", func() (bool, string) {
 		o := certificate("first")
 		err := s.consumer.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		at, _, _ := unstructured.NestedString(o.Object, "status", "notAfter")
@@ -210,7 +210,7 @@ func (s *stage) enables(t *testing.T) {
 		}
 	}
 	key := types.NamespacedName{Namespace: ns, Name: "greeting"}
-	kube.Eventually(t, soon, "the ConfigMap of an Object", func() (bool, string) {
+	kube.Eventually(t, "the ConfigMap of an Object", func() (bool, string) {
 		err := s.c.Get(t.Context(), key, &corev1.ConfigMap{})
 		return err == nil, fmt.Sprint(err)
 	})
@@ -241,7 +241,7 @@ func (s *stage) uninstalls(t *testing.T) {
 			t.Errorf("%T is still there: %v", o, err)
 		}
 	}
-	kube.Eventually(t, soon, "the pod to end", func() (bool, string) {
+	kube.Eventually(t, "the pod to end", func() (bool, string) {
 		n := s.kubelet.Processes()
 		return n == 0, fmt.Sprintf("%d run", n)
 	})
@@ -307,7 +307,7 @@ func (s *stage) remove(t *testing.T) {
 // age removes a field from the definition of PublishedResources, as if an older version had installed it.
 func (s *stage) age(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "an older definition", func() (bool, string) {
+	kube.Eventually(t, "an older definition", func() (bool, string) {
 		crd := s.definition(t)
 		fields := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties
 		_, known := fields[newField]
@@ -329,7 +329,7 @@ func (s *stage) definition(t *testing.T) *apiextensionsv1.CustomResourceDefiniti
 // awaitDefinition waits until the definition of PublishedResources is that of the package.
 func (s *stage) awaitDefinition(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "the definition to be upgraded", func() (bool, string) {
+	kube.Eventually(t, "the definition to be upgraded", func() (bool, string) {
 		_, known := s.definition(t).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties[newField]
 		return known, newField + " is not there"
 	})
@@ -337,7 +337,7 @@ func (s *stage) awaitDefinition(t *testing.T) {
 
 func (s *stage) awaitGone(t *testing.T, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), fmt.Sprintf("%v %q", err, o.GetFinalizers())
 	})
@@ -358,7 +358,7 @@ func certificate(name string) *unstructured.Unstructured {
 // order creates an object of the consumer, as soon as the workspace serves its kind.
 func (s *stage) order(t *testing.T, name string) {
 	t.Helper()
-	kube.Eventually(t, soon, "a Certificate in the workspace", func() (bool, string) {
+	kube.Eventually(t, "a Certificate in the workspace", func() (bool, string) {
 		err := s.consumer.Create(t.Context(), certificate(name))
 		return err == nil, fmt.Sprint(err)
 	})
@@ -367,7 +367,7 @@ func (s *stage) order(t *testing.T, name string) {
 // awaitFinalizers waits until all objects of the consumer have finalizers, or none has.
 func (s *stage) awaitFinalizers(t *testing.T, want bool) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("finalizers of consumers' objects: %t", want), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("finalizers of consumers' objects: %t", want), func() (bool, string) {
 		var said []string
 		done := true
 		for _, name := range []string{"first", "second"} {
@@ -386,7 +386,7 @@ func (s *stage) awaitCopies(t *testing.T, want int) []unstructured.Unstructured 
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("cert-manager.io/v1")
 	list.SetKind("CertificateList")
-	kube.Eventually(t, soon, fmt.Sprintf("%d copies", want), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d copies", want), func() (bool, string) {
 		err := s.c.List(t.Context(), list, client.HasLabels{objectsync.LabelCluster})
 		return err == nil && len(list.Items) == want, fmt.Sprintf("%d, %v", len(list.Items), err)
 	})

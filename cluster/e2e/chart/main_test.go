@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -19,9 +18,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 45 * time.Second
 
 // top is the folder of the sources.
 var top = filepath.Join("..", "..", "..")

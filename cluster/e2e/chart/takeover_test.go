@@ -70,7 +70,7 @@ func TestTakeOver(t *testing.T) {
 	installAgent(t, g)
 	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "certificates")}
 	o.Spec.Resource.APIGroup, o.Spec.Resource.Kind = "cert-manager.io", "Certificate"
-	kube.Eventually(t, soon, "the agent's kind to be served", func() (bool, string) {
+	kube.Eventually(t, "the agent's kind to be served", func() (bool, string) {
 		err := c.Create(t.Context(), o)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -141,7 +141,7 @@ func installAgent(t *testing.T, g *guide) {
 // awaitField waits until the definition of PublishedResources has the field that the agent's lacks, or has it no more.
 func awaitField(t *testing.T, c client.Client, want bool) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("the definition to know %s: %t", newField, want), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("the definition to know %s: %t", newField, want), func() (bool, string) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := c.Get(t.Context(), types.NamespacedName{Name: published}, crd); err != nil {
 			return false, err.Error()

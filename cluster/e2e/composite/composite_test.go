@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,9 +21,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 2 * time.Minute
 
 // definitions are the folders of our CompositeResourceDefinitions.
 var definitions = filepath.Join("..", "..", "..", "examples", "capabilities", "configurations")
@@ -83,7 +79,7 @@ func define(t *testing.T, c client.Client, file string) {
 	if err := yaml.UnmarshalStrict(content, &u.Object); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "creation of "+u.GetName(), func() (bool, string) {
+	kube.Eventually(t, "creation of "+u.GetName(), func() (bool, string) {
 		if err := c.Create(t.Context(), u); err != nil {
 			return false, err.Error()
 		}
@@ -95,7 +91,7 @@ func define(t *testing.T, c client.Client, file string) {
 func made(t *testing.T, c client.Client, name string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	kube.Eventually(t, soon, "type "+name, func() (bool, string) {
+	kube.Eventually(t, "type "+name, func() (bool, string) {
 		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, crd); err != nil {
 			return false, err.Error()
 		}

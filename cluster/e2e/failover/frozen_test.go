@@ -72,7 +72,7 @@ func TestFrozenAlone(t *testing.T) {
 	storm := s.newStorm(t)
 	s.awaitWrites(t, leader, mt, time.Time{}, stormRate)
 	frozen := freeze(t, leader)
-	kube.Eventually(t, soon, "the Lease to run out", func() (bool, string) { return time.Since(frozen) > lease, "" })
+	kube.Eventually(t, "the Lease to run out", func() (bool, string) { return time.Since(frozen) > lease, "" })
 	storm.end()
 	thawed := thaw(t, leader)
 	awaitExit(t, leader)

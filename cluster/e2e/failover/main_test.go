@@ -95,7 +95,7 @@ func (s *stage) start(t *testing.T, through func(*rest.Config) *rest.Config) *re
 		},
 		Env: []string{kubeconfigVariable + "=" + string(kube.Kubeconfig(t, target.User(t, r.user, admins)))},
 	})
-	kube.Eventually(t, soon, "replica "+r.user+" to be ready", func() (bool, string) {
+	kube.Eventually(t, "replica "+r.user+" to be ready", func() (bool, string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.Readyz(), nil)
 		if err != nil {
 			return false, err.Error()
@@ -130,7 +130,7 @@ func (s *stage) awaitHolder(t *testing.T, former string) (string, time.Time) {
 	t.Helper()
 	var now string
 	var since time.Time
-	kube.Eventually(t, soon, "a new holder of the Lease", func() (bool, string) {
+	kube.Eventually(t, "a new holder of the Lease", func() (bool, string) {
 		now, since = s.holder(t)
 		return now != "" && now != former, now
 	})
@@ -160,7 +160,7 @@ func checkNoWrites(t *testing.T, former *replica, since time.Time, m, mt kube.Ma
 // still runs.
 func (s *stage) awaitWrites(t *testing.T, r *replica, mt kube.Mark, from time.Time, n int) bool {
 	t.Helper()
-	kube.Eventually(t, soon, "writes of replica "+r.user, func() (bool, string) {
+	kube.Eventually(t, "writes of replica "+r.user, func() (bool, string) {
 		got := len(writes(t, &target, mt, r.user, from))
 		return got > n || r.ended(), strconv.Itoa(got)
 	})

@@ -78,7 +78,7 @@ func (st *storm) write(ctx context.Context, i int) error {
 // replica that has ended is replaced meanwhile, as a kubelet does. It returns the replica or what has replaced it.
 func (s *stage) awaitSettled(t *testing.T, r *replica) *replica {
 	t.Helper()
-	kube.Eventually(t, soon, "each Object to have its ConfigMap, and none without an Object", func() (bool, string) {
+	kube.Eventually(t, "each Object to have its ConfigMap, and none without an Object", func() (bool, string) {
 		if r.ended() {
 			r = s.start(t, nil)
 		}

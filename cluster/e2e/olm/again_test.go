@@ -79,7 +79,7 @@ func (b *bed) awaitUninstalled(t *testing.T, n int) {
 
 func (b *bed) awaitOperators(t *testing.T, n int, what string, are func(happening) bool) {
 	t.Helper()
-	kube.Eventually(t, soon, "ClusterServiceVersions "+what, func() (bool, string) {
+	kube.Eventually(t, "ClusterServiceVersions "+what, func() (bool, string) {
 		return len(b.history.uids(csvs, "kong.v0.10.0", are)) >= n, b.state(t) + b.history.String()
 	})
 }
@@ -122,7 +122,7 @@ func (b *bed) remove(t *testing.T, o *unstructured.Unstructured) {
 // awaitObjectsGone waits until the Objects are gone.
 func (b *bed) awaitObjectsGone(t *testing.T, within time.Duration) {
 	t.Helper()
-	kube.Eventually(t, within, "the Objects to be gone", func() (bool, string) {
+	kube.Eventually(t, "the Objects to be gone", func() (bool, string) {
 		for _, o := range b.objects {
 			if err := b.c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopy()); !apierrors.IsNotFound(err) {
 				return false, b.state(t)

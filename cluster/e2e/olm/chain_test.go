@@ -140,7 +140,7 @@ func (b *bed) awaitWork(t *testing.T) {
 	kong := &unstructured.Unstructured{}
 	kong.SetAPIVersion(kongs.GroupVersion().String())
 	kong.SetKind("Kong")
-	kube.Eventually(t, soon, "the Kong to be deployed", func() (bool, string) {
+	kube.Eventually(t, "the Kong to be deployed", func() (bool, string) {
 		if err := b.tc.Get(t.Context(), client.ObjectKey{Namespace: kongsNamespace, Name: "kong"}, kong); err != nil {
 			return false, err.Error() + b.state(t)
 		}
@@ -161,7 +161,7 @@ func (b *bed) awaitIdle(t *testing.T, what string, is func(state string) bool, k
 	t.Helper()
 	var last string
 	var since time.Time
-	kube.Eventually(t, soon, what, func() (bool, string) {
+	kube.Eventually(t, what, func() (bool, string) {
 		var now strings.Builder
 		for _, kind := range kinds {
 			l := &unstructured.UnstructuredList{}
@@ -184,7 +184,7 @@ func (b *bed) awaitIdle(t *testing.T, what string, is func(state string) bool, k
 // awaitReady waits until all Objects are Ready.
 func (b *bed) awaitReady(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "the Objects to be Ready", func() (bool, string) {
+	kube.Eventually(t, "the Objects to be Ready", func() (bool, string) {
 		for _, o := range b.objects {
 			if status, _ := b.condition(t, o, xpv2.TypeReady); status != string(corev1.ConditionTrue) {
 				return false, b.state(t)
@@ -198,7 +198,7 @@ func (b *bed) awaitReady(t *testing.T) {
 func (b *bed) awaitNothing(t *testing.T) {
 	t.Helper()
 	for s, what := range map[*kube.Server]string{b.server: "control plane", &target: "target"} {
-		kube.Eventually(t, soon, "nothing to be left on the "+what, func() (bool, string) {
+		kube.Eventually(t, "nothing to be left on the "+what, func() (bool, string) {
 			diff := b.before[s].changed(takeInventory(t, s))
 			return diff == "", diff + b.state(t) + b.history.String()
 		})
@@ -217,7 +217,7 @@ func (b *bed) staysEmpty(t *testing.T) {
 // assertOrder fails the test if what happened on the target was not in the order of the chain, and then in reverse.
 func (b *bed) assertOrder(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "the history to have its end", func() (bool, string) {
+	kube.Eventually(t, "the history to have its end", func() (bool, string) {
 		return b.history.first(subscriptions, gone) > 0, b.history.String()
 	})
 	installed := []step{

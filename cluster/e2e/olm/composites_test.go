@@ -101,7 +101,7 @@ func (s *site) storms(t *testing.T) {
 		<-ticks.C
 	}
 	ended, want := time.Now(), strconv.Itoa(value-1)
-	kube.Eventually(t, shownMost, "the last change to be shown", func() (bool, string) {
+	kube.EventuallyBy(t, shownMost, "the last change to be shown", func() (bool, string) {
 		s.checkResponsive(t, xr)
 		s.listObjects(t, composites)
 		for _, o := range s.objects {
@@ -171,7 +171,7 @@ func (s *site) compose(t *testing.T, kind string, parts []any) *unstructured.Uns
 	xr.SetKind(kind)
 	xr.SetNamespace("team")
 	xr.SetName("one")
-	kube.Eventually(t, soon, "kind "+kind+" to be served", func() (bool, string) {
+	kube.Eventually(t, "kind "+kind+" to be served", func() (bool, string) {
 		err := s.c.Create(t.Context(), xr)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -181,7 +181,7 @@ func (s *site) compose(t *testing.T, kind string, parts []any) *unstructured.Uns
 // awaitComposite waits until a composite is Ready.
 func (s *site) awaitComposite(t *testing.T, xr *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, xr.GetKind()+" to be Ready", func() (bool, string) {
+	kube.Eventually(t, xr.GetKind()+" to be Ready", func() (bool, string) {
 		s.checkResponsive(t, xr)
 		status, why := s.condition(t, xr, xpv2.TypeReady)
 		return status == string(corev1.ConditionTrue), why
@@ -203,7 +203,7 @@ func (s *site) removeComposite(t *testing.T, xr *unstructured.Unstructured) {
 	if err := s.c.Delete(t.Context(), xr); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, xr.GetKind()+" and all that it is made of to be gone", func() (bool, string) {
+	kube.Eventually(t, xr.GetKind()+" and all that it is made of to be gone", func() (bool, string) {
 		gone := apierrors.IsNotFound(s.c.Get(t.Context(), client.ObjectKeyFromObject(xr), xr.DeepCopy()))
 		s.listObjects(t, composites)
 		pods, sets := &corev1.PodList{}, &appsv1.ReplicaSetList{}

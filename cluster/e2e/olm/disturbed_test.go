@@ -29,7 +29,7 @@ func (s *site) killed(t *testing.T, f form) {
 // kill waits until a resource is as said, and kills the provider, which another one follows.
 func (s *site) kill(t *testing.T, gvr schema.GroupVersionResource, is func(happening) bool) {
 	t.Helper()
-	kube.Eventually(t, soon, gvr.Resource+" to be as far", func() (bool, string) {
+	kube.Eventually(t, gvr.Resource+" to be as far", func() (bool, string) {
 		return s.history.first(gvr, is) > 0, s.state(t) + s.history.String()
 	})
 	s.provider.Kill()
@@ -49,7 +49,7 @@ func (s *site) two(t *testing.T, f form) {
 	}
 	s.awaitRest(t)
 	s.kubectl(t, "", "delete", f.resource(x.capability), "one")
-	kube.Eventually(t, soon, "one Kong to go", func() (bool, string) {
+	kube.Eventually(t, "one Kong to go", func() (bool, string) {
 		s.listObjects(t, f)
 		return len(s.objects) == 3, s.state(t)
 	})

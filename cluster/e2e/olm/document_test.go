@@ -53,7 +53,7 @@ func TestDocumentNamespace(t *testing.T) {
 func TestDocumentPolicy(t *testing.T) {
 	b := newDocument(t, "policy.yaml")
 	b.create(t)
-	kube.Eventually(t, soon, "the Object to miss its resource", func() (bool, string) {
+	kube.Eventually(t, "the Object to miss its resource", func() (bool, string) {
 		status, message := b.condition(t, b.objects[0], xpv2.TypeReady)
 		return status == string(corev1.ConditionFalse), message
 	})

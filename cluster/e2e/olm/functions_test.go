@@ -120,7 +120,7 @@ func installFunction(t *testing.T, c client.Client, host, name, addr string) {
 		t.Fatal(err)
 	}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"endpoint":%q}}`, addr))
-	kube.Eventually(t, soon, "the revision of "+name, func() (bool, string) {
+	kube.Eventually(t, "the revision of "+name, func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(f), f); err != nil {
 			return false, err.Error()
 		}
@@ -158,7 +158,7 @@ func installConfiguration(t *testing.T, c client.Client, host, name string) {
 	if err := c.Create(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "Configuration "+name, func() (bool, string) {
+	kube.Eventually(t, "Configuration "+name, func() (bool, string) {
 		b := bed{c: c}
 		status, why := b.condition(t, u, "Healthy")
 		return status == "True", fmt.Sprint(status, " ", why)

@@ -50,7 +50,7 @@ func (s *site) defineStacks(t *testing.T) {
 			Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositeResourceDefinition",
 		})
 		xrd.SetName(of + "." + claims.group)
-		kube.Eventually(t, soon, of+" to be offered", func() (bool, string) {
+		kube.Eventually(t, of+" to be offered", func() (bool, string) {
 			status, why := s.condition(t, xrd, "Offered")
 			return status == "True", why
 		})

@@ -87,7 +87,7 @@ var (
 func assertGone(t *testing.T, h *history, chain []link) {
 	t.Helper()
 	end := chain[len(chain)-1]
-	kube.Eventually(t, soon, "the history to have its end", func() (bool, string) {
+	kube.Eventually(t, "the history to have its end", func() (bool, string) {
 		return h.first(end.resource, func(e happening) bool { return end.has(e) && gone(e) }) > 0, h.String()
 	})
 	for i, l := range chain[1:] {

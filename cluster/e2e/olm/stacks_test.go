@@ -253,7 +253,7 @@ func (s *site) awaitStack(t *testing.T, f form, x bundle, name string) {
 	}
 	u.SetNamespace(kongsNamespace)
 	u.SetName(name)
-	kube.Eventually(t, 2*soon, name+" to be ready", func() (bool, string) {
+	kube.EventuallyBy(t, 2*soon, name+" to be ready", func() (bool, string) {
 		s.listObjects(t, f)
 		for _, o := range append([]*unstructured.Unstructured{u}, s.objects...) {
 			for _, c := range []xpv2.ConditionType{xpv2.TypeReady, xpv2.TypeSynced} {

@@ -122,7 +122,7 @@ func (s *shop) issue(t *testing.T, in consumer) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "all statuses", func() (bool, string) {
+	kube.Eventually(t, "all statuses", func() (bool, string) {
 		list := s.list(t, in)
 		issued := 0
 		for _, u := range list {
@@ -144,7 +144,7 @@ func (s *shop) change(t *testing.T, in consumer, n int) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "all changes", func() (bool, string) {
+	kube.Eventually(t, "all changes", func() (bool, string) {
 		changed := 0
 		for _, u := range s.copies(t, in) {
 			if size, _, _ := unstructured.NestedString(u.Object, "spec", "size"); size == "XL" {
@@ -163,7 +163,7 @@ func (s *shop) remove(t *testing.T, in consumer, n, rest int) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the objects to be gone", func() (bool, string) {
+	kube.Eventually(t, "the objects to be gone", func() (bool, string) {
 		left := len(s.list(t, in))
 		return left == rest, strconv.Itoa(left)
 	})

@@ -77,7 +77,7 @@ func sizeOf(u *unstructured.Unstructured) string {
 // killBetween kills the provider as soon as the copies of a workspace say that it is in the middle of its work.
 func (s *shop) killBetween(t *testing.T, in consumer, middle func([]unstructured.Unstructured) bool) {
 	t.Helper()
-	kube.Eventually(t, soon, "the middle of the work", func() (bool, string) {
+	kube.Eventually(t, "the middle of the work", func() (bool, string) {
 		all := s.copies(t, in)
 		return middle(all), strconv.Itoa(len(all))
 	})
@@ -97,7 +97,7 @@ type pair struct {
 // nothing else is there but a state for each.
 func (s *shop) awaitInStep(t *testing.T, in consumer, n int) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%d objects in step", n), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d objects in step", n), func() (bool, string) {
 		got, want := map[string]pair{}, map[string]pair{}
 		for _, u := range s.list(t, in) {
 			got[u.GetName()] = pair{Name: u.GetName(), Above: sizeOf(&u), Finalizers: u.GetFinalizers()}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -36,8 +35,6 @@ const (
 	agentUser  = "system:serviceaccount:default:agent" // and in kcp
 	admins     = "system:masters"
 	exportName = "shop.example.com"
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 2 * time.Minute
 	// workers is how many requests of a test are under way at a time.
 	workers = 20
 )
@@ -94,7 +91,7 @@ func open(t *testing.T, consumers int) *shop {
 	}
 	t.Cleanup(func() { s.abandon(t, o) }) // When the provider has been killed: the next one has nothing to do with it.
 	s.start(t)
-	kube.Eventually(t, soon, "the API to be published", func() (bool, string) {
+	kube.Eventually(t, "the API to be published", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 			fmt.Sprintf("%v %+v", err, o.Status)
@@ -102,7 +99,7 @@ func open(t *testing.T, consumers int) *shop {
 	for range consumers {
 		s.consumers = append(s.consumers, bind(t, path))
 	}
-	kube.Eventually(t, soon, "the consumers to be known", func() (bool, string) {
+	kube.Eventually(t, "the consumers to be known", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Workspaces != nil &&
 			o.Status.Workspaces.Bound == int64(consumers), fmt.Sprintf("%v %+v", err, o.Status)
@@ -182,7 +179,7 @@ func (s *shop) copies(t *testing.T, in consumer) []unstructured.Unstructured {
 func (s *shop) awaitCopies(t *testing.T, in consumer, n int) []unstructured.Unstructured {
 	t.Helper()
 	var all []unstructured.Unstructured
-	kube.Eventually(t, soon, fmt.Sprintf("%d copies", n), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d copies", n), func() (bool, string) {
 		all = s.copies(t, in)
 		return len(all) == n, strconv.Itoa(len(all))
 	})

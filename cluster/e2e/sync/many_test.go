@@ -14,10 +14,6 @@ import (
 const (
 	// atRest is for how long nothing may be asked.
 	atRest = 60 * time.Second
-	// placed is how soon after readiness a new object has its copy, and fair how soon it has beside the backlog of
-	// another workspace. The benchmark holds them to two seconds and one, on a machine with nothing else to do.
-	placed = 30 * time.Second
-	fair   = 15 * time.Second
 	// overtaking is how many of a backlog may be placed between the request for a new object of another workspace and
 	// its copy: those under way, and those of the time that the request and its news take. In a queue without turns it
 	// would be all.
@@ -38,7 +34,7 @@ func TestRestart(t *testing.T) {
 	awaitSilence(t)
 
 	m, n := mark(t), 0
-	kube.Within(t, placed, "from readiness to the copy of a new object", func() time.Duration {
+	kube.Figure(t, "from readiness to the copy of a new object", func() time.Duration {
 		s.provider.Kill()
 		s.start(t)
 		s.create(t, other, fmt.Sprintf("new-%d", n), 1)
@@ -83,10 +79,10 @@ func TestFairness(t *testing.T) {
 	s.create(t, busy, "hat", backlog)
 
 	s.start(t)
-	kube.Eventually(t, soon, "the first of the backlog",
+	kube.Eventually(t, "the first of the backlog",
 		func() (bool, string) { return len(s.copies(t, busy)) > 0, "none" })
 	n := 0
-	kube.Within(t, fair, "a new object beside a backlog", func() time.Duration {
+	kube.Figure(t, "a new object beside a backlog", func() time.Duration {
 		before, begin := len(s.copies(t, busy)), time.Now()
 		if before+overtaking >= backlog {
 			t.Fatalf("%d of %d have been placed: too few are left to compete with", before, backlog)
@@ -107,7 +103,7 @@ func TestFairness(t *testing.T) {
 // awaitReady waits until the provider says that it is ready.
 func (s *shop) awaitReady(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "the provider to be ready", func() (bool, string) {
+	kube.Eventually(t, "the provider to be ready", func() (bool, string) {
 		r, err := http.Get(s.provider.Readyz()) //nolint:noctx // A test.
 		if err != nil {
 			return false, err.Error()

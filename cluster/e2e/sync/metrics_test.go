@@ -31,7 +31,7 @@ func TestMetricsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "all metrics", func() (bool, string) {
+	kube.Eventually(t, "all metrics", func() (bool, string) {
 		missing, err := s.provider.MissingMetrics(t.Context(), wanted)
 		return err == nil && len(missing) == 0, fmt.Sprint(missing, err)
 	})

@@ -42,7 +42,7 @@ func (m marks) inKCP(t *testing.T) kube.Requests {
 func awaitSilence(t *testing.T) {
 	t.Helper()
 	m, since := mark(t), time.Now()
-	kube.Eventually(t, soon, "the provider to be silent", func() (bool, string) {
+	kube.Eventually(t, "the provider to be silent", func() (bool, string) {
 		asked := append(m.onService(t), m.inKCP(t)...)
 		if len(asked) > 0 {
 			m, since = mark(t), time.Now()

@@ -128,7 +128,7 @@ func TestTwoClusters(t *testing.T) {
 		if err := c.Delete(t.Context(), app); err != nil {
 			t.Fatal(err)
 		}
-		kube.Eventually(t, soon, "the application to be gone", func() (bool, string) {
+		kube.Eventually(t, "the application to be gone", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 			return apierrors.IsNotFound(err), fmt.Sprintf("%+v", app.Status)
 		})
@@ -142,7 +142,7 @@ func TestTwoClusters(t *testing.T) {
 
 func awaitSubmitted(t *testing.T, c client.Client, app *workloadv1alpha1.KubernetesApplication) {
 	t.Helper()
-	kube.Eventually(t, soon, app.GetName()+" to be submitted", func() (bool, string) {
+	kube.Eventually(t, app.GetName()+" to be submitted", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		return err == nil && app.Status.State == workloadv1alpha1.StateSubmitted, fmt.Sprintf("%+v", app.Status)
 	})
@@ -154,7 +154,7 @@ func awaitAvailable(t *testing.T, c client.Client, app *workloadv1alpha1.Kuberne
 	t.Helper()
 	r := &workloadv1alpha1.KubernetesApplicationResource{}
 	key := types.NamespacedName{Namespace: app.GetNamespace(), Name: "wordpress-demo-deployment-" + app.GetName()}
-	kube.Eventually(t, soon, "the Deployment of "+app.GetName()+" to be available", func() (bool, string) {
+	kube.Eventually(t, "the Deployment of "+app.GetName()+" to be available", func() (bool, string) {
 		if err := c.Get(t.Context(), key, r); err != nil || r.Status.Remote == nil {
 			return false, fmt.Sprintf("no status: %v", err)
 		}

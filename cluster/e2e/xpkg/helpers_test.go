@@ -50,7 +50,7 @@ func (s *stage) provider(t *testing.T) *unstructured.Unstructured {
 // awaitProvider waits until Crossplane says of the Provider that conditions hold.
 func (s *stage) awaitProvider(t *testing.T, want ...xpv2.ConditionType) {
 	t.Helper()
-	kube.Eventually(t, soon, "the Provider to be healthy", func() (bool, string) {
+	kube.Eventually(t, "the Provider to be healthy", func() (bool, string) {
 		u := s.provider(t)
 		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 		held := 0
@@ -78,7 +78,7 @@ func (s *stage) awaitProvider(t *testing.T, want ...xpv2.ConditionType) {
 // awaitKind waits until a CustomResourceDefinition is established.
 func (s *stage) awaitKind(t *testing.T, name string) {
 	t.Helper()
-	kube.Eventually(t, soon, name+" to be established", func() (bool, string) {
+	kube.Eventually(t, name+" to be established", func() (bool, string) {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: name}, crd)
 		for _, c := range crd.Status.Conditions {
@@ -92,7 +92,7 @@ func (s *stage) awaitKind(t *testing.T, name string) {
 
 func (s *stage) awaitReady(t *testing.T, o conditioned) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		ready, synced := o.GetCondition(xpv2.TypeReady), o.GetCondition(xpv2.TypeSynced)
 		return ready.Status == corev1.ConditionTrue && synced.Status == corev1.ConditionTrue,
@@ -103,7 +103,7 @@ func (s *stage) awaitReady(t *testing.T, o conditioned) {
 // awaitMessage waits until a resource says in a condition why it is not synced.
 func (s *stage) awaitMessage(t *testing.T, o conditioned, part string) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to say what is missing", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to say what is missing", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		c := o.GetCondition(xpv2.TypeSynced)
 		return c.Status == corev1.ConditionFalse &&
@@ -114,7 +114,7 @@ func (s *stage) awaitMessage(t *testing.T, o conditioned, part string) {
 // awaitData waits until a ConfigMap of the target has a color.
 func (s *stage) awaitData(t *testing.T, name, color string) {
 	t.Helper()
-	kube.Eventually(t, soon, "ConfigMap "+name+" on the target", func() (bool, string) {
+	kube.Eventually(t, "ConfigMap "+name+" on the target", func() (bool, string) {
 		cm := &corev1.ConfigMap{}
 		err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: name}, cm)
 		return cm.Data["color"] == color, "read: " + message(err) + ", color: " + cm.Data["color"]
@@ -124,7 +124,7 @@ func (s *stage) awaitData(t *testing.T, name, color string) {
 // awaitMembers waits until a collection has a number of members.
 func (s *stage) awaitMembers(t *testing.T, oc client.Object, want int) {
 	t.Helper()
-	kube.Eventually(t, soon, strconv.Itoa(want)+" members", func() (bool, string) {
+	kube.Eventually(t, strconv.Itoa(want)+" members", func() (bool, string) {
 		l := build.Namespaced().NewList()
 		err := s.c.List(t.Context(), l, client.InNamespace(s.ns),
 			client.MatchingLabels{commonv1.LabelKeyCollection: oc.GetName()})
@@ -144,7 +144,7 @@ func (s *stage) remove(t *testing.T, o client.Object) {
 
 func (s *stage) awaitGone(t *testing.T, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		if c, ok := o.(conditioned); ok {
 			return apierrors.IsNotFound(err), "synced: " + c.GetCondition(xpv2.TypeSynced).Message

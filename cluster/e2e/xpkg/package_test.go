@@ -87,7 +87,7 @@ func (s *stage) installs(t *testing.T) {
 func (s *stage) starts(t *testing.T) {
 	s.apply(t, "install/activation.yaml")
 	s.awaitKind(t, "objects.kubernetes.m.crossplane.io")
-	kube.Eventually(t, soon, "the provider to run", func() (bool, string) {
+	kube.Eventually(t, "the provider to run", func() (bool, string) {
 		d := &appsv1.DeploymentList{}
 		err := s.c.List(t.Context(), d, client.InNamespace("crossplane-system"))
 		return s.kubelet.Processes() == 1, "deployments: " + describe(d.Items, err)
@@ -149,7 +149,7 @@ func (s *stage) works(t *testing.T) {
 	create(t, s.c, o)
 	s.awaitReady(t, o)
 	s.awaitData(t, "settings", "blue")
-	kube.Eventually(t, soon, "the connection secret", func() (bool, string) {
+	kube.Eventually(t, "the connection secret", func() (bool, string) {
 		secret := &corev1.Secret{}
 		err := s.c.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "details"}, secret)
 		return string(secret.Data["color"]) == "blue", "read: " + message(err)
@@ -174,7 +174,7 @@ func (s *stage) local(t *testing.T) {
 		client.RawPatch(types.MergePatchType, []byte(`{"spec":{"paused":false}}`))); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the change of somebody else to be reverted", func() (bool, string) {
+	kube.Eventually(t, "the change of somebody else to be reverted", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(d), d)
 		return d.Spec.Paused, "read: " + message(err)
 	})

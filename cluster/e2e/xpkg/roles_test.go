@@ -62,7 +62,7 @@ func (s *stage) applications(t *testing.T) {
 	}
 	s.awaitMessage(t, app, `cannot delete resource "kubernetesapplicationresources" in API group "workload.crossplane.io"`)
 	s.apply(t, "rbac/applications.yaml")
-	kube.Eventually(t, soon, "what has no template to go", func() (bool, string) {
+	kube.Eventually(t, "what has no template to go", func() (bool, string) {
 		err := s.tc.Get(t.Context(), types.NamespacedName{Namespace: s.ns, Name: "second"}, &corev1.ConfigMap{})
 		return client.IgnoreNotFound(err) == nil && err != nil, "read: " + message(err)
 	})

@@ -30,7 +30,7 @@ func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedR
 	hat.SetKind("Hat")
 	hat.SetNamespace(metav1.NamespaceDefault)
 	hat.SetName("bowler")
-	kube.Eventually(t, soon, "a Hat in the workspace", func() (bool, string) {
+	kube.Eventually(t, "a Hat in the workspace", func() (bool, string) {
 		err := in.Create(t.Context(), hat)
 		return err == nil, message(err)
 	})
@@ -51,7 +51,7 @@ func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedR
 		t.Fatal(err)
 	}
 	s.awaitHats(t, 0)
-	kube.Eventually(t, soon, "the Hat to be gone", func() (bool, string) {
+	kube.Eventually(t, "the Hat to be gone", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
 		return client.IgnoreNotFound(err) == nil && err != nil, "read: " + message(err)
 	})
@@ -60,7 +60,7 @@ func (s *stage) syncs(t *testing.T, path string, o *syncagentv1alpha1.PublishedR
 // awaitFailure waits until a PublishedResource says why an object is not synced.
 func (s *stage) awaitFailure(t *testing.T, o *syncagentv1alpha1.PublishedResource, part string) {
 	t.Helper()
-	kube.Eventually(t, soon, "the status to say what is missing", func() (bool, string) {
+	kube.Eventually(t, "the status to say what is missing", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		said := message(err)
 		if o.Status.Objects != nil {
@@ -73,7 +73,7 @@ func (s *stage) awaitFailure(t *testing.T, o *syncagentv1alpha1.PublishedResourc
 // awaitHats waits until there are as many copies of Hats.
 func (s *stage) awaitHats(t *testing.T, want int) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%d Hats on the control plane", want), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d Hats on the control plane", want), func() (bool, string) {
 		l := &unstructured.UnstructuredList{}
 		l.SetAPIVersion("hats.example.com/v1")
 		l.SetKind("HatList")

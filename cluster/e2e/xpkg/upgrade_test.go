@@ -163,7 +163,7 @@ func (s *stage) setPackage(t *testing.T, image string) {
 // awaitRevision waits until another revision of the package than the old one runs, alone.
 func (s *stage) awaitRevision(t *testing.T, old string) {
 	t.Helper()
-	kube.Eventually(t, soon, "the pod of the new revision, alone", func() (bool, string) {
+	kube.Eventually(t, "the pod of the new revision, alone", func() (bool, string) {
 		pods := &corev1.PodList{}
 		err := s.c.List(t.Context(), pods, client.InNamespace("crossplane-system"))
 		now := s.revision(t)
@@ -177,7 +177,7 @@ func (s *stage) awaitRevision(t *testing.T, old string) {
 // awaitColors waits until there is a number of Objects, all are ready, and each has a ConfigMap with its color.
 func (s *stage) awaitColors(t *testing.T, want int, color func(name string) string) {
 	t.Helper()
-	kube.Eventually(t, 2*soon, strconv.Itoa(want)+" Objects to be ready", func() (bool, string) {
+	kube.EventuallyBy(t, 2*soon, strconv.Itoa(want)+" Objects to be ready", func() (bool, string) {
 		objects := &mobjectv1alpha1.ObjectList{}
 		if err := s.c.List(t.Context(), objects, client.InNamespace(s.ns)); err != nil {
 			return false, err.Error()

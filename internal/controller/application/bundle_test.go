@@ -59,7 +59,7 @@ func TestBundle(t *testing.T) {
 	warm := w.application("warm", w.bundle("warm")...)
 	create(t, w.c, warm)
 	awaitState(t, w.c, warm, workloadv1alpha1.StateSubmitted)
-	kube.Within(t, 5*time.Second, "50 templates to be submitted", func() time.Duration {
+	kube.Figure(t, "50 templates to be submitted", func() time.Duration {
 		n++
 		name := fmt.Sprintf("gitlab-%d", n)
 		app := w.application(name, w.bundle(name)...)
@@ -81,7 +81,7 @@ func (w world) atRest(t *testing.T) {
 	var asked kube.Requests
 	for end := time.Now().Add(soon + calm); time.Now().Before(end); {
 		lm, rm, since := l.Mark(), r.Mark(), time.Now()
-		kube.Eventually(t, soon, "requests or calm", func() (bool, string) {
+		kube.Eventually(t, "requests or calm", func() (bool, string) {
 			asked = append(in(l.Since(lm).By(user), w.ns), in(r.Since(rm).By(user), w.tns)...)
 			return len(asked) > 0 || time.Since(since) > calm, ""
 		})

@@ -26,7 +26,7 @@ func TestTwoApplicationsOneName(t *testing.T) {
 	second := w.application("second", w.settings("cool", "of", "second"), w.settings("own"))
 	create(t, w.c, second)
 	awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
-	kube.Eventually(t, soon, "the conflict to be told", func() (bool, string) {
+	kube.Eventually(t, "the conflict to be told", func() (bool, string) {
 		awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
 		c := second.GetCondition(xpv2.TypeSynced)
 		return c.Reason == workloadv1alpha1.ReasonConflict && strings.Contains(c.Message, `"cool"`), said(second)
@@ -89,7 +89,7 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 	create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 	winner, loser := "cool", "lame"
-	kube.Eventually(t, soon, "one to have it and the other to say so", func() (bool, string) {
+	kube.Eventually(t, "one to have it and the other to say so", func() (bool, string) {
 		a, b := w.resource(t, "cool"), w.resource(t, "lame")
 		if b.Status.State == workloadv1alpha1.StateSubmitted {
 			a, b, winner, loser = b, a, "lame", "cool"
@@ -105,7 +105,7 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{template(loser)}
 	})
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	kube.Eventually(t, soon, "the remote resource to be that of the other", func() (bool, string) {
+	kube.Eventually(t, "the remote resource to be that of the other", func() (bool, string) {
 		cm := w.configMap(t, "one")
 		return cm != nil && cm.Data["of"] == loser, loser
 	})

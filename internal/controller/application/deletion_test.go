@@ -79,7 +79,7 @@ func TestPruneWaits(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	w.hold(t, "b")
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[:1] })
-	kube.Eventually(t, soon, "the application to wait", func() (bool, string) {
+	kube.Eventually(t, "the application to wait", func() (bool, string) {
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		c := app.GetCondition(xpv2.TypeSynced)
 		return err == nil && c.Reason == workloadv1alpha1.ReasonWaitingForDeletion &&
@@ -110,13 +110,13 @@ func TestResourceIsMadeAgain(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	r := w.resource(t, "a")
 	change(t, w.c, r, func(r *resource) { r.Spec.Template = w.settings("a", "color", "red").Spec.Template })
-	kube.Eventually(t, soon, "the template of the application", func() (bool, string) {
+	kube.Eventually(t, "the template of the application", func() (bool, string) {
 		r := w.resource(t, "a")
 		return strings.Contains(string(r.Spec.Template.Raw), "blue") &&
 			w.configMap(t, "a").Data["color"] == "blue", conditions(r)
 	})
 	remove(t, w.c, r)
-	kube.Eventually(t, soon, "another resource", func() (bool, string) {
+	kube.Eventually(t, "another resource", func() (bool, string) {
 		now := &resource{}
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(r), now)
 		return err == nil && now.GetUID() != r.GetUID() &&

@@ -68,14 +68,14 @@ func TestOpaqueStatus(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.setStatus(t, group, status)
-			kube.Eventually(t, soon, "remote status "+status, func() (bool, string) {
+			kube.Eventually(t, "remote status "+status, func() (bool, string) {
 				got := w.resource(t, "top").Status.Remote
 				return got != nil && string(got.Raw) == status, remoteOf(w.resource(t, "top"))
 			})
 		})
 	}
 	w.setStatus(t, group, "null")
-	kube.Eventually(t, soon, "no remote status", func() (bool, string) {
+	kube.Eventually(t, "no remote status", func() (bool, string) {
 		return w.resource(t, "top").Status.Remote == nil, remoteOf(w.resource(t, "top"))
 	})
 }
@@ -119,7 +119,7 @@ func TestControllerReferenceIsTaken(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	orphan := w.resource(t, "a")
 	change(t, w.c, orphan, func(r *resource) { r.SetOwnerReferences(nil) })
-	kube.Eventually(t, soon, "the conflict to be told", func() (bool, string) {
+	kube.Eventually(t, "the conflict to be told", func() (bool, string) {
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		return err == nil && app.GetCondition(xpv2.TypeSynced).Reason == workloadv1alpha1.ReasonConflict, said(app)
 	})
@@ -127,7 +127,7 @@ func TestControllerReferenceIsTaken(t *testing.T) {
 		t.Errorf("it must not be adopted: %v", r.GetOwnerReferences())
 	}
 	remove(t, w.c, orphan)
-	kube.Eventually(t, soon, "another resource", func() (bool, string) {
+	kube.Eventually(t, "another resource", func() (bool, string) {
 		r := &resource{}
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(orphan), r)
 		return err == nil && r.GetUID() != orphan.GetUID() && metav1.IsControlledBy(r, app), said(app)

@@ -40,7 +40,7 @@ func remove(t *testing.T, c client.Client, o client.Object, opts ...client.Delet
 // change changes a resource as it is now.
 func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
 	t.Helper()
-	kube.Eventually(t, soon, "a change of "+o.GetName(), func() (bool, string) {
+	kube.Eventually(t, "a change of "+o.GetName(), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -102,7 +102,7 @@ func (w world) resource(t *testing.T, name string) *resource {
 // awaitState waits until an application has a state in its present generation.
 func awaitState(t *testing.T, c client.Client, app *application, want workloadv1alpha1.State) {
 	t.Helper()
-	kube.Eventually(t, soon, "state "+string(want)+" of "+app.GetName(), func() (bool, string) {
+	kube.Eventually(t, "state "+string(want)+" of "+app.GetName(), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
 			return false, err.Error()
 		}
@@ -117,7 +117,7 @@ func (w world) awaitResource(t *testing.T, name string, state workloadv1alpha1.S
 ) *resource {
 	t.Helper()
 	r := &resource{}
-	kube.Eventually(t, soon, fmt.Sprintf("state %s of %s for reason %s", state, name, reason), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("state %s of %s for reason %s", state, name, reason), func() (bool, string) {
 		if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: name}, r); err != nil {
 			return false, err.Error()
 		}
@@ -147,7 +147,7 @@ func conditions(o interface {
 func awaitGone(t *testing.T, c client.Client, objs ...client.Object) {
 	t.Helper()
 	for _, o := range objs {
-		kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return apierrors.IsNotFound(err), fmt.Sprintf("%v %v", err, o.GetFinalizers())
 		})

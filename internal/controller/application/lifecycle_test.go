@@ -25,7 +25,7 @@ import (
 // that both are ready in under 3 s.
 func TestNamespaceBeforeDeployment(t *testing.T) {
 	w, n := newWorld(t), 0
-	kube.Within(t, 3*time.Second, "Namespace and Deployment to be submitted", func() time.Duration {
+	kube.Figure(t, "Namespace and Deployment to be submitted", func() time.Duration {
 		n++
 		name := "late-" + strconv.Itoa(n)
 		app := w.application(name, build.ResourceTemplate(name+"-deployment", build.Deployment(w.tns+name, "web")),
@@ -89,7 +89,7 @@ func TestRemoteStatus(t *testing.T) {
 		diff := cmp.Diff(live.Object["status"], any(got))
 		return diff == "" && got["unavailableReplicas"] == int64(2), "-want, +got:\n" + diff
 	}
-	kube.Eventually(t, soon, "the status of the Deployment", same)
+	kube.Eventually(t, "the status of the Deployment", same)
 	if got := w.resource(t, "settings").Status.Remote; got != nil {
 		t.Errorf("a ConfigMap has no status, got %s", got.Raw)
 	}
@@ -112,7 +112,7 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			change(t, w.tc, w.configMap(t, "one"), tc.spoil)
-			kube.Eventually(t, soon, "the resource as it was", func() (bool, string) {
+			kube.Eventually(t, "the resource as it was", func() (bool, string) {
 				cm := w.configMap(t, "one")
 				return cm.Data["color"] == "blue" &&
 					cm.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID] != "" &&
@@ -124,7 +124,7 @@ func TestDrift(t *testing.T) {
 		t.Errorf("fields of others must stay, got %q", got)
 	}
 	remove(t, w.tc, w.configMap(t, "one"))
-	kube.Eventually(t, soon, "the resource to be made again",
+	kube.Eventually(t, "the resource to be made again",
 		func() (bool, string) { return w.configMap(t, "one") != nil, "it is missing" })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 }
@@ -138,7 +138,7 @@ func TestOneBadTemplate(t *testing.T) {
 	app := w.application("web", w.settings("a"), build.ResourceTemplate("bad", bad), w.settings("z"))
 	create(t, w.c, app)
 	w.awaitResource(t, "bad", workloadv1alpha1.StateFailed, "InvalidManifest")
-	kube.Eventually(t, soon, "2 of 3 resources", func() (bool, string) {
+	kube.Eventually(t, "2 of 3 resources", func() (bool, string) {
 		awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 		return app.Status.SubmittedResources == 2 && app.Status.DesiredResources == 3 &&
 			strings.Contains(app.GetCondition("Ready").Message,
@@ -218,7 +218,7 @@ func TestProgress(t *testing.T) {
 	if diff := cmp.Diff(want, states); diff != "" {
 		t.Errorf("states: -want, +got:\n%s", diff)
 	}
-	kube.Eventually(t, soon, "events", func() (bool, string) {
+	kube.Eventually(t, "events", func() (bool, string) {
 		events := &corev1.EventList{}
 		if err := w.c.List(t.Context(), events, client.InNamespace(w.ns)); err != nil {
 			return false, err.Error()
@@ -252,7 +252,7 @@ func TestPaused(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	change(t, w.c, app, func(app *application) { app.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) })
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("one", "color", "red") })
-	kube.Eventually(t, soon, "the application to say so", func() (bool, string) {
+	kube.Eventually(t, "the application to say so", func() (bool, string) {
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		return err == nil && app.GetCondition("Synced").Reason == "ReconcilePaused", said(app)
 	})
@@ -266,7 +266,7 @@ func TestPaused(t *testing.T) {
 	})
 	change(t, w.c, app, func(app *application) { app.SetAnnotations(nil) })
 	change(t, w.c, r, func(r *resource) { delete(r.Annotations, "crossplane.io/paused") })
-	kube.Eventually(t, soon, "the resource to follow", func() (bool, string) {
+	kube.Eventually(t, "the resource to follow", func() (bool, string) {
 		got := w.configMap(t, "one").Data["color"]
 		return got == "red", got
 	})

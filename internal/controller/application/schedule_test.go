@@ -111,7 +111,7 @@ func TestScheduleWaits(t *testing.T) {
 			app := w.application("web", w.settings("web"))
 			create(t, w.c, app)
 			// Until a ProviderConfig is known here, it is said that there is none.
-			kube.Eventually(t, soon, "an application that says: "+tc.says, func() (bool, string) {
+			kube.Eventually(t, "an application that says: "+tc.says, func() (bool, string) {
 				awaitState(t, w.c, app, workloadv1alpha1.StatePending)
 				c := app.GetCondition(xpv2.TypeSynced)
 				return c.Reason == workloadv1alpha1.ReasonUnschedulable &&

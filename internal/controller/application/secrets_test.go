@@ -22,7 +22,7 @@ import (
 func (w world) awaitCopy(t *testing.T, name string, want map[string]string) *corev1.Secret {
 	t.Helper()
 	s := &corev1.Secret{}
-	kube.Eventually(t, soon, "Secret "+name, func() (bool, string) {
+	kube.Eventually(t, "Secret "+name, func() (bool, string) {
 		if err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.tns, Name: name}, s); err != nil {
 			return false, err.Error()
 		}
@@ -98,7 +98,7 @@ func TestSecretMissing(t *testing.T) {
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "sql") {
 		t.Errorf("want a message that names the Secret, got %q", m)
 	}
-	kube.Eventually(t, soon, "the application to say what waits", func() (bool, string) {
+	kube.Eventually(t, "the application to say what waits", func() (bool, string) {
 		awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 		return strings.Contains(app.GetCondition(xpv2.TypeReady).Message,
 			"front waits: waiting for Secrets that do not exist: sql"), said(app)
@@ -134,7 +134,7 @@ func TestSecretCopyIsMended(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			change(t, w.tc, s, spoil)
 			w.awaitCopy(t, "front-sql", right)
-			kube.Eventually(t, soon, "our marks", func() (bool, string) {
+			kube.Eventually(t, "our marks", func() (bool, string) {
 				s = w.awaitCopy(t, "front-sql", right)
 				return s.GetAnnotations()[workloadv1alpha1.AnnotationKeyResourceUID] != "" &&
 					len(s.GetLabels()) > 0, "they are missing"
@@ -147,7 +147,7 @@ func TestSecretCopyIsMended(t *testing.T) {
 	sql = secret(w.ns, "sql", "username", "u", "password", "p")
 	sql.Type = corev1.SecretTypeBasicAuth
 	create(t, w.c, sql)
-	kube.Eventually(t, soon, "a copy of the other type", func() (bool, string) {
+	kube.Eventually(t, "a copy of the other type", func() (bool, string) {
 		err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(s), s)
 		return err == nil && s.Type == corev1.SecretTypeBasicAuth, string(s.Type)
 	})

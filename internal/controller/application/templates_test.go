@@ -41,7 +41,7 @@ func TestTemplates(t *testing.T) {
 	if app.Status.DesiredResources != 2 || app.Status.SubmittedResources != 2 {
 		t.Errorf("want 2 of 2 resources submitted: %s", said(app))
 	}
-	kube.Eventually(t, soon, "resources as the templates are", func() (bool, string) {
+	kube.Eventually(t, "resources as the templates are", func() (bool, string) {
 		a, b, c := w.configMap(t, "a"), w.configMap(t, "b"), w.configMap(t, "c")
 		return a.Data["color"] == "red" && b == nil && c != nil, said(app)
 	})

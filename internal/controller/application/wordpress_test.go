@@ -94,7 +94,7 @@ func TestWordPress(t *testing.T) {
 			"wordpress-demo-namespace Namespace wordpress wordpress-demo-cluster Submitted\n" +
 			"wordpress-demo-service Service wordpress wordpress-demo-cluster Failed",
 	} {
-		kube.Eventually(t, soon, "kubectl "+what, func() (bool, string) {
+		kube.Eventually(t, "kubectl "+what, func() (bool, string) {
 			diff := cmp.Diff(want, kubectl(t, strings.Fields(what)...))
 			return diff == "", "-want, +got:\n" + diff
 		})
@@ -109,7 +109,7 @@ func TestWordPress(t *testing.T) {
 	app := &application{ObjectMeta: build.Meta("complex", "wordpress-demo")}
 	awaitState(t, c, app, workloadv1alpha1.StateSubmitted)
 	w := world{c: c, tc: tc, ns: "complex"}
-	kube.Eventually(t, soon, "the status of the Deployment", func() (bool, string) {
+	kube.Eventually(t, "the status of the Deployment", func() (bool, string) {
 		r := w.resource(t, "wordpress-demo-deployment")
 		return r.Status.Remote != nil &&
 			strings.Contains(string(r.Status.Remote.Raw), `"unavailableReplicas":1`), fmt.Sprint(r.Status.Remote)

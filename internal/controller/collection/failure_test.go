@@ -123,7 +123,7 @@ func awaitDenied(t *testing.T, who, namespace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the target to deny a list", func() (bool, string) {
+	kube.Eventually(t, "the target to deny a list", func() (bool, string) {
 		return apierrors.IsForbidden(c.List(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(namespace))),
 			"it does not"
 	})
@@ -141,7 +141,7 @@ func TestUnknownKind(t *testing.T) {
 		for range 2 {
 			create(t, w.tc, crd)
 			w.awaitSettled(t, oc)
-			kube.Eventually(t, soon, "a widget to be accepted", func() (bool, string) {
+			kube.Eventually(t, "a widget to be accepted", func() (bool, string) {
 				err := w.tc.Create(t.Context(), widget(crd, w.tns))
 				return err == nil, "it is not"
 			})

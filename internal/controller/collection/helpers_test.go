@@ -144,7 +144,7 @@ func (w world) awaitMembers(t *testing.T, names ...string) map[string]build.Obje
 func (w world) awaitNamed(t *testing.T, want map[string]string) map[string]build.Object {
 	t.Helper()
 	var members map[string]build.Object
-	kube.Eventually(t, soon, "members "+fmt.Sprint(slices.Sorted(maps.Keys(want))), func() (bool, string) {
+	kube.Eventually(t, "members "+fmt.Sprint(slices.Sorted(maps.Keys(want))), func() (bool, string) {
 		members = w.members(t, w.tns)
 		diff := cmp.Diff(want, observes(t, members), cmpopts.EquateEmpty())
 		return diff == "", "-want, +got:\n" + diff
@@ -178,7 +178,7 @@ func awaitCondition(t *testing.T, c client.Client, o interface {
 	t.Helper()
 	var message string
 	lacks := func(part string) bool { return !strings.Contains(message, part) }
-	kube.Eventually(t, soon, fmt.Sprintf("%v of %s %q", want, o.GetName(), parts), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%v of %s %q", want, o.GetName(), parts), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -202,7 +202,7 @@ func (w world) awaitSettled(t *testing.T, c build.Collection) {
 // awaitGone waits until a resource does not exist.
 func awaitGone(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), "it exists"
 	})

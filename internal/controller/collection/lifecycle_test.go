@@ -179,7 +179,7 @@ func TestDeletedCollection(t *testing.T) {
 		remove(t, w.c, full)
 		awaitGone(t, w.c, full)
 		w.awaitMembers(t)
-		kube.Eventually(t, soon, "the ProviderConfig to be in use", func() (bool, string) {
+		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil && len(config.GetFinalizers()) > 0, "error or no finalizer"
 		})

@@ -18,11 +18,9 @@ import (
 
 const (
 	// user is whom the provider is on both servers.
-	user = "provider"
+	user = "provider-of-collections"
 	// admins is the group that may do everything.
 	admins = "system:masters"
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 2 * time.Minute
 	// calm is how long a test watches that nothing happens: longer than the poll interval of these tests, 5 s.
 	calm = 7 * time.Second
 	// aWhile is how long a test watches that members stay: longer than the pause between two tries of what fails.
@@ -32,7 +30,7 @@ const (
 // The local server has a garbage collector, by which members go with their collection.
 var (
 	local  = kube.Server{ControllerManager: true}
-	target kube.Server
+	target = kube.Server{Shared: "remote"}
 )
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }

@@ -41,7 +41,7 @@ func (w world) awaitMetadata(t *testing.T, labels, annotations map[string]string
 	t.Helper()
 	want := maps.Clone(labels)
 	want["kubernetes.crossplane.io/owned-by-collection"] = w.tns
-	kube.Eventually(t, soon, "labels and annotations of members", func() (bool, string) {
+	kube.Eventually(t, "labels and annotations of members", func() (bool, string) {
 		members := w.members(t, w.tns)
 		for _, m := range members {
 			got := maps.Clone(m.GetAnnotations())
@@ -75,12 +75,12 @@ func TestTemplate(t *testing.T) {
 
 		// What somebody else changes of it is changed back; what they add stays, also with the next template.
 		patch(t, w.c, first, `{"metadata":{"labels":{"tier":"wrong","theirs":"t"}}}`)
-		kube.Eventually(t, soon, "the label to be changed back", func() (bool, string) {
+		kube.Eventually(t, "the label to be changed back", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(first), first)
 			return err == nil && first.GetLabels()["tier"] == "two", first.GetLabels()["tier"]
 		})
 		change(t, w.c, oc, func(c build.Collection) { c.Desired().Template = nil })
-		kube.Eventually(t, soon, "only the label of somebody else to stay", func() (bool, string) {
+		kube.Eventually(t, "only the label of somebody else to stay", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(first), first)
 			want := map[string]string{"theirs": "t", "kubernetes.crossplane.io/owned-by-collection": w.tns}
 			return err == nil && cmp.Equal(want, first.GetLabels()), cmp.Diff(want, first.GetLabels())
@@ -129,7 +129,7 @@ func TestChangedMember(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				patch(t, w.c, m, body)
 				changed := m.GetGeneration()
-				kube.Eventually(t, soon, "the member to be as before", func() (bool, string) {
+				kube.Eventually(t, "the member to be as before", func() (bool, string) {
 					if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 						return false, err.Error()
 					}
@@ -147,7 +147,7 @@ func TestChangedMember(t *testing.T) {
 		}
 		uid := m.GetUID()
 		remove(t, w.c, m)
-		kube.Eventually(t, soon, "a new member", func() (bool, string) {
+		kube.Eventually(t, "a new member", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m)
 			return err == nil && m.GetUID() != uid, "the old one or none"
 		})
@@ -177,7 +177,7 @@ func TestNamesake(t *testing.T) {
 		name := memberName(w.tns, w.tns, "first")
 		theirs := w.scope.Object(w.ns, name, w.ns, build.ConfigMap(w.tns, "theirs"))
 		create(t, w.c, theirs)
-		kube.Eventually(t, soon, "the Object to be ready", func() (bool, string) {
+		kube.Eventually(t, "the Object to be ready", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
 			return err == nil && theirs.GetCondition(xpv2.TypeReady).Status == "True", "not ready"
 		})

@@ -73,7 +73,7 @@ func TestVersionsKeepEveryField(t *testing.T) {
 			if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
 				t.Errorf("spec written as %s and read as %s: -want, +got:\n%s", tc.write, tc.read, diff)
 			}
-			kube.Eventually(t, soon, "the other version to be written", func() (bool, string) {
+			kube.Eventually(t, "the other version to be written", func() (bool, string) {
 				if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), got); err != nil {
 					return false, err.Error()
 				}

@@ -22,9 +22,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// recovery is how long an Object may take to recover once the cause of its failure is gone.
-const recovery = 5 * time.Second
-
 // A world is what a case of bad input can act on.
 type world struct {
 	c, tc     client.Client
@@ -62,7 +59,7 @@ func TestBadInputHeals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			forScopes(t, func(t *testing.T, scope build.Scope) {
-				kube.Within(t, recovery, s.reason+"\nrecovery", func() time.Duration { return s.run(t, c, tc, scope) })
+				kube.Figure(t, s.reason+"\nrecovery", func() time.Duration { return s.run(t, c, tc, scope) })
 			})
 		})
 	}
@@ -341,7 +338,7 @@ func TestCredentialsRotate(t *testing.T) {
 
 		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, target.User(t, tns+"-new", "system:masters")))
 		audit := target.Audit(t)
-		kube.Eventually(t, soon, "a watch by the new user", func() (bool, string) {
+		kube.Eventually(t, "a watch by the new user", func() (bool, string) {
 			return len(audit.Watches(0).By(tns+"-new")) > 0, "none"
 		})
 		mark := audit.Mark()

@@ -48,7 +48,7 @@ func TestNamesakesOnOneClusterByTwoURLs(t *testing.T) {
 	create(t, c, asClientObjects(all)...)
 	for i := range pairs {
 		key := types.NamespacedName{Namespace: tns, Name: fmt.Sprintf("settings-%d", i)}
-		kube.Eventually(t, soon, "both fields of "+key.Name, func() (bool, string) {
+		kube.Eventually(t, "both fields of "+key.Name, func() (bool, string) {
 			cm := &corev1.ConfigMap{}
 			err := tc.Get(t.Context(), key, cm)
 			diff := cmp.Diff(map[string]string{"first": "1", "second": "2"}, cm.Data)

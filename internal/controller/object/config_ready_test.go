@@ -135,7 +135,7 @@ func readConfig(t *testing.T, c client.Client, s build.Scope, namespace, name st
 // awaitFinalizer waits until the controller of ProviderConfigs has seen it.
 func (x config) awaitFinalizer(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "the finalizer of ProviderConfig", func() (bool, string) {
+	kube.Eventually(t, "the finalizer of ProviderConfig", func() (bool, string) {
 		err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc)
 		return err == nil && len(x.pc.GetFinalizers()) > 0, message(err)
 	})
@@ -144,7 +144,7 @@ func (x config) awaitFinalizer(t *testing.T) {
 // await waits for condition Ready.
 func (x config) await(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionReason) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("Ready %s of ProviderConfig with reason %s", s, r), func() (bool, string) {
 		if err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc); err != nil {
 			return false, err.Error()
 		}

@@ -58,7 +58,7 @@ func TestForeignMetadataDuringCreation(t *testing.T) {
 	const count, writes = 20, 8
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, promptly, "from the last foreign write to Ready, at most", func() time.Duration {
+		kube.Figure(t, "from the last foreign write to Ready, at most", func() time.Duration {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, targetUser(t))
 			slowest := time.Duration(0)

@@ -37,7 +37,7 @@ func TestDeletionAfterVersionIsGone(t *testing.T) {
 		gadget.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Gadget"})
 		gadget.SetNamespace(tns)
 		gadget.SetName("gadget")
-		kube.Eventually(t, soon, "version v1 not to be served", func() (bool, string) {
+		kube.Eventually(t, "version v1 not to be served", func() (bool, string) {
 			err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget.DeepCopy())
 			return err != nil, "it is"
 		})

@@ -75,7 +75,7 @@ func (p published) source(name string, data ...string) *corev1.Secret {
 func (p published) awaitPublished(t *testing.T, want map[string]string) *corev1.Secret {
 	t.Helper()
 	s := &corev1.Secret{}
-	kube.Eventually(t, soon, "connection secret", func() (bool, string) {
+	kube.Eventually(t, "connection secret", func() (bool, string) {
 		if err := p.c.Get(t.Context(), p.secret, s); err != nil {
 			return false, err.Error()
 		}
@@ -171,7 +171,7 @@ func TestConnectionSecretFollows(t *testing.T) {
 			}
 		}
 
-		kube.Within(t, limit, "a change of a source to its arrival", func() time.Duration {
+		kube.Figure(t, "a change of a source to its arrival", func() time.Duration {
 			source.Data["password"][0]++
 			begin := time.Now()
 			if err := p.tc.Update(t.Context(), source); err != nil {
@@ -275,7 +275,7 @@ func installGadget(t *testing.T, p published, group string) {
 		"apiVersion": group + "/v1", "kind": "Gadget",
 		"metadata": map[string]any{"namespace": p.target, "name": "gadget"}, "spec": map[string]any{"color": "blue"},
 	})
-	kube.Eventually(t, soon, "the target to serve Gadgets", func() (bool, string) {
+	kube.Eventually(t, "the target to serve Gadgets", func() (bool, string) {
 		err := p.tc.Create(t.Context(), u)
 		return err == nil, message(err)
 	})

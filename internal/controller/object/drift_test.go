@@ -66,7 +66,7 @@ func TestDriftIsReverted(t *testing.T) {
 				if err := drift.do(t, awaitData(t, tc, key, want)); err != nil {
 					t.Fatalf("%s\ncannot drift: %v", drift.reason, err)
 				}
-				kube.Eventually(t, soon, "the label and data to come back", func() (bool, string) {
+				kube.Eventually(t, "the label and data to come back", func() (bool, string) {
 					cm := &corev1.ConfigMap{}
 					if err := tc.Get(t.Context(), key, cm); err != nil {
 						return false, err.Error()
@@ -99,7 +99,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The status shows the change, so it has been seen.
-		kube.Eventually(t, soon, "the change to be observed", func() (bool, string) {
+		kube.Eventually(t, "the change to be observed", func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				return false, err.Error()
 			}

@@ -42,7 +42,7 @@ func mutations(r kube.Requests) map[string]int {
 func TestDryRunCreatesNothing(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, promptly, "from the end of the dry run to the resource", func() time.Duration {
+		kube.Figure(t, "from the end of the dry run to the resource", func() time.Duration {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := onDryRun(s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue")))
@@ -157,7 +157,7 @@ func TestDryRunForgetsWhatItOnlySaw(t *testing.T) {
 			t.Errorf("status.atProvider.manifest: want the resource, got %s", o.Observed().Manifest.Raw)
 		}
 		setManifest(t, c, o, build.ConfigMap(tns, "another", "color", "red"))
-		kube.Eventually(t, soon, "the Object to forget the resource", func() (bool, string) {
+		kube.Eventually(t, "the Object to forget the resource", func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				return false, err.Error()
 			}

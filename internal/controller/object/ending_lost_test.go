@@ -54,7 +54,7 @@ func losses() map[string]loss {
 				pause(t, w.c, o)
 				config := w.scope.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
 				remove(t, w.c, config)
-				kube.Eventually(t, soon, "the ProviderConfig to be gone", func() (bool, string) {
+				kube.Eventually(t, "the ProviderConfig to be gone", func() (bool, string) {
 					patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 					err := w.c.Patch(t.Context(), config, patch)
 					return apierrors.IsNotFound(err), message(err)
@@ -88,7 +88,7 @@ func TestUnreachableTarget(t *testing.T) {
 			for policy, p := range map[string]xpv2.ManagementPolicies{"Full": nil, "Partial": observeUpdate} {
 				t.Run(policy, func(t *testing.T) {
 					forScopesBeside(t, func(t *testing.T, s build.Scope) {
-						kube.Within(t, promptly, "from the permission to leave the resource to the end",
+						kube.Figure(t, "from the permission to leave the resource to the end",
 							func() time.Duration {
 								w := worldOf(t, c, s)
 								o := w.object(build.ConfigMap(w.target, "settings", "ours", "yes"))
@@ -126,7 +126,7 @@ func TestUnreachableTargetOfNoConcern(t *testing.T) {
 	for name, p := range map[string]xpv2.ManagementPolicies{"NeverDelete": neverDelete, "Observe": observeOnly} {
 		t.Run(name, func(t *testing.T) {
 			forScopesBeside(t, func(t *testing.T, s build.Scope) {
-				kube.Within(t, promptly, "from the deletion to the end", func() time.Duration {
+				kube.Figure(t, "from the deletion to the end", func() time.Duration {
 					w := worldOf(t, c, s)
 					create(t, w.tc, emptySettings(w.target))
 					o := w.object(build.ConfigMap(w.target, "settings"))

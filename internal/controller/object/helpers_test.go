@@ -19,9 +19,6 @@ import (
 // than two looks for an unknown kind, and than the second by which times in conditions differ.
 const calm = 5 * time.Second
 
-// promptly is how long what must not wait for the poll interval of these tests, 5 s, may take.
-const promptly = 3 * time.Second
-
 var (
 	// observeOnly is the policy of an Object that only looks.
 	observeOnly = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}

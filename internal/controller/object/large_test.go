@@ -54,7 +54,7 @@ func TestLargeManifest(t *testing.T) {
 			client.RawPatch(types.MergePatchType, []byte(`{"data":{"large":"drift"}}`))); err != nil {
 			t.Fatal(err)
 		}
-		kube.Eventually(t, soon, "the drift to be reverted", func() (bool, string) {
+		kube.Eventually(t, "the drift to be reverted", func() (bool, string) {
 			err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 			return err == nil && cm.Data["large"] != "drift", "it is not"
 		})
@@ -67,7 +67,7 @@ func TestLargeManifest(t *testing.T) {
 func settle(t *testing.T, c client.Client, objs ...build.Object) {
 	t.Helper()
 	was, since := "", time.Now()
-	kube.Eventually(t, soon, "the Objects to rest", func() (bool, string) {
+	kube.Eventually(t, "the Objects to rest", func() (bool, string) {
 		var versions, states []string
 		for _, o := range objs {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {

@@ -42,7 +42,7 @@ func forScopesBeside(t *testing.T, f func(*testing.T, build.Scope)) {
 func awaitData(t *testing.T, tc client.Client, key types.NamespacedName, want map[string]string) *corev1.ConfigMap {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
-	kube.Eventually(t, soon, "data of "+key.String(), func() (bool, string) {
+	kube.Eventually(t, "data of "+key.String(), func() (bool, string) {
 		if err := tc.Get(t.Context(), key, cm); err != nil {
 			return false, err.Error()
 		}
@@ -54,7 +54,7 @@ func awaitData(t *testing.T, tc client.Client, key types.NamespacedName, want ma
 // awaitGone waits until a resource does not exist.
 func awaitGone(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), "it exists"
 	})

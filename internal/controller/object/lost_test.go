@@ -48,7 +48,7 @@ func TestShortLivedObjectsLeaveNothing(t *testing.T) {
 				})
 			}
 			busy.Wait()
-			kube.Eventually(t, soon, "no Object, no resource and no finalizer to be left", func() (bool, string) {
+			kube.Eventually(t, "no Object, no resource and no finalizer to be left", func() (bool, string) {
 				left := w.left(t, shared)
 				return len(left) == 0, fmt.Sprintf("%d: %s", len(left), strings.Join(left[:min(len(left), 10)], ", "))
 			})

@@ -27,7 +27,10 @@ const user = "provider"
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software.
 const soon = 2 * time.Minute
 
-var local, target kube.Server
+var (
+	local  kube.Server
+	target = kube.Server{Shared: "remote"}
+)
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &target)) }
 
@@ -101,7 +104,7 @@ func awaitCondition(t *testing.T, c client.Client, o build.Object, want wantCond
 	t.Helper()
 	var message string
 	lacks := func(part string) bool { return !strings.Contains(message, part) }
-	kube.Eventually(t, soon, fmt.Sprintf("%s of %s %q", want, o.GetName(), parts), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%s of %s %q", want, o.GetName(), parts), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

@@ -61,7 +61,7 @@ func newOutage(t *testing.T, c client.Client, s build.Scope, objects int) *outag
 // settle waits until nothing is written any more, such as records of use, and counts from there.
 func (o *outage) settle(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "nothing to be written", func() (bool, string) {
+	kube.Eventually(t, "nothing to be written", func() (bool, string) {
 		o.from = local.Audit(t).Mark()
 		time.Sleep(calm)
 		writes := o.writes(t)
@@ -180,7 +180,7 @@ func TestLongOutageIsShown(t *testing.T) {
 		released := out.objs[0]
 		edit(t, c, released, func() { released.Desired().UnreachableTarget = commonv1.UnreachableTargetOrphan })
 		remove(t, c, released)
-		kube.Within(t, promptly, "for a new Object to say so", func() time.Duration {
+		kube.Figure(t, "for a new Object to say so", func() time.Duration {
 			name := fmt.Sprintf("%s-new-%d", out.target, len(out.objs))
 			o := s.Object(out.namespace, name, out.config, build.ConfigMap(out.target, name, "color", "blue"))
 			made := time.Now()

@@ -56,7 +56,7 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 			"metadata": map[string]any{"name": "gadget", "namespace": w.target},
 		}
 		theirs := &unstructured.Unstructured{Object: gadget}
-		kube.Eventually(t, soon, "kind Gadget to be served", func() (bool, string) {
+		kube.Eventually(t, "kind Gadget to be served", func() (bool, string) {
 			err := w.tc.Create(t.Context(), theirs.DeepCopy())
 			return err == nil, message(err)
 		})
@@ -82,7 +82,7 @@ func TestPartialLeavesWhatIsNeeded(t *testing.T) {
 func awaitEvent(t *testing.T, c client.Client, o build.Object, reason string) string {
 	t.Helper()
 	var message string
-	kube.Eventually(t, soon, "an event "+reason+" of "+o.GetName(), func() (bool, string) {
+	kube.Eventually(t, "an event "+reason+" of "+o.GetName(), func() (bool, string) {
 		events := &corev1.EventList{}
 		if err := c.List(t.Context(), events); err != nil {
 			return false, err.Error()

@@ -66,7 +66,7 @@ func setDryRun(t *testing.T, c client.Client, o build.Object, value string) {
 // awaitNoPreview waits until an Object says nothing of changes.
 func awaitNoPreview(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to say nothing of changes", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to say nothing of changes", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -79,7 +79,7 @@ func awaitNoPreview(t *testing.T, c client.Client, o build.Object) {
 // awaitFields waits until condition UpToDate names some fields.
 func awaitFields(t *testing.T, c client.Client, o build.Object, fields string) {
 	t.Helper()
-	kube.Eventually(t, soon, "condition UpToDate to name "+fields, func() (bool, string) {
+	kube.Eventually(t, "condition UpToDate to name "+fields, func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -258,7 +258,7 @@ func TestPreviewNeedsNoRights(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := 0
-		kube.Eventually(t, soon, "a comparison by the target", func() (bool, string) {
+		kube.Eventually(t, "a comparison by the target", func() (bool, string) {
 			asked++
 			patch, _ := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 				"crossplane.io/reconcile-requested-at": strconv.Itoa(asked),

@@ -43,7 +43,7 @@ func TestDeletionPropagation(t *testing.T) {
 					map[string]string{"color": "red"})
 				holdDependents(t, tc, cm)
 				remove(t, c, o)
-				kube.Eventually(t, soon, "the ConfigMap to be deleted", func() (bool, string) {
+				kube.Eventually(t, "the ConfigMap to be deleted", func() (bool, string) {
 					if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
 						return false, err.Error()
 					}

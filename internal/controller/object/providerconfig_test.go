@@ -23,7 +23,7 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 		config, other := s.Config(ns, pc, build.FromSecret(ns, "credentials")), s.Config(ns, pc+"-other",
 			build.FromSecret(ns, "credentials"))
 		create(t, c, other)
-		kube.Eventually(t, soon, "the ProviderConfig to be in use", func() (bool, string) {
+		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil && len(config.GetFinalizers()) > 0, message(err)
 		})

@@ -155,7 +155,7 @@ func awaitDenied(t *testing.T, cfg *rest.Config, namespace string, is func(error
 	if err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the server to deny a request", func() (bool, string) {
+	kube.Eventually(t, "the server to deny a request", func() (bool, string) {
 		err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{})
 		return is(err), "answer: " + message(err)
 	})

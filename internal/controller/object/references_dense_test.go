@@ -20,11 +20,10 @@ import (
 // denseObjects is the variable with the number of Objects that depend on each other. 80 have 3,160 references.
 const denseObjects = "DENSE_OBJECTS"
 
-// TestDenseReferences makes Objects that each depend on all before them. It shows that they are ready within seconds of
-// each other, hold up no Object of another tenant, and can be deleted. Finalizers of several dependents come with one
+// TestDenseReferences makes Objects that each depend on all before them. It shows that they become
+// ready, hold up no Object of another tenant, and can be deleted. Finalizers of several dependents come with one
 // request.
 func TestDenseReferences(t *testing.T) {
-	const made = time.Minute
 	crowd := 30
 	if v := os.Getenv(denseObjects); v != "" {
 		var err error
@@ -35,7 +34,8 @@ func TestDenseReferences(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		other := newWorld(t, c, s)
-		alone := other.timeToReady(t, "alone")
+		kube.Figure(t, "time until an Object of another tenant is ready, alone",
+			func() time.Duration { return other.timeToReady(t, "alone") })
 		w := newWorld(t, c, s)
 		all := make([]build.Object, crowd)
 		var refs []commonv1.Reference
@@ -47,17 +47,14 @@ func TestDenseReferences(t *testing.T) {
 			refs = append(refs[:i:i], w.on(strconv.Itoa(i)))
 			create(t, c, all[i])
 		}
-		tries := 0
-		kube.Within(t, 2*alone+time.Second, "time until an Object of another tenant is ready", func() time.Duration {
-			tries++
-			return other.timeToReady(t, "beside-"+strconv.Itoa(tries))
+		kube.Figure(t, "time until an Object of another tenant is ready, beside many that depend on each other",
+			func() time.Duration { return other.timeToReady(t, "beside") })
+		kube.Figure(t, "time until all that depend on each other are ready", func() time.Duration {
+			for i := range all {
+				awaitReady(t, c, all[i])
+			}
+			return time.Since(begin)
 		})
-		for i := range all {
-			awaitReady(t, c, all[i])
-		}
-		if took := time.Since(begin); took > made {
-			t.Errorf("Objects ready: want it within %s, got %s", made, took)
-		}
 		for i, o := range all {
 			if got := len(o.Observed().References); got != i {
 				t.Errorf("%s: want %d references recorded, got %d", o.GetName(), i, got)
@@ -89,7 +86,7 @@ func (w world) timeToReady(t *testing.T, name string) time.Duration {
 	o := w.keeper(name)
 	begin := time.Now()
 	create(t, w.c, o)
-	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 		if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

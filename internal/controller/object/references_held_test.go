@@ -58,7 +58,7 @@ func checkRecordedFirst(t *testing.T, mark kube.Mark, o build.Object, x client.O
 	t.Helper()
 	record, pin := -1, -1
 	// They take effect before they are answered.
-	kube.Eventually(t, soon, "both writes to be in the audit", func() (bool, string) {
+	kube.Eventually(t, "both writes to be in the audit", func() (bool, string) {
 		requests := local.Audit(t).Since(mark).By(user)
 		for i, e := range slices.Backward(requests) {
 			switch {

@@ -21,7 +21,7 @@ import (
 func TestChain(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, time.Second, "the slowest step from one to the next",
+		kube.Figure(t, "the slowest step from one to the next",
 			func() time.Duration { return newWorld(t, c, s).runChain(t) })
 	})
 }
@@ -177,7 +177,6 @@ func TestCycle(t *testing.T) {
 func TestStrandedFinalizersGo(t *testing.T) {
 	// There is no sign when the last has gone for good: it is looked for each half minute. Those in a cycle must not
 	// wait for that.
-	const patience, atOnce = 3 * time.Minute, 20 * time.Second
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
 		w := newWorld(t, c, s)
@@ -204,15 +203,11 @@ func TestStrandedFinalizersGo(t *testing.T) {
 		}
 		unpause(t, c, a)
 		unpause(t, c, b)
-		begin := time.Now()
 		for _, o := range []build.Object{a, b, gone, elsewhere} {
-			kube.Eventually(t, patience, o.GetName()+" to be gone", func() (bool, string) {
+			kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 				return apierrors.IsNotFound(err), conditions(o)
 			})
-			if took := time.Since(begin); o == b && took > atOnce {
-				t.Errorf("Objects in a cycle: want them gone at once, took %s", took)
-			}
 		}
 	})
 }

@@ -24,7 +24,7 @@ import (
 func TestDependencyIsAwaited(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, promptly, "from the dependency to Ready", func() time.Duration {
+		kube.Figure(t, "from the dependency to Ready", func() time.Duration {
 			w := newWorld(t, c, s)
 			o := w.keeper("settings", w.onConfigMap("first"))
 			create(t, c, o)
@@ -99,7 +99,7 @@ func TestPatchedValues(t *testing.T) {
 		}
 
 		round := 0
-		kube.Within(t, promptly, "from the change of what is referred to, to its effect", func() time.Duration {
+		kube.Figure(t, "from the change of what is referred to, to its effect", func() time.Duration {
 			round++
 			var slowest time.Duration
 			// One of three may meet a poll; three in a row do not.
@@ -266,7 +266,7 @@ func TestUnknownKindIsAwaited(t *testing.T) {
 		create(t, c, gadgets(group))
 		gadget := parse(t, `{"apiVersion":"`+group+`/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+
 			w.namespace+`"}}`)
-		kube.Eventually(t, soon, "the CRD to be served", func() (bool, string) {
+		kube.Eventually(t, "the CRD to be served", func() (bool, string) {
 			err := c.Create(t.Context(), gadget.DeepCopy())
 			return err == nil, "not yet"
 		})

@@ -172,7 +172,7 @@ func TestReplacedByPolicy(t *testing.T) {
 				create(t, c, o)
 				awaitReady(t, c, o)
 				setManifest(t, c, o, build.ConfigMap(w.target, "renamed", "ours", "yes"))
-				kube.Eventually(t, soon, "the Object to see the other resource", func() (bool, string) {
+				kube.Eventually(t, "the Object to see the other resource", func() (bool, string) {
 					err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 					got := observed(t, o).GetName()
 					return err == nil && got == "renamed", got + message(err)
@@ -212,7 +212,7 @@ func TestOtherGroupOfSameResource(t *testing.T) {
 		other := in("events.k8s.io/v1")
 		other["regarding"] = map[string]any{"namespace": w.target}
 		setManifest(t, c, o, other)
-		kube.Eventually(t, soon, "the Object to see its resource in the other group", func() (bool, string) {
+		kube.Eventually(t, "the Object to see its resource in the other group", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			cm := observed(t, o)
 			return err == nil && cm.APIVersion == "events.k8s.io/v1", cm.APIVersion + message(err)
@@ -261,7 +261,7 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 
 func awaitMade(t *testing.T, tc client.Client, namespace, name string) {
 	t.Helper()
-	kube.Eventually(t, soon, name+" to be made", func() (bool, string) {
+	kube.Eventually(t, name+" to be made", func() (bool, string) {
 		err := tc.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, &corev1.ConfigMap{})
 		return err == nil, message(err)
 	})

@@ -35,7 +35,7 @@ func TestObserverSeesOurWrites(t *testing.T) {
 		awaitReady(t, c, reader)
 
 		step := 0
-		kube.Eventually(t, soon, strconv.Itoa(changes)+" changes to be seen", func() (bool, string) {
+		kube.Eventually(t, strconv.Itoa(changes)+" changes to be seen", func() (bool, string) {
 			want := map[string]string{"step": strconv.Itoa(step)}
 			setManifest(t, c, writer, build.ConfigMap(tns, "settings", "step", want["step"]))
 			awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, want)
@@ -49,7 +49,7 @@ func TestObserverSeesOurWrites(t *testing.T) {
 // awaitObserved waits until the status of an Object shows a ConfigMap with some data.
 func awaitObserved(t *testing.T, c client.Client, o build.Object, want map[string]string) {
 	t.Helper()
-	kube.Eventually(t, soon, "the status of "+o.GetName()+" to show the data", func() (bool, string) {
+	kube.Eventually(t, "the status of "+o.GetName()+" to show the data", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -76,7 +76,7 @@ func TestTakeoverIsNoticed(t *testing.T) {
 		second := s.Object(ns, tns+"-second", pc, build.ConfigMap(tns, "settings", "color", "red"))
 		second.SetManagementPolicies(neverDelete)
 		create(t, c, second)
-		kube.Eventually(t, soon, "both to write in turn", func() (bool, string) {
+		kube.Eventually(t, "both to write in turn", func() (bool, string) {
 			got := audit.Since(mark).By(who).Count()["patch configmaps"]
 			return got >= writes, strconv.Itoa(got) + " writes"
 		})

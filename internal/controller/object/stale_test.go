@@ -43,7 +43,7 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		gadget := parse(t, `{"apiVersion":"`+tns+
 			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
 		touched := 0
-		kube.Eventually(t, soon, "the new default", func() (bool, string) {
+		kube.Eventually(t, "the new default", func() (bool, string) {
 			setPart(t, tc, gadget, map[string]any{"color": nil}) // Which makes the server store its default.
 			color, _, _ := unstructured.NestedString(gadget.Object, "spec", "part", "color")
 			return color == "green", color
@@ -88,7 +88,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		}
 		gadget := parse(t, `{"apiVersion":"`+tns+
 			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
-		kube.Eventually(t, soon, "an apply with the new default", func() (bool, string) {
+		kube.Eventually(t, "an apply with the new default", func() (bool, string) {
 			parts, _, _ := unstructured.NestedSlice(gadget.Object, "spec", "parts")
 			if cmp.Equal([]any{map[string]any{"size": "small", "color": "green"}}, parts) {
 				return true, ""
@@ -118,7 +118,7 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 func awaitShown(t *testing.T, c client.Client, o build.Object, resource *unstructured.Unstructured) {
 	t.Helper()
 	tc := target.Client(t)
-	kube.Eventually(t, soon, "the resource as it is in the status", func() (bool, string) {
+	kube.Eventually(t, "the resource as it is in the status", func() (bool, string) {
 		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(resource), resource); err != nil {
 			return false, err.Error()
 		}
@@ -133,7 +133,7 @@ func awaitShown(t *testing.T, c client.Client, o build.Object, resource *unstruc
 // awaitParts waits until a gadget has parts again.
 func awaitParts(t *testing.T, tc client.Client, gadget *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, "the parts to come back", func() (bool, string) {
+	kube.Eventually(t, "the parts to come back", func() (bool, string) {
 		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
 			return false, err.Error()
 		}
@@ -184,7 +184,7 @@ func setPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, 
 
 func awaitPart(t *testing.T, tc client.Client, gadget *unstructured.Unstructured, want map[string]any) {
 	t.Helper()
-	kube.Eventually(t, soon, "the part", func() (bool, string) {
+	kube.Eventually(t, "the part", func() (bool, string) {
 		if err := tc.Get(t.Context(), client.ObjectKeyFromObject(gadget), gadget); err != nil {
 			return false, err.Error()
 		}

@@ -21,7 +21,7 @@ func nowhere(addr string) *rest.Config { return &rest.Config{Host: "https://" + 
 func TestRefusedConnection(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, recovery, "recovery", func() time.Duration {
+		kube.Figure(t, "recovery", func() time.Duration {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, nowhere(kube.Refused(t)))
 			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings"))
@@ -40,7 +40,7 @@ func TestRefusedConnection(t *testing.T) {
 func TestTargetRestarts(t *testing.T) {
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, recovery, "recovery", func() time.Duration {
+		kube.Figure(t, "recovery", func() time.Duration {
 			tns := target.Namespace(t)
 			ns, pc := connect(t, c, s, targetUser(t))
 			o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
@@ -74,7 +74,7 @@ func TestDeadTargetDelaysNoOther(t *testing.T) {
 	const dead, living, within = 300, 20, 10 * time.Second
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
-		kube.Within(t, within, "living Objects beside those of a dead target", func() time.Duration {
+		kube.Figure(t, "living Objects beside those of a dead target", func() time.Duration {
 			tns := target.Namespace(t)
 			dns, dpc := connect(t, c, s, nowhere(kube.BlackHole(t)))
 			ns, pc := connect(t, c, s, targetUser(t))

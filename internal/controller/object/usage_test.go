@@ -14,7 +14,7 @@ import (
 // awaitUsers waits until a ProviderConfig counts so many users.
 func awaitUsers(t *testing.T, c client.Client, config client.Object, want int64) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%d users of %s", want, config.GetName()), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%d users of %s", want, config.GetName()), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config); err != nil {
 			return false, err.Error()
 		}

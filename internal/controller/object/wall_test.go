@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// beside is how long an Object of a healthy target may take beside sick ones.
-	beside = 10 * time.Second
 	// sickObjects are more Objects than there are workers.
 	sickObjects = 60
 	// internalSecret is what a server has that is none of Kubernetes, and that no tenant may see.
@@ -82,7 +80,7 @@ func (w countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // awaitAsked waits until the front has begun to answer in the target's place.
 func (f *front) awaitAsked(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, soon, "requests to the sick target", func() (bool, string) { return f.asked.Load() > 0, "none" })
+	kube.Eventually(t, "requests to the sick target", func() (bool, string) { return f.asked.Load() > 0, "none" })
 }
 
 // stall sends half an answer, and then nothing until the client has gone.
@@ -112,7 +110,7 @@ func internalServer(t *testing.T) (*rest.Config, *atomic.Int64) {
 // awaitNeighbour checks that an Object of a healthy target is ready in time.
 func awaitNeighbour(t *testing.T, c client.Client, s build.Scope) {
 	t.Helper()
-	kube.Within(t, beside, "an Object beside those of a sick target", func() time.Duration {
+	kube.Figure(t, "an Object beside those of a sick target", func() time.Duration {
 		tns := target.Namespace(t)
 		ns, pc := connect(t, c, s, targetUser(t))
 		began := time.Now()

@@ -144,7 +144,7 @@ func (s *shop) endpoints(t *testing.T) []string {
 func (s *shop) setEndpoints(t *testing.T, urls ...string) {
 	t.Helper()
 	in := kcp.Client(t, s.admin)
-	kube.Eventually(t, soon, "update of the endpoints", func() (bool, string) {
+	kube.Eventually(t, "update of the endpoints", func() (bool, string) {
 		slice := &apisv1alpha1.APIExportEndpointSlice{}
 		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, slice); err != nil {
 			return false, err.Error()
@@ -164,7 +164,7 @@ func (s *shop) setEndpoints(t *testing.T, urls ...string) {
 // awaitEndpoints waits until a PublishedResource has all endpoints in its status.
 func (s *shop) awaitEndpoints(t *testing.T, o *v1alpha1.PublishedResource, urls ...string) {
 	t.Helper()
-	kube.Eventually(t, soon, strings.Join(urls, " and ")+" in the status", func() (bool, string) {
+	kube.Eventually(t, strings.Join(urls, " and ")+" in the status", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

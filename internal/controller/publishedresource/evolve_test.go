@@ -18,13 +18,10 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// promptly is how long a change of a CustomResourceDefinition may take to reach the APIExport.
-const promptly = time.Second
-
 // redefine changes a CustomResourceDefinition.
 func redefine(t *testing.T, c client.Client, name string, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	t.Helper()
-	kube.Eventually(t, soon, "change of "+name, func() (bool, string) {
+	kube.Eventually(t, "change of "+name, func() (bool, string) {
 		d := &apiextensionsv1.CustomResourceDefinition{}
 		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, d); err != nil {
 			return false, err.Error()
@@ -75,13 +72,13 @@ func TestEvolve(t *testing.T) {
 	add("brim")
 	add("feather")
 	bands := 0
-	kube.Within(t, promptly, "a change of the source to reach the APIExport", func() time.Duration {
+	kube.Figure(t, "a change of the source to reach the APIExport", func() time.Duration {
 		bands++
 		return add(fmt.Sprintf("band%d", bands))
 	})
 	hat := s.object("Hat", "bowler")
 	hat.Object["spec"].(map[string]any)["feather"] = "blue"
-	kube.Eventually(t, soon, "a consumer can use the new field", func() (bool, string) {
+	kube.Eventually(t, "a consumer can use the new field", func() (bool, string) {
 		u := hat.DeepCopy()
 		u.SetGenerateName("bowler-")
 		u.SetName("")
@@ -134,7 +131,7 @@ func TestProjectionChanges(t *testing.T) {
 // update changes a PublishedResource.
 func update(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, change func()) {
 	t.Helper()
-	kube.Eventually(t, soon, "update of "+o.GetName(), func() (bool, string) {
+	kube.Eventually(t, "update of "+o.GetName(), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -169,7 +166,7 @@ func TestSourceGoes(t *testing.T) {
 		t.Errorf("APIExport must stay as it is while the source is missing")
 	}
 	// A server with many definitions takes its time to clear one away.
-	kube.Eventually(t, 4*soon, "definition is gone", func() (bool, string) {
+	kube.EventuallyBy(t, 4*soon, "definition is gone", func() (bool, string) {
 		d := &apiextensionsv1.CustomResourceDefinition{}
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, d)
 		return apierrors.IsNotFound(err), fmt.Sprintf("finalizers %v, conditions %v", d.Finalizers, d.Status.Conditions)

@@ -60,7 +60,7 @@ func TestStrangerEdits(t *testing.T) {
 // edit changes the APIExport as a stranger does.
 func (s *shop) edit(t *testing.T, change func(*apisv1alpha2.APIExport)) {
 	t.Helper()
-	kube.Eventually(t, soon, "edit of the APIExport", func() (bool, string) {
+	kube.Eventually(t, "edit of the APIExport", func() (bool, string) {
 		e := s.export(t)
 		change(e)
 		if err := kcp.Client(t, s.admin).Update(t.Context(), e); err != nil {
@@ -86,7 +86,7 @@ func TestSchemaIsDeleted(t *testing.T) {
 	if err := in.Delete(t.Context(), was); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the schema to be there again", func() (bool, string) {
+	kube.Eventually(t, "the schema to be there again", func() (bool, string) {
 		is := &apisv1alpha1.APIResourceSchema{}
 		err := in.Get(t.Context(), types.NamespacedName{Name: was.GetName()}, is)
 		return err == nil && is.GetUID() != was.GetUID(), "it is not"
@@ -149,7 +149,7 @@ func TestExportGoes(t *testing.T) {
 	if err := in.Delete(t.Context(), s.export(t)); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the APIExport to be there again", func() (bool, string) {
+	kube.Eventually(t, "the APIExport to be there again", func() (bool, string) {
 		e := &apisv1alpha2.APIExport{}
 		err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, e)
 		return err == nil && schemaOf(e, "hats") != "" && e.Status.IdentityHash != "" &&
@@ -192,8 +192,7 @@ func TestCredentials(t *testing.T) {
 // nobody.
 func TestRightsCome(t *testing.T) {
 	t.Parallel()
-	const within = 20 * time.Second
-	kube.Within(t, within, "from the rights to the publication", func() time.Duration {
+	kube.Figure(t, "from the rights to the publication", func() time.Duration {
 		s := shop{c: provide(t)}
 		s.path, s.admin = workspaces.Workspace(t)
 		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})

@@ -80,7 +80,7 @@ func (s *shop) export(t *testing.T) *apisv1alpha2.APIExport {
 func (s *shop) awaitSchema(t *testing.T, plural, other string) string {
 	t.Helper()
 	var name string
-	kube.Eventually(t, soon, plural+" in the APIExport by another schema than "+other, func() (bool, string) {
+	kube.Eventually(t, plural+" in the APIExport by another schema than "+other, func() (bool, string) {
 		e := &apisv1alpha2.APIExport{}
 		if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, e); err != nil {
 			return false, err.Error()
@@ -142,7 +142,7 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 // binding.
 func createServed(t *testing.T, in *rest.Config, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, "creation of "+o.GetName(), func() (bool, string) {
+	kube.Eventually(t, "creation of "+o.GetName(), func() (bool, string) {
 		err := kcp.Client(t, in).Create(t.Context(), o)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -175,7 +175,7 @@ func await(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, want ..
 // first: of a workspace that is still binding, for example.
 func awaitMessage(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, w wantCondition, text string) {
 	t.Helper()
-	kube.Eventually(t, soon, fmt.Sprintf("%s: %s %s %s %q", o.GetName(), w.Type, w.Status, w.Reason, text),
+	kube.Eventually(t, fmt.Sprintf("%s: %s %s %s %q", o.GetName(), w.Type, w.Status, w.Reason, text),
 		func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				return false, err.Error()
@@ -210,7 +210,7 @@ func setConfig(t *testing.T, c client.Client, name, ns string, k *commonv1.KCPCo
 	t.Helper()
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = k
-	kube.Eventually(t, soon, "update of ProviderConfig "+name, func() (bool, string) {
+	kube.Eventually(t, "update of ProviderConfig "+name, func() (bool, string) {
 		pc := &pcv1alpha1.ProviderConfig{}
 		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, pc); err != nil {
 			return false, err.Error()

@@ -60,7 +60,7 @@ func TestPublish(t *testing.T) {
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending),
 		first+" has not accepted logicalclusters.core.kcp.io")
 	s.awaitReported(t, o, "ClaimsAcceptedPending", first+" has not accepted logicalclusters.core.kcp.io")
-	kube.Eventually(t, soon, "two workspaces and three claims", func() (bool, string) {
+	kube.Eventually(t, "two workspaces and three claims", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -77,7 +77,7 @@ func TestPublish(t *testing.T) {
 	})
 	createServed(t, two, s.object("Hat", "top"))
 
-	kube.Eventually(t, soon, "acceptance", func() (bool, string) {
+	kube.Eventually(t, "acceptance", func() (bool, string) {
 		in := kcp.Client(t, one)
 		if err := in.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
 			return false, err.Error()
@@ -93,7 +93,7 @@ func TestPublish(t *testing.T) {
 	if err := kcp.Client(t, one).Delete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "one workspace", func() (bool, string) {
+	kube.Eventually(t, "one workspace", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

@@ -16,14 +16,15 @@ import (
 )
 
 // user is whom the provider is on the control plane, which is the service cluster of most tests.
-const user = "provider"
+const user = "provider-of-publications"
 
 // soon is how long anything may take that must happen at once; a busy machine is slower than the software.
 const soon = 2 * time.Minute
 
 var (
-	local, service kube.Server
-	workspaces     = kcp.Server{Audited: true}
+	local      kube.Server
+	service    = kube.Server{Shared: "remote"}
+	workspaces = kcp.Server{Audited: true}
 )
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &service, &workspaces)) }

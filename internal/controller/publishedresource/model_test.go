@@ -109,7 +109,7 @@ func (m *model) play(t *testing.T, turns int, end <-chan struct{}) {
 // settle waits until both sides are what the model says, and stay so.
 func (m *model) settle(t *testing.T) {
 	t.Helper()
-	kube.Eventually(t, 2*synced, "both sides to be as the model", func() (bool, string) {
+	kube.EventuallyBy(t, 2*synced, "both sides to be as the model", func() (bool, string) {
 		diff := m.diff(t)
 		_ = m.s.c.Get(t.Context(), client.ObjectKeyFromObject(m.o), m.o) // For the message only.
 		return diff == "", fmt.Sprintf("%s\n%+v %s", diff, m.o.Status.Objects, describe(m.o))

@@ -38,7 +38,7 @@ func TestNamesakesAreListed(t *testing.T) {
 	i := informer.Interest{Resource: kcpapi.Bindings, Stream: informer.StreamAllWorkspaces}
 	set.Track(o, "test", i)
 	var list []*unstructured.Unstructured
-	kube.Eventually(t, soon, "the first list", func() (bool, string) {
+	kube.Eventually(t, "the first list", func() (bool, string) {
 		list, err = set.List(t.Context(), o, i)
 		return err == nil, fmt.Sprint(err)
 	})

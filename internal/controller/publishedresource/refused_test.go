@@ -55,7 +55,7 @@ func (s *shop) refuseFeathers(t *testing.T) {
 			Message:    refusal,
 		}},
 	})
-	kube.Eventually(t, soon, "refusal", func() (bool, string) {
+	kube.Eventually(t, "refusal", func() (bool, string) {
 		hat := kcp.Schema("v1.feathers.other.example.com", "other.example.com", "feathers", "Feather")
 		hat.Spec.Versions[0].Schema.Raw = []byte(`{"type":"object","properties":{"spec":{"type":"object",` +
 			`"properties":{"feather":{"type":"string"}}}}}`)

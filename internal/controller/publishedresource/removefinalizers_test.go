@@ -3,7 +3,6 @@ package publishedresource_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +37,7 @@ func TestOrphanUnholds(t *testing.T) {
 			create(t, in, key, web)
 			copied := s.copyOf(t, in)
 			awaitValue(t, s.c, copied.GetNamespace(), key.Name, "a")
-			kube.Eventually(t, synced, "finalizers", func() (bool, string) {
+			kube.Eventually(t, "finalizers", func() (bool, string) {
 				return slices.Contains(finalizersOf(t, in, web), objectsync.Finalizer) &&
 					slices.Contains(finalizersOf(t, in, key), objectsync.Finalizer), ""
 			})
@@ -82,7 +81,7 @@ func (s *shop) publishAgain(t *testing.T, states string, in tenant) {
 	if err := in.Delete(t.Context(), web); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, synced+time.Second, "no copies", func() (bool, string) {
+	kube.Eventually(t, "no copies", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 0, describeAll(all)
 	})

@@ -65,7 +65,7 @@ func TestSeveral(t *testing.T) {
 	redefine(t, service.Client(t), "hats."+one.group, addBrim)
 	two.awaitSchema(t, "hats", there.Status.ResourceSchemaName)
 	pc := &pcv1alpha1.ProviderConfig{}
-	kube.Eventually(t, soon, "two users", func() (bool, string) {
+	kube.Eventually(t, "two users", func() (bool, string) {
 		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
 		return err == nil && pc.Status.Users == 2, describe(there)
 	})
@@ -73,12 +73,12 @@ func TestSeveral(t *testing.T) {
 		t.Fatal(err)
 	}
 	update(t, one.c, second, func() { second.Spec.ServiceClusterConfigReference = nil })
-	kube.Eventually(t, soon, "one user", func() (bool, string) {
+	kube.Eventually(t, "one user", func() (bool, string) {
 		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
 		return err == nil && pc.Status.Users == 1, "more"
 	})
 	update(t, one.c, there, func() { there.Spec.ServiceClusterConfigReference = nil })
-	kube.Eventually(t, soon, "the ProviderConfig to be gone", func() (bool, string) {
+	kube.Eventually(t, "the ProviderConfig to be gone", func() (bool, string) {
 		return apierrors.IsNotFound(one.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)), "it is there"
 	})
 }
@@ -135,7 +135,7 @@ func TestBuiltIn(t *testing.T) {
 	if err := unstructured.SetNestedField(w.Object, int64(3), "spec", "replicas"); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "a Workload in the workspace", func() (bool, string) {
+	kube.Eventually(t, "a Workload in the workspace", func() (bool, string) {
 		u := w.DeepCopy()
 		delete(u.Object["spec"].(map[string]any), "size")
 		_ = unstructured.SetNestedMap(u.Object, map[string]any{"app": "web"}, "spec", "selector", "matchLabels")
@@ -220,7 +220,7 @@ func TestIdentity(t *testing.T) {
 	}}
 	create(t, s.c, o)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, ""))
-	kube.Eventually(t, soon, "the identity of the other APIExport", func() (bool, string) {
+	kube.Eventually(t, "the identity of the other APIExport", func() (bool, string) {
 		return other.export(t).Status.IdentityHash != "", "none"
 	})
 	for _, hash := range []string{other.export(t).Status.IdentityHash, "of-yet-another"} {
@@ -234,7 +234,7 @@ func TestIdentity(t *testing.T) {
 func (s *shop) awaitClaim(t *testing.T, resource, identity string) {
 	t.Helper()
 	in := kcp.Client(t, s.admin)
-	kube.Eventually(t, soon, "one claim to "+resource+" of identity "+identity, func() (bool, string) {
+	kube.Eventually(t, "one claim to "+resource+" of identity "+identity, func() (bool, string) {
 		var got []string
 		for _, c := range s.export(t).Spec.PermissionClaims {
 			if c.Resource == resource {

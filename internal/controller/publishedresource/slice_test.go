@@ -59,7 +59,7 @@ func TestSliceElsewhere(t *testing.T) {
 	if err := s.c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "withdrawal", func() (bool, string) {
+	kube.Eventually(t, "withdrawal", func() (bool, string) {
 		left := s.export(t).Spec.Resources
 		return len(left) == 0, fmt.Sprint(left)
 	})
@@ -119,7 +119,7 @@ func TestReconcilesOpenNoWatch(t *testing.T) {
 // awaitReconciled waits until the last change of a spec has been reconciled.
 func awaitReconciled(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 	t.Helper()
-	kube.Eventually(t, soon, "reconcile of "+o.GetName(), func() (bool, string) {
+	kube.Eventually(t, "reconcile of "+o.GetName(), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

@@ -67,7 +67,7 @@ func TestUnavailableGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "discovery to fail in part", func() (bool, string) {
+	kube.Eventually(t, "discovery to fail in part", func() (bool, string) {
 		_, _, err := d.ServerGroupsAndResources()
 		return discovery.IsGroupDiscoveryFailedError(err), fmt.Sprint(err)
 	})

@@ -55,12 +55,12 @@ func TestSyncStopsOutOfReach(t *testing.T) {
 	proxy.Cut(1 << 20)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
 	create(t, in, s.cert("second"))
-	kube.Eventually(t, synced, "what is created meanwhile to be synced", func() (bool, string) {
+	kube.Eventually(t, "what is created meanwhile to be synced", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 2, describeAll(all)
 	})
 	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	kube.Eventually(t, synced, "no counts", func() (bool, string) {
+	kube.Eventually(t, "no counts", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})

@@ -107,7 +107,7 @@ func TestSyncComposite(t *testing.T) {
 			want := s.cert("web")
 			want.Object["spec"] = map[string]any{}
 			setSpec(t, want, strings.ReplaceAll(tc.want, "CLUSTER", in.cluster))
-			kube.Eventually(t, synced, "the spec below: "+tc.reason, func() (bool, string) {
+			kube.Eventually(t, "the spec below: "+tc.reason, func() (bool, string) {
 				diff := cmp.Diff(want.Object["spec"], s.copyOf(t, in).Object["spec"])
 				return diff == "", diff
 			})
@@ -189,7 +189,7 @@ func (s *shop) wantForgedNowhere(t *testing.T, in tenant) {
 // awaitComposed waits until a tenant sees that its object is ready, and fails if it sees more than conditions.
 func awaitComposed(t *testing.T, in tenant, u *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, synced, "the conditions", func() (bool, string) {
+	kube.Eventually(t, "the conditions", func() (bool, string) {
 		if err := in.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err.Error()
 		}

@@ -31,7 +31,7 @@ func TestSyncDeletionsLookSeldom(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, synced, "all copies to be gone", func() (bool, string) {
+	kube.Eventually(t, "all copies to be gone", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 0, strconv.Itoa(len(all))
 	})

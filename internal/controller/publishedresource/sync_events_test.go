@@ -75,7 +75,7 @@ func TestConsumersEvents(t *testing.T) {
 		if i == 0 {
 			want = min(burst, each)
 		}
-		kube.Eventually(t, synced, "all events in workspace "+in.cluster, func() (bool, string) {
+		kube.Eventually(t, "all events in workspace "+in.cluster, func() (bool, string) {
 			got := eventsOf(t, in)
 			return got[objectsync.ReasonAccepted] >= want && got[objectsync.ReasonPlaced] >= want, fmt.Sprint(got)
 		})

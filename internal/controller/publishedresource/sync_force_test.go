@@ -51,7 +51,7 @@ func TestSyncUnboundByForce(t *testing.T) {
 			if err := s.c.Delete(t.Context(), refusing); err != nil {
 				t.Fatal(err)
 			}
-			kube.Eventually(t, refusedRest, "the copy to be given up", func() (bool, string) {
+			kube.EventuallyBy(t, refusedRest, "the copy to be given up", func() (bool, string) {
 				err := s.c.Get(t.Context(), client.ObjectKeyFromObject(copied), copied)
 				return isGivenUp(copied, err), fmt.Sprint(err, copied.Object["metadata"])
 			})
@@ -72,7 +72,7 @@ func (s *shop) refuseChanges(t *testing.T, copied *unstructured.Unstructured) cl
 		MatchLabels: map[string]string{objectsync.LabelCluster: cluster},
 	}
 	binding := refuse(t, s.c, s.group, spec)
-	kube.Eventually(t, soon, "refusal", func() (bool, string) {
+	kube.Eventually(t, "refusal", func() (bool, string) {
 		return isRefused(s.c.Delete(t.Context(), copied, client.DryRunAll))
 	})
 	return binding
@@ -86,7 +86,7 @@ func (s *shop) unbindByForce(t *testing.T, in tenant) {
 		t.Fatal(err)
 	}
 	web := s.cert("web")
-	kube.Eventually(t, synced, "the object to be deleted", func() (bool, string) {
+	kube.Eventually(t, "the object to be deleted", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && web.GetDeletionTimestamp() != nil, fmt.Sprint(err)
 	})

@@ -42,7 +42,7 @@ func TestSyncRelatedKind(t *testing.T) {
 	copied := s.copyOf(t, in)
 	hat := s.object("Hat", copied.GetName())
 	hat.SetNamespace(copied.GetNamespace())
-	kube.Eventually(t, synced, "the hat below", func() (bool, string) {
+	kube.Eventually(t, "the hat below", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -50,14 +50,14 @@ func TestSyncRelatedKind(t *testing.T) {
 		t.Errorf("want the copy to say whose it is, got %v %v", hat.GetLabels(), hat.GetAnnotations())
 	}
 	patch(t, in, s.object("Hat", "web"), `{"spec":{"size":"XS"}}`)
-	kube.Eventually(t, synced, "the new size below", func() (bool, string) {
+	kube.Eventually(t, "the new size below", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
 		size, _, _ := unstructured.NestedString(hat.Object, "spec", "size")
 		return err == nil && size == "XS", size
 	})
 	redefine(t, s.c, "hats."+s.group,
 		func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
-	kube.Eventually(t, synced, "the status below", func() (bool, string) {
+	kube.Eventually(t, "the status below", func() (bool, string) {
 		worn := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Worn"}}`))
 		if err := in.Status().Patch(t.Context(), s.object("Hat", "web"), worn); err != nil {
 			return false, err.Error()

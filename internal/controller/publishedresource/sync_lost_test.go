@@ -59,7 +59,7 @@ func TestSyncShardMissing(t *testing.T) {
 // endpointOf waits for the endpoint of an APIExport.
 func (s *shop) endpointOf(t *testing.T, export string) (url string) {
 	t.Helper()
-	kube.Eventually(t, soon, "endpoint of "+export, func() (bool, string) {
+	kube.Eventually(t, "endpoint of "+export, func() (bool, string) {
 		slice := &apisv1alpha1.APIExportEndpointSlice{}
 		if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: export}, slice); err != nil {
 			return false, err.Error()
@@ -83,7 +83,7 @@ func TestSyncLostMeanwhile(t *testing.T) {
 	create(t, in, web)
 	copied := s.copyOf(t, in)
 	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	kube.Eventually(t, synced, "no counts", func() (bool, string) {
+	kube.Eventually(t, "no counts", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})

@@ -30,7 +30,7 @@ func acceptOnly(t *testing.T, in tenant, accepted ...string) {
 			some = append(some, c)
 		}
 	}
-	kube.Eventually(t, soon, "the claims of workspace "+in.path, func() (bool, string) {
+	kube.Eventually(t, "the claims of workspace "+in.path, func() (bool, string) {
 		b := &apisv1alpha2.APIBinding{}
 		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, b); err != nil {
 			return false, err.Error()
@@ -50,7 +50,7 @@ func (s *shop) setQuota(t *testing.T, namespace, secrets string) {
 	if err := client.IgnoreAlreadyExists(s.c.Create(t.Context(), q)); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the quota", func() (bool, string) {
+	kube.Eventually(t, "the quota", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(q), q); err != nil {
 			return false, err.Error()
 		}
@@ -85,7 +85,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 			Expression: "object.metadata.namespace != '" + denied.cluster + "'", Message: refusal,
 		}},
 	})
-	kube.Eventually(t, soon, "refusal", func() (bool, string) {
+	kube.Eventually(t, "refusal", func() (bool, string) {
 		return isRefused(s.c.Create(t.Context(), secretIn(denied.cluster, "probe", ""), client.DryRunAll))
 	})
 	a, begin := s.account(t), time.Now()
@@ -111,7 +111,7 @@ func TestSyncRefusalsRest(t *testing.T) {
 	if err := s.c.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "permission", func() (bool, string) {
+	kube.Eventually(t, "permission", func() (bool, string) {
 		err := s.c.Create(t.Context(), secretIn(denied.cluster, "probe", ""), client.DryRunAll)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -135,7 +135,7 @@ func (a *account) wantRest(t *testing.T, begin time.Time, seconds int) {
 		a.awaitRest(t, 10*time.Second)
 		return
 	}
-	kube.Eventually(t, 2*time.Minute, "the end of one minute",
+	kube.Eventually(t, "the end of one minute",
 		func() (bool, string) { return time.Since(begin) > time.Minute, "" })
 	a.reset()
 	kube.Throughout(t, time.Duration(seconds)*time.Second, "nothing is asked", func() (bool, string) {

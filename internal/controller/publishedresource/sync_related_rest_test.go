@@ -77,7 +77,7 @@ func (a *account) wantChange(t *testing.T, below, inKCP map[string]int) {
 		diff := cmp.Diff([]map[string]int{below, inKCP}, []map[string]int{gotBelow.Count(), gotInKCP.Count()})
 		return diff == "", diff + gotBelow.String() + gotInKCP.String()
 	}
-	kube.Eventually(t, synced, "the requests for a change", as)
+	kube.Eventually(t, "the requests for a change", as)
 	kube.Throughout(t, time.Second, "the requests for a change", as)
 	a.reset()
 }

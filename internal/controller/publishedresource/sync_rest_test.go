@@ -49,7 +49,7 @@ func (a *account) requests() (below, inKCP kube.Requests) {
 // awaitRest waits until nothing has been asked for a while.
 func (a *account) awaitRest(t *testing.T, quiet time.Duration) {
 	t.Helper()
-	kube.Eventually(t, synced, "rest", func() (bool, string) {
+	kube.Eventually(t, "rest", func() (bool, string) {
 		a.reset()
 		var below, inKCP kube.Requests
 		for begin := time.Now(); time.Since(begin) < quiet; time.Sleep(quiet / 20) {
@@ -76,7 +76,7 @@ func TestSyncRequests(t *testing.T) {
 	web := s.cert("web")
 	create(t, in, web)
 	patchStatus(t, s.c, s.copyNamed(t, in, "web"), "Issued")
-	kube.Eventually(t, synced, "the status", func() (bool, string) {
+	kube.Eventually(t, "the status", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && web.Object["status"] != nil, fmt.Sprint(err)
 	})
@@ -92,7 +92,7 @@ func TestSyncRequests(t *testing.T) {
 
 	a.reset()
 	patch(t, in, web, `{"spec":{"size":"XXL"}}`)
-	kube.Eventually(t, synced, "the update and what is remembered", func() (bool, string) {
+	kube.Eventually(t, "the update and what is remembered", func() (bool, string) {
 		below, _ := a.requests()
 		return len(below) >= 2, below.String()
 	})
@@ -142,7 +142,7 @@ func TestSyncMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitGone(t, s.c, o)
-	kube.Eventually(t, synced, "no counts of what is gone", func() (bool, string) {
+	kube.Eventually(t, "no counts of what is gone", func() (bool, string) {
 		_, there := metricsOf(t, o.GetName())["publishedresource_objects synced"]
 		return !there, "it is there"
 	})

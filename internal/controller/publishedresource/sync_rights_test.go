@@ -47,7 +47,7 @@ func TestSyncRightsCome(t *testing.T) {
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 6 })
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
-	kube.Eventually(t, soon, "rest", func() (bool, string) { return time.Since(begin) > rested, "" })
+	kube.Eventually(t, "rest", func() (bool, string) { return time.Since(begin) > rested, "" })
 	audit := local.Audit(t)
 	mark := audit.Mark()
 	kube.Throughout(t, most, "one try every half minute", func() (bool, string) {
@@ -59,9 +59,5 @@ func TestSyncRightsCome(t *testing.T) {
 	if err := s.c.Update(t.Context(), role); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 6 && c.Failed == 0 })
-	if took := time.Since(began); took > most {
-		t.Errorf("it took %s from the right until all were synced", took)
-	}
 }

@@ -53,7 +53,7 @@ func TestSyncSourceChanges(t *testing.T) {
 // awaitExtra waits until the new field has its value.
 func (s *shop) awaitExtra(t *testing.T, of string, get func() *unstructured.Unstructured, part string) {
 	t.Helper()
-	kube.Eventually(t, synced, "the new field in the "+part+" of "+of, func() (bool, string) {
+	kube.Eventually(t, "the new field in the "+part+" of "+of, func() (bool, string) {
 		got, _, _ := unstructured.NestedString(get().Object, part, "extra")
 		return got == "new", got
 	})
@@ -79,7 +79,7 @@ func TestSyncSourceBecomesAnother(t *testing.T) {
 	copied := s.copyOf(t, in)
 	redefine(t, s.c, "certs."+s.group,
 		func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })
-	kube.Eventually(t, synced, "the status above", func() (bool, string) {
+	kube.Eventually(t, "the status above", func() (bool, string) {
 		issued := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Issued"}}`))
 		if err := s.c.Status().Patch(t.Context(), copied, issued); err != nil {
 			return false, err.Error() // It is not served yet.

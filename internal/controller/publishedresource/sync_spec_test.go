@@ -68,7 +68,7 @@ func TestSyncNewSpec(t *testing.T) {
 // wantHalted creates an object, and fails unless it is neither copied nor written.
 func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant, u *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, synced, "no counts", func() (bool, string) {
+	kube.Eventually(t, "no counts", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})
@@ -85,7 +85,7 @@ func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant
 // awaitCopies waits until the copies of a tenant have notes, by the names of their objects, and there are no others.
 func (s *shop) awaitCopies(t *testing.T, in tenant, want map[string]string) {
 	t.Helper()
-	kube.Eventually(t, synced, fmt.Sprintf("the copies %v of workspace %s", want, in.cluster), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("the copies %v of workspace %s", want, in.cluster), func() (bool, string) {
 		all := s.copies(t, in)
 		got := map[string]string{}
 		for _, u := range all {
@@ -99,7 +99,7 @@ func (s *shop) awaitCopies(t *testing.T, in tenant, want map[string]string) {
 // awaitNotes waits until there are as many copies, all with a note.
 func (s *shop) awaitNotes(t *testing.T, in tenant, count int) {
 	t.Helper()
-	kube.Eventually(t, synced, "a note in each copy", func() (bool, string) {
+	kube.Eventually(t, "a note in each copy", func() (bool, string) {
 		all := s.copies(t, in)
 		for _, u := range all {
 			if note, _, _ := unstructured.NestedString(u.Object, "spec", "note"); !strings.HasPrefix(note, "for ") {
@@ -131,7 +131,7 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
 	s.copyOf(t, in)
 	patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
-	kube.Eventually(t, synced, "the object to be let go", func() (bool, string) {
+	kube.Eventually(t, "the object to be let go", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && len(web.GetFinalizers()) == 0 &&
 			len(s.copies(t, in)) == 0, fmt.Sprint(err, web.GetFinalizers())
@@ -215,7 +215,7 @@ func TestSyncRelated(t *testing.T) {
 	patch(t, in, web, `{"spec":{"keyName":"second"}}`)
 	awaitValue(t, s.c, ns, "second", "e")
 	awaitDeleted(t, s.c, secretIn(ns, "first", ""))
-	kube.Eventually(t, synced, "the former Secret without finalizer", func() (bool, string) {
+	kube.Eventually(t, "the former Secret without finalizer", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(first), first)
 		return err == nil && len(first.Finalizers) == 0, strings.Join(first.Finalizers, " ")
 	})

@@ -31,11 +31,11 @@ func TestSync(t *testing.T) {
 		web := s.cert("web")
 		awaitIssued(t, in, web, string(rune('a'+i)))
 		patch(t, in, web, `{"spec":{"size":"XL"}}`)
-		kube.Eventually(t, synced, "the new size below", func() (bool, string) {
+		kube.Eventually(t, "the new size below", func() (bool, string) {
 			size, _, _ := unstructured.NestedString(s.copyOf(t, in).Object, "spec", "size")
 			return size == "XL", size
 		})
-		kube.Eventually(t, synced, "events for the consumer", func() (bool, string) {
+		kube.Eventually(t, "events for the consumer", func() (bool, string) {
 			list := &corev1.EventList{}
 			if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 				return false, err.Error()
@@ -50,7 +50,7 @@ func TestSync(t *testing.T) {
 			return len(missing) == 0, cmp.Diff(map[string]bool{}, missing)
 		})
 	}
-	kube.Eventually(t, synced, "two objects in the status", func() (bool, string) {
+	kube.Eventually(t, "two objects in the status", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -81,14 +81,13 @@ func TestSync(t *testing.T) {
 // TestSyncPromptly shows that a new object has its copy at once, and then its status, and that neither waits for some
 // seconds to be tried again.
 func TestSyncPromptly(t *testing.T) {
-	const atOnce = time.Second
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)
 	create(t, in, s.cert("first")) // For which the namespace is made.
 	s.copyOf(t, in)
 	n := 0
-	kube.Within(t, atOnce, "from a new object to its copy, and back to its status", func() time.Duration {
+	kube.Figure(t, "from a new object to its copy, and back to its status", func() time.Duration {
 		n++
 		web, begin := s.cert(fmt.Sprintf("web-%d", n)), time.Now()
 		create(t, in, web)
@@ -102,7 +101,7 @@ func TestSyncPromptly(t *testing.T) {
 func (s *shop) copyNamed(t *testing.T, in tenant, name string) *unstructured.Unstructured {
 	t.Helper()
 	var copied *unstructured.Unstructured
-	kube.Eventually(t, synced, "the copy of "+name, func() (bool, string) {
+	kube.Eventually(t, "the copy of "+name, func() (bool, string) {
 		all := s.copies(t, in)
 		for i := range all {
 			if all[i].GetAnnotations()[objectsync.AnnotationName] == name {
@@ -124,12 +123,12 @@ func TestSyncFollowsSpec(t *testing.T) {
 	create(t, in, s.cert("web"))
 	s.copyOf(t, in)
 	patch(t, s.c, o, `{"spec":{"filter":{"resource":{"matchLabels":{"go":"yes"}}}}}`)
-	kube.Eventually(t, synced, "no copy of what the filter leaves out", func() (bool, string) {
+	kube.Eventually(t, "no copy of what the filter leaves out", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 0, describeAll(all)
 	})
 	web := s.cert("web")
-	kube.Eventually(t, synced, "the object without finalizer", func() (bool, string) {
+	kube.Eventually(t, "the object without finalizer", func() (bool, string) {
 		if err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web); err != nil {
 			return false, err.Error()
 		}
@@ -138,7 +137,7 @@ func TestSyncFollowsSpec(t *testing.T) {
 	patch(t, in, web, `{"metadata":{"labels":{"go":"yes"}}}`)
 	s.copyOf(t, in)
 	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	kube.Eventually(t, synced, "no counts", func() (bool, string) {
+	kube.Eventually(t, "no counts", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})
@@ -165,7 +164,7 @@ func TestSyncRefusesForeign(t *testing.T) {
 	create(t, first, s.cert("web"))
 	s.copyOf(t, first)
 	create(t, second, s.cert("web"))
-	kube.Eventually(t, synced, "a warning", func() (bool, string) {
+	kube.Eventually(t, "a warning", func() (bool, string) {
 		list := &corev1.EventList{}
 		if err := second.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 			return false, err.Error()
@@ -178,7 +177,7 @@ func TestSyncRefusesForeign(t *testing.T) {
 		}
 		return false, "no such event"
 	})
-	kube.Eventually(t, synced, "the failure in the status", func() (bool, string) {
+	kube.Eventually(t, "the failure in the status", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		c := o.Status.Objects
 		return err == nil && c != nil && c.Synced == 1 && c.Failed == 1 && len(c.Failures) == 1 &&

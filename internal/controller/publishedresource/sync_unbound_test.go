@@ -52,7 +52,7 @@ func TestSyncUnbound(t *testing.T) {
 	unbind(t, leaves)
 	s.wantLeft(t, leaves, copied)
 	awaitValue(t, s.c, copied.GetNamespace(), "key", "a")
-	kube.Eventually(t, synced, "the workspace to be gone", gone)
+	kube.Eventually(t, "the workspace to be gone", gone)
 	s.wantLeft(t, goes, last)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
 		return c.Synced == 1 && c.Failed == 0 && cmp.Equal(c.Orphans, oneEach(leaves, goes))
@@ -101,7 +101,7 @@ func (s *shop) wantLeft(t *testing.T, in tenant, copied *unstructured.Unstructur
 func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant, copied *unstructured.Unstructured) {
 	t.Helper()
 	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, exportName, claims()...))
-	kube.Eventually(t, synced, "two consumers", func() (bool, string) {
+	kube.Eventually(t, "two consumers", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Workspaces.Bound == 2, describe(o)
 	})
@@ -111,7 +111,7 @@ func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant,
 		return len(all) == 1 && all[0].GetDeletionTimestamp() == nil, describeAll(all)
 	})
 	createServed(t, in.cfg, s.cert("web"))
-	kube.Eventually(t, synced, "the copy to be taken again", func() (bool, string) {
+	kube.Eventually(t, "the copy to be taken again", func() (bool, string) {
 		now := s.copyOf(t, in)
 		return now.GetUID() == copied.GetUID() && !objectsync.IsOrphaned(now), describe(o)
 	})
@@ -120,7 +120,7 @@ func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant,
 // awaitReported waits for an event about a PublishedResource.
 func (s *shop) awaitReported(t *testing.T, o *v1alpha1.PublishedResource, reason, text string) {
 	t.Helper()
-	kube.Eventually(t, synced, "event "+reason, func() (bool, string) {
+	kube.Eventually(t, "event "+reason, func() (bool, string) {
 		list := &corev1.EventList{}
 		if err := s.c.List(t.Context(), list); err != nil {
 			return false, err.Error()
@@ -161,7 +161,7 @@ func TestSyncUnboundDelete(t *testing.T) {
 	gone := workspaces.DeleteWorkspace(t, goes.path)
 	unbind(t, first)
 	unbind(t, second)
-	kube.Eventually(t, synced, "the workspace to be gone", gone)
+	kube.Eventually(t, "the workspace to be gone", gone)
 	for _, in := range []tenant{first, second, goes} {
 		if all := s.copies(t, in); len(all) != 0 {
 			t.Errorf("copies of a workspace that has left: %s", describeAll(all))
@@ -194,7 +194,7 @@ func TestSyncUnboundDelete(t *testing.T) {
 // awaitVacated waits until the namespace of a workspace's copies is being deleted.
 func (s *shop) awaitVacated(t *testing.T, in tenant) {
 	t.Helper()
-	kube.Eventually(t, synced, "the empty namespace "+in.cluster+" to be deleted", func() (bool, string) {
+	kube.Eventually(t, "the empty namespace "+in.cluster+" to be deleted", func() (bool, string) {
 		ns := &corev1.Namespace{}
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: in.cluster}, ns)
 		return client.IgnoreNotFound(err) == nil && (err != nil || ns.DeletionTimestamp != nil), "it is there"

@@ -62,7 +62,7 @@ func (s *shop) tenant(t *testing.T) tenant {
 	if err := c.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, synced, "the API in workspace "+path, func() (bool, string) {
+	kube.Eventually(t, "the API in workspace "+path, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
 		list.SetKind("CertList")
@@ -118,7 +118,7 @@ func patch(t *testing.T, c client.Client, u client.Object, body string) {
 func (s *shop) copyOf(t *testing.T, in tenant) *unstructured.Unstructured {
 	t.Helper()
 	var copied *unstructured.Unstructured
-	kube.Eventually(t, synced, "one copy of workspace "+in.cluster, func() (bool, string) {
+	kube.Eventually(t, "one copy of workspace "+in.cluster, func() (bool, string) {
 		all := s.copies(t, in)
 		if len(all) == 1 {
 			copied = &all[0]
@@ -170,7 +170,7 @@ func patchStatus(t *testing.T, c client.Client, u *unstructured.Unstructured, ph
 // awaitIssued waits until a Cert of a tenant has its status and Secret.
 func awaitIssued(t *testing.T, in tenant, u *unstructured.Unstructured, value string) {
 	t.Helper()
-	kube.Eventually(t, synced, "status and Secret of "+u.GetName()+" in workspace "+in.cluster, func() (bool, string) {
+	kube.Eventually(t, "status and Secret of "+u.GetName()+" in workspace "+in.cluster, func() (bool, string) {
 		secret := &corev1.Secret{}
 		if err := in.Get(t.Context(), types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName() + "-tls"},
 			secret); err != nil {
@@ -186,7 +186,7 @@ func awaitIssued(t *testing.T, in tenant, u *unstructured.Unstructured, value st
 
 func awaitDeleted(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, synced, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), "it is there"
 	})
@@ -209,7 +209,7 @@ func secretIn(namespace, name, value string) *corev1.Secret {
 // awaitValue waits until a Secret has a value.
 func awaitValue(t *testing.T, c client.Client, namespace, name, want string) {
 	t.Helper()
-	kube.Eventually(t, synced, "Secret "+namespace+"/"+name+" to have value "+want, func() (bool, string) {
+	kube.Eventually(t, "Secret "+namespace+"/"+name+" to have value "+want, func() (bool, string) {
 		got := &corev1.Secret{}
 		err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, got)
 		return err == nil && string(got.Data["key"]) == want, string(got.Data["key"])
@@ -220,7 +220,7 @@ func awaitValue(t *testing.T, c client.Client, namespace, name, want string) {
 func awaitEvent(t *testing.T, in tenant, reason string) string {
 	t.Helper()
 	var message string
-	kube.Eventually(t, synced, "event "+reason, func() (bool, string) {
+	kube.Eventually(t, "event "+reason, func() (bool, string) {
 		list := &corev1.EventList{}
 		if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 			return false, err.Error()
@@ -243,7 +243,7 @@ func awaitObjects(t *testing.T, c client.Client, o *v1alpha1.PublishedResource,
 	want func(*v1alpha1.ObjectCounts) bool,
 ) {
 	t.Helper()
-	kube.Eventually(t, synced, "the counts in the status", func() (bool, string) {
+	kube.Eventually(t, "the counts in the status", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}

@@ -27,7 +27,7 @@ import (
 // awaitGone waits until a PublishedResource is gone.
 func awaitGone(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), describe(o)
 	})
@@ -161,7 +161,7 @@ func TestWithdrawBesideStranger(t *testing.T) {
 	if err := s.c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		around := func() func(*unstructured.Unstructured) { return func(*unstructured.Unstructured) {} }
 		if u, err = place.Client.Get(t.Context(), exportName, metav1.GetOptions{}); err == nil {
 			_, err = writer.Write(t.Context(), place, u, publish, around)
@@ -238,7 +238,7 @@ func TestSchemasGo(t *testing.T) {
 	redefine(t, s.c, "hats."+s.group, addBrim)
 	second := s.awaitSchema(t, "hats", first)
 	in := kcp.Client(t, s.admin)
-	kube.Eventually(t, soon, "the first schema to be gone", func() (bool, string) {
+	kube.Eventually(t, "the first schema to be gone", func() (bool, string) {
 		err := in.Get(t.Context(), types.NamespacedName{Name: first}, &apisv1alpha1.APIResourceSchema{})
 		return apierrors.IsNotFound(err), describe(o)
 	})

@@ -30,10 +30,10 @@ func TestWorkspaceGoes(t *testing.T) {
 
 	gone := workspaces.DeleteWorkspace(t, s.path)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonWorkspaceDeleted))
-	kube.Eventually(t, soon, "the held schema to be let go", func() (bool, string) {
+	kube.Eventually(t, "the held schema to be let go", func() (bool, string) {
 		err := kcp.Client(t, s.admin).Patch(t.Context(), held,
 			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 		return client.IgnoreNotFound(err) == nil, "it is not"
 	})
-	kube.Eventually(t, soon, "the workspace to be gone", gone)
+	kube.Eventually(t, "the workspace to be gone", gone)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -27,8 +26,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/sides"
 )
-
-const soon = 60 * time.Second
 
 var (
 	service    kube.Server
@@ -88,7 +85,7 @@ func newClient(t *testing.T, cfg *rest.Config) client.Client {
 // apply creates what a YAML holds as soon as the server takes it.
 func apply(t *testing.T, c client.Client, content string) {
 	t.Helper()
-	kube.Eventually(t, soon, "the server to take a resource", func() (bool, string) {
+	kube.Eventually(t, "the server to take a resource", func() (bool, string) {
 		u := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(content), &u.Object); err != nil {
 			t.Fatal(err)
@@ -112,7 +109,7 @@ func consumer(t *testing.T, provider client.Client, path string) (client.Client,
 	_, cfg := workspaces.Workspace(t)
 	c := newClient(t, cfg)
 	apply(t, c, strings.ReplaceAll(apiBinding, "PATH", path))
-	kube.Eventually(t, soon, "the API in the workspace", func() (bool, string) {
+	kube.Eventually(t, "the API in the workspace", func() (bool, string) {
 		l := &unstructured.UnstructuredList{}
 		l.SetGroupVersionKind(schema.GroupVersionKind{Group: "ws.example.com", Version: "v1", Kind: "ThingList"})
 		err := c.List(t.Context(), l)
@@ -124,7 +121,7 @@ func consumer(t *testing.T, provider client.Client, path string) (client.Client,
 	}
 	cluster := ns.Annotations["kcp.io/cluster"]
 	var url string
-	kube.Eventually(t, soon, "the endpoint", func() (bool, string) {
+	kube.Eventually(t, "the endpoint", func() (bool, string) {
 		slice := &unstructured.Unstructured{}
 		slice.SetGroupVersionKind(schema.GroupVersionKind{
 			Group: "apis.kcp.io", Version: "v1alpha1", Kind: "APIExportEndpointSlice",
@@ -218,7 +215,7 @@ func TestWorkspace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kube.Eventually(t, soon, "the endpoint to show the objects", func() (bool, string) {
+	kube.Eventually(t, "the endpoint to show the objects", func() (bool, string) {
 		u, err := in.Workspace.Cache(things.Workspace.GroupVersionResource).Get(in.Object)
 		k, errKey := in.Workspace.Cache(objectsync.Secrets).Get(types.NamespacedName{Namespace: "default", Name: "key"})
 		return u != nil && k != nil, text(err) + text(errKey)

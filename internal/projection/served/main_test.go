@@ -5,7 +5,6 @@ package served_test
 import (
 	"os"
 	"testing"
-	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,10 +23,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-const soon = 2 * time.Minute
-
 var (
-	service    kube.Server
+	service    = kube.Server{Shared: "remote"}
 	workspaces kcp.Server
 )
 
@@ -160,11 +157,11 @@ func bind(t *testing.T, c client.Client, path string) {
 	}}}}
 	b.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha2", Kind: "APIBinding"})
 	b.SetName("things")
-	kube.Eventually(t, soon, "the binding to be made", func() (bool, string) {
+	kube.Eventually(t, "the binding to be made", func() (bool, string) {
 		err := c.Create(t.Context(), b.DeepCopy())
 		return err == nil, errorText(err)
 	})
-	kube.Eventually(t, soon, "the API to be bound", func() (bool, string) {
+	kube.Eventually(t, "the API to be bound", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
 			return false, err.Error()
 		}
@@ -179,7 +176,7 @@ func served(t *testing.T, d discovery.DiscoveryInterface, p *projection.Projecti
 	t.Helper()
 	var out metav1.APIResource
 	gv := schema.GroupVersion{Group: p.Resource().Group, Version: version}
-	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
+	kube.Eventually(t, "the API to be served", func() (bool, string) {
 		list, err := d.ServerResourcesForGroupVersion(gv.String())
 		if err != nil {
 			return false, err.Error()

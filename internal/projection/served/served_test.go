@@ -158,7 +158,7 @@ func use(t *testing.T, c client.Client, content string) *unstructured.Unstructur
 	t.Helper()
 	want := parse(t, content)
 	u := want.DeepCopy()
-	kube.Eventually(t, soon, "the object to be created", func() (bool, string) {
+	kube.Eventually(t, "the object to be created", func() (bool, string) {
 		err := c.Create(t.Context(), u, client.FieldValidation(metav1.FieldValidationStrict))
 		return err == nil, errorText(err)
 	})

@@ -207,7 +207,7 @@ func TestModesEndStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Set(Find(t, "Mute"), Watch)
-	kube.Eventually(t, soon, "silence", func() (bool, string) {
+	kube.Eventually(t, "silence", func() (bool, string) {
 		select {
 		case err := <-read:
 			return false, fmt.Sprint(err)
@@ -216,7 +216,7 @@ func TestModesEndStreams(t *testing.T) {
 		}
 	})
 	s.Heal()
-	kube.Eventually(t, soon, "the end of the stream", func() (bool, string) {
+	kube.Eventually(t, "the end of the stream", func() (bool, string) {
 		err := <-read
 		return err != nil, ""
 	})

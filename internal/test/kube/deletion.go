@@ -90,7 +90,7 @@ func (h *Hold) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (h *Hold) Delete(tb testing.TB, c client.Client, o client.Object) (wait func()) {
 	tb.Helper()
 	o, _ = o.DeepCopyObject().(client.Object) // The caller goes on to change it.
-	Eventually(tb, heldMost*time.Second, "the webhook", func() (bool, string) {
+	Eventually(tb, "the webhook", func() (bool, string) {
 		if err := c.Delete(tb.Context(), o, client.DryRunAll); err != nil {
 			return false, err.Error()
 		}

@@ -182,7 +182,7 @@ func TestRefused(t *testing.T) {
 
 func TestEventually(t *testing.T) {
 	calls := 0
-	kube.Eventually(t, time.Minute, "three calls", func() (bool, string) {
+	kube.Eventually(t, "three calls", func() (bool, string) {
 		calls++
 		return calls == 3, ""
 	})
@@ -192,37 +192,12 @@ func TestEventually(t *testing.T) {
 
 	failing := &recorder{TB: t}
 	failing.run(func() {
-		kube.Eventually(failing, time.Millisecond, "the end of time",
+		kube.EventuallyBy(failing, time.Millisecond, "the end of time",
 			func() (bool, string) { return false, "still going" })
 	})
 	want := "gave up waiting for the end of time after 1ms, last state: still going"
 	if diff := cmp.Diff(want, failing.fatal); diff != "" {
 		t.Errorf("failure: -want, +got:\n%s", diff)
-	}
-}
-
-func TestWithin(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		took   []time.Duration
-		want   int // measurements
-		failed bool
-	}{
-		"AtOnce": {reason: "What keeps to the limit is measured once.", took: []time.Duration{1, 9, 9}, want: 1},
-		"Late":   {reason: "What does not is measured again.", took: []time.Duration{9, 9, 2}, want: 3},
-		"Never":  {reason: "What never does fails.", took: []time.Duration{9, 9, 3}, want: 3, failed: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, r := 0, &recorder{TB: t}
-			kube.Within(r, 2, "an act", func() time.Duration {
-				got++
-				return tc.took[got-1]
-			})
-			if got != tc.want || r.error != "" != tc.failed {
-				t.Errorf("%s\nwant %d measurements and failure %t, got %d and %q", tc.reason, tc.want, tc.failed, got,
-					r.error)
-			}
-		})
 	}
 }
 
@@ -244,7 +219,6 @@ type recorder struct {
 	testing.TB
 
 	fatal string
-	error string
 }
 
 func (r *recorder) Helper() {}
@@ -253,8 +227,6 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	r.fatal = fmt.Sprintf(format, args...)
 	runtime.Goexit()
 }
-
-func (r *recorder) Errorf(format string, args ...any) { r.error = fmt.Sprintf(format, args...) }
 
 // run returns when f returns or fails.
 func (r *recorder) run(f func()) {

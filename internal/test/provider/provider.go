@@ -30,7 +30,7 @@ import (
 
 // Defaults of the settings that tests leave alone.
 const (
-	poll    = 5 * time.Second
+	poll    = time.Hour // so that what follows a change follows its watch
 	workers = 20
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-var server kube.Server
+var server = kube.Server{Shared: "control"}
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &server)) }
 

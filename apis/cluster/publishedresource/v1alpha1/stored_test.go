@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// soon is how long a server may take to use a definition.
-const soon = time.Minute
 
 // storedGroup is the group of a copy of our definition, which no other test uses.
 const storedGroup = "stored.example.com"
@@ -73,7 +69,7 @@ func TestStoredGoesOn(t *testing.T) {
 		return u
 	}
 	for name, spec := range stored {
-		kube.Eventually(t, soon, "PublishedResource "+name+" of the agent", func() (bool, string) {
+		kube.Eventually(t, "PublishedResource "+name+" of the agent", func() (bool, string) {
 			err := c.Create(t.Context(), in(name, spec))
 			return err == nil, fmt.Sprint(err)
 		})
@@ -92,7 +88,7 @@ func TestStoredGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spec := range stored {
-		kube.Eventually(t, soon, name+" to be refused", func() (bool, string) {
+		kube.Eventually(t, name+" to be refused", func() (bool, string) {
 			err := c.Create(t.Context(), in("new-"+name, spec), client.DryRunAll)
 			return err != nil, "it is accepted"
 		})

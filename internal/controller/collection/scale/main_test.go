@@ -135,7 +135,7 @@ func awaitReady(t *testing.T, c client.Client, s build.CollectionScope, collecti
 	t.Helper()
 	var looked time.Time
 	var members, ready int
-	kube.Eventually(t, eventually, "all members to be ready", func() (bool, string) {
+	kube.EventuallyBy(t, eventually, "all members to be ready", func() (bool, string) {
 		if time.Since(looked) >= listInterval {
 			looked = time.Now()
 			members, ready = count(t, c, s, collection)
@@ -149,7 +149,7 @@ func awaitReady(t *testing.T, c client.Client, s build.CollectionScope, collecti
 func awaitUses(t *testing.T, c client.Client, s build.CollectionScope, config string) {
 	t.Helper()
 	pc := s.Config(config, config, commonv1.ProviderConfigSpec{})
-	kube.Eventually(t, eventually, "all members to be recorded as users of their ProviderConfig",
+	kube.EventuallyBy(t, eventually, "all members to be recorded as users of their ProviderConfig",
 		func() (bool, string) {
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc); err != nil {
 				return false, err.Error()
@@ -169,7 +169,7 @@ func memberName(collection, namespace, name string) string {
 func awaitExistence(t *testing.T, c client.Client, o client.Object) time.Duration {
 	t.Helper()
 	began := time.Now()
-	kube.Eventually(t, soon, "a member", func() (bool, string) {
+	kube.Eventually(t, "a member", func() (bool, string) {
 		return c.Get(t.Context(), client.ObjectKeyFromObject(o), o) == nil, "there is none"
 	})
 	return time.Since(began)
@@ -178,7 +178,7 @@ func awaitExistence(t *testing.T, c client.Client, o client.Object) time.Duratio
 func awaitAbsence(t *testing.T, c client.Client, o client.Object) time.Duration {
 	t.Helper()
 	began := time.Now()
-	kube.Eventually(t, soon, "no member", func() (bool, string) {
+	kube.Eventually(t, "no member", func() (bool, string) {
 		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)), "there is one"
 	})
 	return time.Since(began)
@@ -210,7 +210,7 @@ func (r *requests) settle(t *testing.T) kube.Requests {
 	t.Helper()
 	var looked, quietSince time.Time
 	var all kube.Requests
-	kube.Eventually(t, eventually, "no requests", func() (bool, string) {
+	kube.EventuallyBy(t, eventually, "no requests", func() (bool, string) {
 		// Reading thousands of requests all the time would slow down what makes them.
 		if time.Since(looked) < lookInterval {
 			return false, fmt.Sprintf("%d requests", len(all))

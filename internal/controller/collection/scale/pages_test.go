@@ -75,7 +75,7 @@ func TestPages(t *testing.T) {
 	}
 	set.Track(owner, "test", i)
 	var names []types.NamespacedName
-	kube.Eventually(t, soon, "the names", func() (bool, string) {
+	kube.Eventually(t, "the names", func() (bool, string) {
 		names, err = set.Names(t.Context(), owner, i)
 		return err == nil, "error"
 	})

@@ -15,11 +15,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
-// promptly is how long a member may take to follow its resource.
-const promptly = time.Second
-
 // TestLargeCollection shows that a collection of 2,000 members is made by one apply for each, costs no request at rest,
-// follows a change within a second, and is found as it is by a provider that starts. provider-kubernetes takes one
+// follows a change, and is found as it is by a provider that starts. provider-kubernetes takes one
 // collection at a time, and applies its members one by one at each poll.
 func TestLargeCollection(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
@@ -49,7 +46,7 @@ func TestLargeCollection(t *testing.T) {
 			})
 
 			n := 0
-			kube.Within(t, promptly, "a member to follow its resource", func() time.Duration {
+			kube.Figure(t, "a member to follow its resource", func() time.Duration {
 				n++
 				late := configMap(tns, fmt.Sprintf("late-%d", n), "a")
 				m := s.Object(pc, memberName(tns, tns, late.GetName()), pc, nil)
@@ -84,7 +81,7 @@ func restart(t *testing.T) {
 	r := watchRequests(t)
 	r.settle(t)
 	provider.Start(t, local.User(t, second, admins))
-	kube.Eventually(t, eventually, "the provider to start", func() (bool, string) {
+	kube.EventuallyBy(t, eventually, "the provider to start", func() (bool, string) {
 		got := r.local.Watches(r.marks[0]).By(second).Count()
 		return got["watch observedobjectcollections.kubernetes.crossplane.io"] > 0 &&
 			got["watch observedobjectcollections.kubernetes.m.crossplane.io"] > 0, fmt.Sprint(got)
@@ -102,7 +99,7 @@ func restart(t *testing.T) {
 
 func awaitSettled(t *testing.T, c client.Client, oc build.Collection) {
 	t.Helper()
-	kube.Eventually(t, eventually, oc.GetName()+" to be synced", func() (bool, string) {
+	kube.EventuallyBy(t, eventually, oc.GetName()+" to be synced", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(oc), oc); err != nil {
 			return false, err.Error()
 		}

@@ -26,26 +26,23 @@ const (
 	pace = 40 * time.Millisecond
 	// crowdMemory is by how many bytes all sick targets together may make the provider grow.
 	crowdMemory = 50 << 20
-	// recovery is how long all may take to be well when the targets are.
-	recovery = 10 * time.Second
 	// patience is how long sick targets are left alone before what they cost is measured again.
 	patience = 30 * time.Second
 )
 
 // TestCrowdOfHostileTargets shows that the Objects of the healthy targets among many sick ones, in all modes at once,
-// are as fast as alone, all of them but one in a hundred, that the sick ones cost little memory, and that all are well
-// 10 seconds after their targets are.
+// become Ready beside them, that the sick ones cost little memory, and that all are well once their targets are.
 func TestCrowdOfHostileTargets(t *testing.T) {
 	w := newWorld(t)
 	c := newCrowd(t, w)
 	c.wave(t) // What comes first connects, and lists.
-	alone := c.wave(t)
+	c.figure(t, "alone")
 	memoryOf := w.measure(t)
 	began := time.Now()
 	c.addSick(t)
-	c.check(t, "as sick targets come", alone)
+	c.figure(t, "as sick targets come")
 	w.lives(t, patience-time.Since(began))
-	c.check(t, "beside sick targets", alone)
+	c.figure(t, "beside sick targets")
 	memoryOf.report(t, w)
 	if memoryOf.growth() > crowdMemory {
 		t.Errorf("memory grew by %d MB, want at most %d MB", memoryOf.growth()>>20, crowdMemory>>20)
@@ -117,7 +114,7 @@ func (c *crowd) wave(t *testing.T) time.Duration {
 	var took []time.Duration
 	for i, o := range objs {
 		var at time.Time
-		kube.Eventually(t, soon, "Object of a healthy target to be Ready", func() (ok bool, state string) {
+		kube.Eventually(t, "Object of a healthy target to be Ready", func() (ok bool, state string) {
 			at, ok = c.record.readySince(o.GetName())
 			return ok, describe(c.record.get(o.GetName()))
 		})
@@ -125,7 +122,7 @@ func (c *crowd) wave(t *testing.T) time.Duration {
 	}
 	each(t, len(objs), func(i int) error { return c.c.Delete(t.Context(), objs[i]) })
 	for _, o := range objs {
-		kube.Eventually(t, soon, "Object of a healthy target to go", func() (bool, string) {
+		kube.Eventually(t, "Object of a healthy target to go", func() (bool, string) {
 			return c.record.get(o.GetName()) == nil, describe(c.record.get(o.GetName()))
 		})
 	}
@@ -136,11 +133,10 @@ func (c *crowd) wave(t *testing.T) time.Duration {
 	return p99
 }
 
-// check shows that the healthy targets are as fast as alone.
-func (c *crowd) check(t *testing.T, when string, alone time.Duration) {
+// figure prints how fast the healthy targets are.
+func (c *crowd) figure(t *testing.T, when string) {
 	t.Helper()
-	limit := time.Duration(share*float64(alone)) + slack
-	kube.Within(t, limit, "time until 99 of 100 Objects of healthy targets are Ready "+when,
+	kube.Figure(t, "time until 99 of 100 Objects of healthy targets are Ready "+when,
 		func() time.Duration { return c.wave(t) })
 }
 
@@ -162,7 +158,7 @@ func (c *crowd) addSick(t *testing.T) {
 	})
 }
 
-// heal makes all targets well, and checks how long their Objects take.
+// heal makes all targets well, and waits until their Objects are.
 func (c *crowd) heal(t *testing.T) {
 	t.Helper()
 	ill := map[string]bool{}
@@ -175,20 +171,18 @@ func (c *crowd) heal(t *testing.T) {
 	for _, s := range c.sick {
 		s.server.Heal()
 	}
-	kube.Eventually(t, soon, "Objects of sick targets to be well", func() (bool, string) {
-		for name := range ill {
-			if o := c.record.get(name); o != nil && ready(o) && c.exists(t, name) {
-				delete(ill, name)
+	kube.Figure(t, fmt.Sprintf("time until %d Objects of sick targets are well", len(ill)), func() time.Duration {
+		kube.Eventually(t, "Objects of sick targets to be well", func() (bool, string) {
+			for name := range ill {
+				if o := c.record.get(name); o != nil && ready(o) && c.exists(t, name) {
+					delete(ill, name)
+				}
 			}
-		}
-		for name := range ill {
-			return false, fmt.Sprintf("%d are not, as %s: %s", len(ill), name, describe(c.record.get(name)))
-		}
-		return true, ""
+			for name := range ill {
+				return false, fmt.Sprintf("%d are not, as %s: %s", len(ill), name, describe(c.record.get(name)))
+			}
+			return true, ""
+		})
+		return time.Since(began)
 	})
-	took := time.Since(began)
-	t.Logf("%d Objects of sick targets are well %s after their targets", len(c.sick)*objectsEach, took)
-	if took > recovery {
-		t.Errorf("all Objects are well %s after their targets, want within %s", took, recovery)
-	}
 }

@@ -88,7 +88,7 @@ func TestIdentityRotates(t *testing.T) {
 		w.awaitReady(o)
 		w.setIdentity(clouds.GoogleServiceAccount(w, other, cloud.Principal{User: other}))
 		audit := target.Audit(w)
-		kube.Eventually(w, soon, "a watch by the new user", func() (bool, string) {
+		kube.Eventually(w, "a watch by the new user", func() (bool, string) {
 			return len(audit.Watches(0).By(other)) > 0, "none"
 		})
 		mark := audit.Mark()

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -26,9 +25,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-const soon = 2 * time.Minute
 
 var (
 	clouds        cloud.Clouds
@@ -173,7 +169,7 @@ func (w world) set(o build.Object, name string, data ...string) {
 // awaitReady waits until an Object is Ready.
 func (w world) awaitReady(o build.Object) {
 	w.Helper()
-	kube.Eventually(w, soon, o.GetName()+" to be ready", func() (bool, string) {
+	kube.Eventually(w, o.GetName()+" to be ready", func() (bool, string) {
 		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -187,7 +183,7 @@ func (w world) awaitReady(o build.Object) {
 // ProviderConfig yet.
 func (w world) awaitInvalid(o build.Object, part string) {
 	w.Helper()
-	kube.Eventually(w, soon, o.GetName()+" to have no valid connection", func() (bool, string) {
+	kube.Eventually(w, o.GetName()+" to have no valid connection", func() (bool, string) {
 		if err := w.c.Get(w.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -200,7 +196,7 @@ func (w world) awaitInvalid(o build.Object, part string) {
 // awaitData waits until a ConfigMap on the target has some data.
 func (w world) awaitData(name string, want map[string]string) {
 	w.Helper()
-	kube.Eventually(w, soon, "data of "+name, func() (bool, string) {
+	kube.Eventually(w, "data of "+name, func() (bool, string) {
 		cm := &corev1.ConfigMap{}
 		if err := w.tc.Get(w.Context(), types.NamespacedName{Namespace: w.target, Name: name}, cm); err != nil {
 			return false, err.Error()

@@ -22,9 +22,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
-// soon is how long a namespace may take to go; the namespace controller waits longer each time it finds something left.
-const soon = 2 * time.Minute
-
 var (
 	local  = kube.Server{ControllerManager: true}
 	target kube.Server
@@ -70,7 +67,7 @@ func settle(t *testing.T, c client.Client, s build.Scope) tenant {
 		tn.made = append(tn.made, &corev1.ConfigMap{ObjectMeta: build.Meta(tns, n)})
 	}
 	for _, o := range tn.objects {
-		kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+		kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			got := o.GetCondition(xpv2.TypeReady)
 			return err == nil && got.Status == corev1.ConditionTrue, got.Message
@@ -96,7 +93,7 @@ func remove(t *testing.T, c client.Client, o client.Object) {
 func awaitGone(t *testing.T, c client.Client, objs ...client.Object) {
 	t.Helper()
 	for _, o := range objs {
-		kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+		kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return apierrors.IsNotFound(err), fmt.Sprintf("%v", o)
 		})
@@ -132,7 +129,7 @@ func TestSecretDeletedBeforeItsNamespace(t *testing.T) {
 	tn := settle(t, c, build.Namespaced())
 	remove(t, c, &corev1.Secret{ObjectMeta: build.Meta(tn.namespace, "credentials")})
 	for _, o := range tn.objects {
-		kube.Eventually(t, soon, "the Object to miss its credentials", func() (bool, string) {
+		kube.Eventually(t, "the Object to miss its credentials", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			got := o.GetCondition(xpv2.TypeSynced)
 			return err == nil && got.Status == corev1.ConditionFalse, got.Message

@@ -66,7 +66,7 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kube.Eventually(t, soon, "the Object to be ready", func() (bool, string) {
+	kube.Eventually(t, "the Object to be ready", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 			o.GetCondition(xpv2.TypeSynced).Message
@@ -81,7 +81,7 @@ func TestLastStateSurvivesRestart(t *testing.T) {
 		t.Fatalf("want the change to wait when the provider stops, it shows %q", got)
 	}
 	start(t)
-	kube.Eventually(t, soon, "the last state to be shown", func() (bool, string) {
+	kube.Eventually(t, "the last state to be shown", func() (bool, string) {
 		got := shown(t, c, o)
 		return got == "new", got
 	})

@@ -77,7 +77,7 @@ func keep(t *testing.T, c client.Client, config, namespace, name string) {
 	t.Helper()
 	o := build.Cluster().Object("", config+"-"+name, config, build.ConfigMap(namespace, name, "color", "blue"))
 	create(t, c, o)
-	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 			o.GetCondition(xpv2.TypeSynced).Message
@@ -99,7 +99,7 @@ func paint(t *testing.T, c client.Client, config, name, color string) {
 func awaitColor(t *testing.T, within time.Duration, namespace, name, color string) {
 	t.Helper()
 	c, cm := target.Client(t), &corev1.ConfigMap{}
-	kube.Eventually(t, within, name+" to be "+color, func() (bool, string) {
+	kube.Eventually(t, name+" to be "+color, func() (bool, string) {
 		if err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: name}, cm); err != nil {
 			return false, err.Error()
 		}
@@ -152,7 +152,7 @@ func write(ctx context.Context, c client.Client, cm *corev1.ConfigMap, i int) {
 // awaitEvent waits for the event that says on a ProviderConfig that its target was restored.
 func awaitEvent(t *testing.T, c client.Client, config string) {
 	t.Helper()
-	kube.Eventually(t, soon, "an event on the ProviderConfig", func() (bool, string) {
+	kube.Eventually(t, "an event on the ProviderConfig", func() (bool, string) {
 		events := &corev1.EventList{}
 		if err := c.List(t.Context(), events); err != nil {
 			return false, err.Error()

@@ -20,9 +20,6 @@ import (
 // calm is longer than the poll interval of these tests, 5 s.
 const calm = 7 * time.Second
 
-// promptly is how soon two changes must reach who refers to it: a second each, and what a busy machine adds.
-const promptly = 3 * time.Second
-
 // refersTo makes an Object take the password from the Secret of another.
 func refersTo(o build.Object, name, namespace string) {
 	o.Desired().References = []commonv1.Reference{{
@@ -45,7 +42,7 @@ func setPassword(t *testing.T, tc client.Client, namespace, name, value string) 
 func awaitPassword(t *testing.T, tc client.Client, key types.NamespacedName, want string) {
 	t.Helper()
 	s := &corev1.Secret{}
-	kube.Eventually(t, soon, "the password of Secret "+key.String(), func() (bool, string) {
+	kube.Eventually(t, "the password of Secret "+key.String(), func() (bool, string) {
 		if err := tc.Get(t.Context(), key, s); err != nil {
 			return false, err.Error()
 		}
@@ -89,7 +86,7 @@ func newPair(t *testing.T, c client.Client, s build.Scope) pair {
 func (p pair) checkFollows(t *testing.T) {
 	t.Helper()
 	tc := target.Client(t)
-	kube.Within(t, promptly, "a change to reach who refers to it", func() time.Duration {
+	kube.Figure(t, "a change to reach who refers to it", func() time.Duration {
 		began := time.Now()
 		for _, value := range []string{later, password} {
 			setPassword(t, tc, p.key.Namespace, "source", value)
@@ -149,7 +146,7 @@ func TestWithheldValuesStayInNamespace(t *testing.T) {
 	must(t, c.Create(t.Context(), source))
 	checkStatus(t, c, source)
 	must(t, c.Create(t.Context(), reader))
-	kube.Eventually(t, soon, "the reference to be refused", func() (bool, string) {
+	kube.Eventually(t, "the reference to be refused", func() (bool, string) {
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(reader), reader))
 		synced := reader.GetCondition(xpv2.TypeSynced)
 		return synced.Reason == commonv1.ReasonInvalidReference, string(synced.Reason) + " " + synced.Message
@@ -159,7 +156,7 @@ func TestWithheldValuesStayInNamespace(t *testing.T) {
 // awaitUpToDate waits until an Object is synced and ready, and nothing of it is under way.
 func awaitUpToDate(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		bad := slices.DeleteFunc([]xpv2.Condition{o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)},
 			func(cond xpv2.Condition) bool { return cond.Status == corev1.ConditionTrue })

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	changelogs "github.com/crossplane/crossplane-runtime/v2/apis/changelogs/proto/v1alpha1"
 	xpcontroller "github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -36,7 +35,6 @@ import (
 )
 
 const (
-	soon = 2 * time.Minute
 	// password and later are values that nothing but the target and the connection secret may hold.
 	password = "hunter2-hunter2"
 	later    = "correct-horse"
@@ -150,7 +148,7 @@ func TestNothingIsTold(t *testing.T) {
 			checkStatus(t, c, o)
 
 			must(t, c.Delete(t.Context(), o))
-			kube.Eventually(t, soon, "the Object to be gone", func() (bool, string) {
+			kube.Eventually(t, "the Object to be gone", func() (bool, string) {
 				return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o)), "it exists"
 			})
 			checkEvents(t, c)
@@ -193,7 +191,7 @@ func must(t *testing.T, err error) {
 func awaitPublished(t *testing.T, c client.Client, namespace, want string) {
 	t.Helper()
 	s := &corev1.Secret{}
-	kube.Eventually(t, soon, "the connection secret", func() (bool, string) {
+	kube.Eventually(t, "the connection secret", func() (bool, string) {
 		err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "connection"}, s)
 		return err == nil && string(s.Data["password"]) == want, fmt.Sprint(err, s.Data)
 	})
@@ -203,7 +201,7 @@ func awaitPublished(t *testing.T, c client.Client, namespace, want string) {
 func checkStatus(t *testing.T, c client.Client, o build.Object) {
 	t.Helper()
 	seen := map[string]any{}
-	kube.Eventually(t, soon, "the Object to be ready and to show a Secret without values", func() (bool, string) {
+	kube.Eventually(t, "the Object to be ready and to show a Secret without values", func() (bool, string) {
 		must(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		tellsNothing(t, "status.atProvider", string(o.Observed().Manifest.Raw))
 		clear(seen)

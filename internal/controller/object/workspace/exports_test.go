@@ -161,7 +161,7 @@ func TestExports(t *testing.T) {
 			kept = append(kept, keepManifest(t, c, s, ns+"-consumer",
 				manifestOf(t, strings.ReplaceAll(binding, "PATH", exporter))))
 			for _, o := range kept {
-				kube.Eventually(t, soon, o.GetName()+" to be ready", func() (bool, string) {
+				kube.Eventually(t, o.GetName()+" to be ready", func() (bool, string) {
 					if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 						return false, err.Error()
 					}
@@ -170,7 +170,7 @@ func TestExports(t *testing.T) {
 				})
 			}
 			b := &apisv1alpha1.APIBinding{}
-			kube.Eventually(t, soon, "the binding to be bound", func() (bool, string) {
+			kube.Eventually(t, "the binding to be bound", func() (bool, string) {
 				err := kcp.Client(t, in).Get(t.Context(), client.ObjectKey{Name: "example.kcp.dev"}, b)
 				return err == nil && b.Status.Phase == apisv1alpha1.APIBindingPhaseBound, string(b.Status.Phase)
 			})
@@ -188,7 +188,7 @@ func boundHolds(t *testing.T, in *rest.Config) {
 		"apiVersion": "example.kcp.dev/v1alpha1", "kind": "Widget", "metadata": map[string]any{"name": "magic"},
 		"spec": map[string]any{"size": "L"},
 	}}
-	kube.Eventually(t, soon, "the consumer to create a Widget", func() (bool, string) {
+	kube.Eventually(t, "the consumer to create a Widget", func() (bool, string) {
 		err := user.Create(t.Context(), w)
 		if err != nil {
 			return false, err.Error()

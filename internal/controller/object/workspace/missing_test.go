@@ -33,7 +33,7 @@ func TestMissingWorkspace(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			kube.Eventually(t, soon, "the Object to say that there is no such workspace", func() (bool, string) {
+			kube.Eventually(t, "the Object to say that there is no such workspace", func() (bool, string) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 				message := o.GetCondition(xpv2.TypeSynced).Message
 				return err == nil && strings.Contains(message, `workspaces.tenancy.kcp.io "root:none-such" not found`),
@@ -44,7 +44,7 @@ func TestMissingWorkspace(t *testing.T) {
 			if err := c.Patch(t.Context(), pc, body); err != nil {
 				t.Fatal(err)
 			}
-			kube.Eventually(t, soon, "the Object to be ready", func() (bool, string) {
+			kube.Eventually(t, "the Object to be ready", func() (bool, string) {
 				err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 				return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 					o.GetCondition(xpv2.TypeSynced).Message

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -22,8 +21,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
-
-const soon = 2 * time.Minute
 
 var (
 	local      kube.Server
@@ -85,7 +82,7 @@ func TestWorkspacePath(t *testing.T) {
 			if err := c.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
-			kube.Eventually(t, soon, "the ConfigMap to be gone", func() (bool, string) {
+			kube.Eventually(t, "the ConfigMap to be gone", func() (bool, string) {
 				err := in.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 				return apierrors.IsNotFound(err), "it exists"
 			})
@@ -108,7 +105,7 @@ func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) {
 			t.Fatal(err)
 		}
 	}
-	kube.Eventually(t, soon, name+" to be ready", func() (bool, string) {
+	kube.Eventually(t, name+" to be ready", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -118,7 +115,7 @@ func keep(t *testing.T, c client.Client, s build.Scope, ns, name, path string) {
 
 func awaitData(t *testing.T, c client.Client, want map[string]string) {
 	t.Helper()
-	kube.Eventually(t, soon, "the ConfigMap", func() (bool, string) {
+	kube.Eventually(t, "the ConfigMap", func() (bool, string) {
 		cm := &corev1.ConfigMap{}
 		if err := c.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "settings"}, cm); err != nil {
 			return false, err.Error()

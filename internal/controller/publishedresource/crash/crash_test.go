@@ -83,7 +83,7 @@ func (s *stage) run(t *testing.T, m moment, until func() (bool, string)) []strin
 	w := &witness{kill: kill, moment: m}
 	s.connect(t, w.gate(t, s.agent))
 	ended := provider.StartUntil(t, ctx, w.gate(t, local.User(t, "provider", "system:masters")))
-	kube.Eventually(t, soon, "the end, or what is wanted", func() (bool, string) {
+	kube.Eventually(t, "the end, or what is wanted", func() (bool, string) {
 		if w.isDead() {
 			return true, ""
 		}

@@ -206,7 +206,7 @@ func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
 		t.Fatal(err)
 	}
 	create(t, s.c, u)
-	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
+	kube.Eventually(t, "the API to be served", func() (bool, string) {
 		o := &v1alpha1.PublishedResource{}
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o); err != nil {
 			return false, err.Error()
@@ -229,7 +229,7 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 	if g.kind != "" {
 		above = certificate(g.apiVersion, g.kind, name)
 	}
-	kube.Eventually(t, soon, "creation", func() (bool, string) {
+	kube.Eventually(t, "creation", func() (bool, string) {
 		err := s.in.Create(t.Context(), above.DeepCopy())
 		return err == nil, fmt.Sprint(err)
 	})
@@ -254,7 +254,7 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 			Data: map[string][]byte{"key": []byte(name)},
 		})
 		returned := &corev1.Secret{}
-		kube.Eventually(t, soon, "the Secret to come back", func() (bool, string) {
+		kube.Eventually(t, "the Secret to come back", func() (bool, string) {
 			err := s.in.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: g.returned}, returned)
 			return err == nil && string(returned.Data["key"]) == name, fmt.Sprint(err)
 		})
@@ -272,7 +272,7 @@ func (s *scene) copyOf(t *testing.T, name string) *unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("cert-manager.io/v1")
 	list.SetKind("CertificateList")
-	kube.Eventually(t, soon, "one copy", func() (bool, string) {
+	kube.Eventually(t, "one copy", func() (bool, string) {
 		err := s.c.List(t.Context(), list)
 		is := err == nil && len(list.Items) == 1 &&
 			list.Items[0].GetAnnotations()["syncagent.kcp.io/remote-object-name"] == name
@@ -288,7 +288,7 @@ func (s *scene) report(t *testing.T, copied, above *unstructured.Unstructured) {
 	if err := s.c.Status().Patch(t.Context(), copied, body); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the status", func() (bool, string) {
+	kube.Eventually(t, "the status", func() (bool, string) {
 		if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil {
 			return false, err.Error()
 		}
@@ -299,7 +299,7 @@ func (s *scene) report(t *testing.T, copied, above *unstructured.Unstructured) {
 
 func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})

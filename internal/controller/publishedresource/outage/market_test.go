@@ -120,7 +120,7 @@ func (m *market) schemas(t *testing.T) map[string]string {
 // awaitOther waits until the APIExport offers hats and coats by other schemas than before.
 func (m *market) awaitOther(t *testing.T, within time.Duration, before map[string]string) {
 	t.Helper()
-	kube.Eventually(t, within, "other schemas in "+m.path, func() (bool, string) {
+	kube.Eventually(t, "other schemas in "+m.path, func() (bool, string) {
 		now := m.schemas(t)
 		if now["hats"] != before["hats"] && now["coats"] != before["coats"] {
 			return true, ""
@@ -133,7 +133,7 @@ func (m *market) awaitOther(t *testing.T, within time.Duration, before map[strin
 // awaitServed waits until a PublishedResource is published and served, and nothing is wrong with it.
 func (m *market) awaitServed(t *testing.T, o *v1alpha1.PublishedResource) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be served", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be served", func() (bool, string) {
 		if err := m.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -152,7 +152,7 @@ func (m *market) awaitServed(t *testing.T, o *v1alpha1.PublishedResource) {
 // awaitUnreachable waits until a PublishedResource says that kcp does not answer.
 func (m *market) awaitUnreachable(t *testing.T, o *v1alpha1.PublishedResource) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to say that kcp does not answer", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to say that kcp does not answer", func() (bool, string) {
 		err := m.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		c := o.GetCondition(xpv2.TypeSynced)
 		return err == nil && c.Status == corev1.ConditionFalse &&

@@ -22,7 +22,6 @@ import (
 )
 
 const (
-	soon = 60 * time.Second
 	// How long what takes seconds may take on a busy machine: less than the minute that a stream which is denied rests.
 	promptly  = 30 * time.Second
 	elsewhere = "elsewhere" // the ProviderConfig of the other service cluster
@@ -107,7 +106,7 @@ func TestOutage(t *testing.T) {
 // addField adds a field to the spec of a kind.
 func addField(t *testing.T, c client.Client, name, field string) {
 	t.Helper()
-	kube.Eventually(t, soon, "change of "+name, func() (bool, string) {
+	kube.Eventually(t, "change of "+name, func() (bool, string) {
 		d := &apiextensionsv1.CustomResourceDefinition{}
 		if err := c.Get(t.Context(), types.NamespacedName{Name: name}, d); err != nil {
 			return false, err.Error()

@@ -67,7 +67,7 @@ func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.Published
 			ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)},
 		},
 		build.Cluster().Config("", ns, spec), build.Definition(group, "hats"), o)
-	kube.Eventually(t, soon, "Hats to be published", func() (bool, string) {
+	kube.Eventually(t, "Hats to be published", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.GetCondition(v1alpha1.TypeExportUpdated).Status == corev1.ConditionTrue,
 			fmt.Sprint(o.Status.Conditions)
@@ -99,7 +99,7 @@ func hat(group, name, size string) *unstructured.Unstructured {
 // offer creates a Hat as soon as kcp serves the kind.
 func offer(t *testing.T, consumer string, u *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, "creation of "+u.GetName(), func() (bool, string) {
+	kube.Eventually(t, "creation of "+u.GetName(), func() (bool, string) {
 		err := kcp.Client(t, workspaces.Config(consumer)).Create(t.Context(), u.DeepCopy())
 		return err == nil, fmt.Sprint(err)
 	})
@@ -109,7 +109,7 @@ func offer(t *testing.T, consumer string, u *unstructured.Unstructured) {
 func resize(t *testing.T, consumer string, u *unstructured.Unstructured, size string) {
 	t.Helper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"size":"`+size+`"}}`))
-	kube.Eventually(t, soon, "change of "+u.GetName(), func() (bool, string) {
+	kube.Eventually(t, "change of "+u.GetName(), func() (bool, string) {
 		err := kcp.Client(t, workspaces.Config(consumer)).Patch(t.Context(), u.DeepCopy(), patch)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -118,7 +118,7 @@ func resize(t *testing.T, consumer string, u *unstructured.Unstructured, size st
 // awaitCopy waits until the copy of a Hat has a size.
 func awaitCopy(t *testing.T, c client.Client, within time.Duration, u *unstructured.Unstructured, size string) {
 	t.Helper()
-	kube.Eventually(t, within, "the copy of "+u.GetName()+" to have size "+size, func() (bool, string) {
+	kube.Eventually(t, "the copy of "+u.GetName()+" to have size "+size, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(u.GetAPIVersion())
 		list.SetKind("HatList")
@@ -141,7 +141,7 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 	undone *unstructured.Unstructured,
 ) {
 	t.Helper()
-	kube.Eventually(t, healing, "a copy left behind in the status", func() (bool, string) {
+	kube.EventuallyBy(t, healing, "a copy left behind in the status", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 &&
 			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
@@ -155,7 +155,7 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 	again.Object["spec"] = map[string]any{"size": "S"}
 	offer(t, consumer, again)
 	awaitCopy(t, c, healing, undone, "S")
-	kube.Eventually(t, healing, "no copy left behind", func() (bool, string) {
+	kube.EventuallyBy(t, healing, "no copy left behind", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects.Orphaned == 0 &&
 			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
@@ -234,7 +234,7 @@ func TestKCPRestored(t *testing.T) {
 	awaitCopy(t, c, healing, undone, "L")
 	wantLeft(t, c, o, consumer, late)
 	t.Logf("all was in step again %s after kcp was back", time.Since(begin))
-	kube.Eventually(t, soon, "an event on the PublishedResource", func() (bool, string) {
+	kube.Eventually(t, "an event on the PublishedResource", func() (bool, string) {
 		events := &corev1.EventList{}
 		if err := c.List(t.Context(), events); err != nil {
 			return false, err.Error()

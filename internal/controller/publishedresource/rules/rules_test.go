@@ -121,7 +121,7 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 // appear creates an object as soon as its API is served.
 func appear(t *testing.T, c client.Client, o *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, "creation of "+o.GetKind(), func() (bool, string) {
+	kube.Eventually(t, "creation of "+o.GetKind(), func() (bool, string) {
 		err := c.Create(t.Context(), o.DeepCopy())
 		return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err)
 	})
@@ -171,7 +171,7 @@ func (s *scene) describe(t *testing.T, name, spec string, labels ...string) *uns
 
 func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, "the API to be served", func() (bool, string) {
+	kube.Eventually(t, "the API to be served", func() (bool, string) {
 		o := &v1alpha1.PublishedResource{}
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o)
 		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
@@ -181,7 +181,7 @@ func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 
 func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
@@ -190,7 +190,7 @@ func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
 // awaitObject waits for an object.
 func (s *scene) awaitObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName(), func() (bool, string) {
+	kube.Eventually(t, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName(), func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil, fmt.Sprint(err)
 	})
@@ -332,7 +332,7 @@ func (s *scene) spec(t *testing.T, r rule) string {
 		return r.spec
 	}
 	export := &apisv1alpha2.APIExport{}
-	kube.Eventually(t, soon, "an identity", func() (bool, string) {
+	kube.Eventually(t, "an identity", func() (bool, string) {
 		err := s.other.Get(t.Context(), types.NamespacedName{Name: otherName}, export)
 		return err == nil && export.Status.IdentityHash != "", fmt.Sprint(err)
 	})
@@ -340,7 +340,7 @@ func (s *scene) spec(t *testing.T, r rule) string {
 		GroupResource: apisv1alpha2.GroupResource{Group: "billing.example.org", Resource: "plans"},
 		Verbs:         []string{"*"}, IdentityHash: export.Status.IdentityHash,
 	}
-	kube.Eventually(t, soon, "the claim to be accepted", func() (bool, string) {
+	kube.Eventually(t, "the claim to be accepted", func() (bool, string) {
 		b := &apisv1alpha2.APIBinding{}
 		if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(s.binding), b); err != nil {
 			return false, err.Error()
@@ -366,7 +366,7 @@ func (s *scene) follow(t *testing.T, r rule) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("rules.example.org/v1")
 	list.SetKind("GadgetList")
-	kube.Eventually(t, soon, "one copy", func() (bool, string) {
+	kube.Eventually(t, "one copy", func() (bool, string) {
 		err := s.c.List(t.Context(), list)
 		return err == nil && len(list.Items) == 1, fmt.Sprint(err, len(list.Items))
 	})
@@ -382,7 +382,7 @@ func (s *scene) follow(t *testing.T, r rule) {
 		client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
 		t.Fatal(err)
 	}
-	kube.Eventually(t, soon, "the status", func() (bool, string) {
+	kube.Eventually(t, "the status", func() (bool, string) {
 		err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above)
 		phase, _, _ := unstructured.NestedString(above.Object, "status", "phase")
 		return err == nil && phase == "Ready", fmt.Sprint(err, above.Object["status"])

@@ -130,7 +130,7 @@ func (s *scene) resize(t *testing.T, above *unstructured.Unstructured, size int)
 // awaitSize waits until there is one Gadget on the service cluster, of a size.
 func (s *scene) awaitSize(t *testing.T, size int64) {
 	t.Helper()
-	kube.Eventually(t, soon, "one copy of the right size", func() (bool, string) { return s.hasSize(t, size) })
+	kube.Eventually(t, "one copy of the right size", func() (bool, string) { return s.hasSize(t, size) })
 }
 
 // hasSize reports whether there is one Gadget on the service cluster, of a size.

@@ -95,7 +95,7 @@ func (s *scene) export(t *testing.T) *apisv1alpha2.APIExport {
 // fields that this does not know.
 func (s *scene) updateAsAgent(t *testing.T, pr *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, "an update of "+pr.GetName(), func() (bool, string) {
+	kube.Eventually(t, "an update of "+pr.GetName(), func() (bool, string) {
 		s.read(t, s.c, pr)
 		known := map[string]any{"enableWorkspacePaths": true}
 		for _, field := range []string{

@@ -77,7 +77,7 @@ func each[T any](list []T, do func(T)) {
 // await waits until an object is as wanted.
 func await(t *testing.T, c client.Client, u *unstructured.Unstructured, what string, is func() bool) {
 	t.Helper()
-	kube.Eventually(t, soon, what+" of "+u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName(), func() (bool, string) {
+	kube.Eventually(t, what+" of "+u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName(), func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err.Error()
 		}
@@ -87,7 +87,7 @@ func await(t *testing.T, c client.Client, u *unstructured.Unstructured, what str
 
 func awaitGone(t *testing.T, c client.Client, u *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, soon, u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName()+" to be gone", func() (bool, string) {
+	kube.Eventually(t, u.GetKind()+" "+u.GetNamespace()+"/"+u.GetName()+" to be gone", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u)
 		return apierrors.IsNotFound(err), fmt.Sprint(u.Object)
 	})

@@ -109,7 +109,7 @@ func (s *stage) tenant(t *testing.T) tenant {
 	in.cluster = ns.Annotations["kcp.io/cluster"]
 	create(t, in, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[1]}})
 	create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
-	kube.Eventually(t, soon, "Certs in workspace "+in.cluster, func() (bool, string) {
+	kube.Eventually(t, "Certs in workspace "+in.cluster, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(object(s.group+"/v1", "CertList", "", "").GroupVersionKind())
 		err := in.List(t.Context(), list)
@@ -139,7 +139,7 @@ func (s *stage) serve(t *testing.T) {
 			want.Synced++
 		}
 	}
-	kube.Eventually(t, soon, "all objects to be synced", func() (bool, string) {
+	kube.Eventually(t, "all objects to be synced", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()
 		}
@@ -147,7 +147,7 @@ func (s *stage) serve(t *testing.T) {
 		return diff == "", fmt.Sprintf("%s\n%+v", diff, o.Status)
 	})
 	audit := service.Audit(t)
-	kube.Eventually(t, soon, "rest", func() (bool, string) {
+	kube.Eventually(t, "rest", func() (bool, string) {
 		mark := audit.Mark()
 		time.Sleep(atRest)
 		r := audit.Since(mark).By(user)
