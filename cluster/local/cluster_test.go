@@ -39,6 +39,7 @@ func TestClusterLifecycle(t *testing.T) {
 		}
 	})
 	t.Run("AuditCountsExactly", func(t *testing.T) { testAudit(t, c) })
+	t.Run("OthersAttach", func(t *testing.T) { testAttach(t, c, dir) })
 	t.Run("APIServerRestartKeepsAddressDataAndUsers", func(t *testing.T) { testRestart(t, c) })
 
 	if err := c.Stop(); err != nil {
@@ -53,6 +54,23 @@ func TestClusterLifecycle(t *testing.T) {
 	assertConfigMap(t, clientOf(t, again.Config()), "kept")
 	if got := again.AuditLog(); got != "" {
 		t.Errorf("AuditLog without Audit: want none, got %q", got)
+	}
+}
+
+// testAttach shows that another process can use the cluster, and add users to it.
+func testAttach(t *testing.T, c *Cluster, dir string) {
+	t.Helper()
+	if err := c.WriteKubeconfig(); err != nil {
+		t.Fatal(err)
+	}
+	attached, err := AttachCluster(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertConfigMap(t, clientOf(t, attached.Config()), "kept")
+	assertConfigMap(t, clientOf(t, userOf(t, attached, "another", "system:masters")), "kept")
+	if diff := cmp.Diff(c.AuditLog(), attached.AuditLog()); diff != "" {
+		t.Errorf("AuditLog: -want, +got:\n%s", diff)
 	}
 }
 

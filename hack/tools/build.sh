@@ -2,7 +2,10 @@
 # Builds the servers and tools that tests, demo and Makefile run, from Go modules pinned in the folders beside this
 # file, into a cache that all clones share. Nothing but the finished programs stays on the machine. See README.md.
 #
-# Usage: hack/tools/build.sh [tool...]     a tool is a folder beside this file; default: all of them
+# Usage: hack/tools/build.sh [--source] [tool...]     a tool is a folder beside this file; default: all of them
+#
+# A server that is there already, in the pinned version, is not built: one in the folder KUBEBUILDER_ASSETS, or else on PATH.
+# With --source all are built.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,12 +16,15 @@ cache=${PROVIDER_KCP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/provider-kcp}
 recipe=3
 heartbeat_seconds=10
 
+source=''  # not empty: build what is there, too
 scratch='' # this run's temporary folder, once there is one
 job=''     # process group of the running build, while there is one
 fetcher='' # process group of what downloads modules meanwhile
 
 main() {
-	local tool tools=("$@") known=() missing=()
+	local tool tools known=() missing=()
+	[ "${1:-}" != --source ] || { source=' source'; shift; }
+	tools=("$@")
 	for tool in "$here"/*/tool.env; do
 		tool=${tool%/tool.env}
 		known+=("${tool##*/}")
@@ -29,7 +35,7 @@ main() {
 	mkdir -p "$cache/tools" "$bin"
 	for tool in "${tools[@]}"; do
 		[ -f "$here/$tool/tool.env" ] || die "unknown tool $tool; there are: ${known[*]}"
-		[ -d "$(home_of "$tool")" ] || missing+=("$tool")
+		is_built "$tool" || missing+=("$tool")
 	done
 	[ ${#missing[@]} -eq 0 ] || build_all "${missing[@]}"
 	for tool in "${tools[@]}"; do link "$tool"; done
@@ -47,11 +53,40 @@ die() {
 home_of() {
 	local key
 	key=$(cd "$here/$1" && {
-		echo "$recipe"
+		echo "$recipe$source"
 		go env GOVERSION GOHOSTOS GOHOSTARCH
 		sha256 ./*
 	} | sha256)
 	echo "$cache/tools/$1-${key:0:12}"
+}
+
+# is_built reports whether all programs of a tool are in its folder. One that was taken from elsewhere may be gone there.
+is_built() {
+	local PROGRAMS='' program home
+	# shellcheck source=/dev/null
+	. "$here/$1/tool.env"
+	home=$(home_of "$1")
+	for program in $PROGRAMS; do [ -x "$home/${program%%=*}" ] || return 1; done
+}
+
+# find_present prints the path of a program of a version that is there already.
+find_present() {
+	local program=$1 version=$2 path said
+	for path in ${KUBEBUILDER_ASSETS:+"$KUBEBUILDER_ASSETS/$program"} "$(PATH=${PATH//$bin:/} type -P "$program" || true)"; do
+		[ -x "$path" ] || continue
+		said=$({ "$path" --version || "$path" version --client; } 2>/dev/null | awk 'NR == 1 {print $NF}')
+		case $said in
+		"$version" | *[v-]"$version")
+			realpath "$path"
+			return
+			;;
+		esac
+	done
+}
+
+# version_of prints the version, without v, of the module that a main package is from, as the go.mod beside it pins it.
+version_of() {
+	awk -v package="$1" '$1 == "require" {$0 = $2 " " $3} $2 ~ /^v/ && (package "/") ~ "^" $1 "/" {print substr($2, 2)}' go.mod | tail -n 1
 }
 
 sha256() { if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi; }
@@ -84,7 +119,7 @@ build_all() {
 	fetcher=$!
 	set +m
 	for tool in "$@"; do
-		[ -d "$(home_of "$tool")" ] || build "$tool" # another run may have built it while this one waited
+		is_built "$tool" || build "$tool" # another run may have built it while this one waited
 	done
 }
 
@@ -170,10 +205,11 @@ build() {
 	# shellcheck source=/dev/null
 	. "$here/$tool/tool.env"
 	home=$(home_of "$tool") # before the build: someone may edit the pin meanwhile
-	say "building $tool, about $COLD on two cores"
 	rm -rf "$scratch/out"
 	mkdir "$scratch/out"
 	: >"$scratch/packages"
+	[ -n "$source" ] || take_present
+	[ -z "$PROGRAMS" ] || say "building $tool, about $COLD on two cores"
 
 	set -m # gives the job a process group of its own, for clean_up
 	(cd "$here/$tool" && compile) </dev/null >"$scratch/log" 2>&1 &
@@ -187,15 +223,32 @@ build() {
 	fi
 	job=''
 
-	# Without flock another run may have been first; its result is as good, and mv would move into that folder.
-	[ -d "$home" ] || mv "$scratch/out" "$home"
-	say "built $tool in $((SECONDS - start)) s"
+	# Without flock another run may have been first; its result is as good.
+	is_built "$tool" || { rm -rf "$home" && mv "$scratch/out" "$home"; }
+	[ -z "$PROGRAMS" ] || say "built $tool in $((SECONDS - start)) s"
+}
+
+# take_present links to programs that are there, and leaves in PROGRAMS those to build.
+take_present() {
+	local program path version left=''
+	for program in $PROGRAMS; do
+		version=$(cd "$here/$tool" && version_of "${program#*=}")
+		path=$(find_present "${program%%=*}" "$version")
+		if [ -n "$path" ]; then
+			say "taking ${program%%=*} $version from $path"
+			ln -s "$path" "$scratch/out/${program%%=*}"
+		else
+			left+=" $program"
+		fi
+	done
+	PROGRAMS=$left
 }
 
 # compile builds PROGRAMS and copies DATA. With -v go prints the name of each package that it compiles, for watch_job to count. What only
 # debuggers read, and the linker would leave out, takes the compiler a tenth of its time, and collecting garbage often a fifth.
 compile() {
 	local program data from packages
+	[ -n "$PROGRAMS" ] || return 0
 	# shellcheck disable=SC2207
 	packages=($(main_packages))
 	go list -deps -tags "$TAGS" "${packages[@]}" >"$scratch/packages.new" # downloads what is missing
