@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,7 +31,8 @@ func TestPresent(t *testing.T) {
 			write(t, program, "#!/bin/sh\necho 'etcd Version: "+tc.version+"'\n")
 
 			cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "build.sh"), append(tc.args, "etcd")...)
-			cmd.Env = append(os.Environ(), "KUBEBUILDER_ASSETS="+assets, "PROVIDER_KCP_CACHE="+filepath.Join(dir, "cache"),
+			cmd.Env = append(os.Environ(), "PATH="+withoutEtcd(), "KUBEBUILDER_ASSETS="+assets,
+				"PROVIDER_KCP_CACHE="+filepath.Join(dir, "cache"),
 				"GOPROXY=off", "GOMODCACHE="+filepath.Join(dir, "modules"))
 			out, err := cmd.CombinedOutput()
 			if taken := err == nil; taken != tc.taken {
@@ -50,6 +52,15 @@ func TestPresent(t *testing.T) {
 	}
 }
 
+// withoutEtcd returns PATH without folders that have an etcd: make puts those of the project there.
+func withoutEtcd() string {
+	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, "etcd"))
+		return err == nil
+	})
+	return strings.Join(dirs, string(filepath.ListSeparator))
+}
+
 func copyFiles(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for _, f := range files {
@@ -66,7 +77,7 @@ func write(t *testing.T, path, content string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // Some are programs.
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -43,8 +43,8 @@ func TestReadinessFollowsQuery(t *testing.T) {
 		awaitReady(t, c, o)
 		audit := target.Audit(t)
 		mark := audit.Mark()
-		for i := range reconciles {
-			touch(t, c, o, i)
+		for range reconciles {
+			touch(t, c, o)
 			passes(t, c, o)
 		}
 		if diff := cmp.Diff(map[string]int(nil), audit.Since(mark).By(who).Count()); diff != "" {

@@ -13,7 +13,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // pairs are scopes of two Objects that can have the same name.
@@ -191,13 +190,13 @@ func TestNamesakeThatNeverApplied(t *testing.T) {
 			remove(t, c, second)
 			unpause(t, c, second)
 			awaitGone(t, c, second)
-			kube.Throughout(t, calm, "the resource is left alone", func() (bool, string) {
+			holds(t, c, "the resource is left alone", func() (bool, string) {
 				got := &corev1.ConfigMap{}
 				if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), got); err != nil {
 					return false, err.Error()
 				}
 				return got.GetUID() == cm.GetUID(), "it was made again"
-			})
+			}, first)
 		})
 	}
 }

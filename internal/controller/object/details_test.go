@@ -153,8 +153,8 @@ func TestConnectionSecretFollows(t *testing.T) {
 
 		there, here := target.Audit(t), local.Audit(t)
 		thereMark, hereMark := there.Mark(), here.Mark()
-		for i := range reconciles {
-			touch(t, p.c, p.object, i)
+		for range reconciles {
+			touch(t, p.c, p.object)
 			passes(t, p.c, p.object)
 		}
 		if diff := cmp.Diff(map[string]int(nil), there.Since(thereMark).By(p.who).Count()); diff != "" {

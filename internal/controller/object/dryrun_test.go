@@ -58,10 +58,10 @@ func TestDryRunCreatesNothing(t *testing.T) {
 			if diff := cmp.Diff(want, patchOf(t, o)); diff != "" {
 				t.Errorf("status.atProvider.diff: -want, +got:\n%s", diff)
 			}
-			kube.Throughout(t, time.Second, "nothing is created", func() (bool, string) {
+			holds(t, c, "nothing is created", func() (bool, string) {
 				err := tc.Get(t.Context(), types.NamespacedName{Namespace: tns, Name: "settings"}, emptySettings(tns))
 				return apierrors.IsNotFound(err), message(err)
-			})
+			}, o)
 
 			began := time.Now()
 			setDryRun(t, c, o, "null")

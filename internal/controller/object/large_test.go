@@ -42,7 +42,7 @@ func TestLargeManifest(t *testing.T) {
 		audit := target.Audit(t)
 		mark := audit.Mark()
 		staysUnwritten(t, c, o)
-		touch(t, c, o, 1)
+		touch(t, c, o)
 		settle(t, c, o)
 		staysUnwritten(t, c, o)
 		if diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty()); diff != "" {

@@ -39,10 +39,10 @@ func TestMovesToOtherTarget(t *testing.T) {
 		// Until then the old ProviderConfig is in use.
 		config := s.Config(w.namespace, w.config, build.FromSecret(w.namespace, "credentials"))
 		remove(t, c, config)
-		kube.Throughout(t, calm, "the old ProviderConfig stays", func() (bool, string) {
+		holds(t, c, "the old ProviderConfig stays", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, message(err)
-		})
+		}, o)
 		release()
 		awaitReady(t, c, o)
 		awaitData(t, there, client.ObjectKeyFromObject(old), map[string]string{"color": "blue"})

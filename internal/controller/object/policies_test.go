@@ -16,7 +16,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // missing is condition Synced of an Object that may not make the resource it wants.
@@ -262,10 +261,10 @@ func TestNoPoliciesPause(t *testing.T) {
 		}
 		awaitCondition(t, c, o, paused)
 		remove(t, c, o)
-		kube.Throughout(t, calm, "a paused Object stays", func() (bool, string) {
+		holds(t, c, "a paused Object stays", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil, message(err)
-		})
+		}, o)
 		w.exists(t, emptySettings(w.target), true)
 		if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Fatal(err)

@@ -28,10 +28,10 @@ func TestProviderConfigWithoutUsersGoes(t *testing.T) {
 			return err == nil && len(config.GetFinalizers()) > 0, message(err)
 		})
 		remove(t, c, config)
-		kube.Throughout(t, calm, "a ProviderConfig in use stays", func() (bool, string) {
+		holds(t, c, "a ProviderConfig in use stays", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, message(err)
-		})
+		}, o)
 
 		patch := client.MergeFrom(o.DeepCopyObject().(client.Object))
 		setConfig(o, other.GetName())

@@ -37,7 +37,7 @@ func TestFailureIsWrittenOnce(t *testing.T) {
 		for i, s := range sick {
 			awaitCondition(t, c, objs[i], failed(s.want), s.message)
 			before[i] = objs[i].GetCondition(xpv2.TypeSynced)
-			touch(t, c, objs[i], 1) // What needs no retry is tried again too.
+			touch(t, c, objs[i]) // What needs no retry is tried again too.
 		}
 		staysUnwritten(t, c, objs...)
 		for i, s := range sick {
@@ -124,9 +124,9 @@ func TestKnownKindEndsDiscovery(t *testing.T) {
 
 		audit := target.Audit(t)
 		mark := audit.Mark()
-		kube.Throughout(t, calm, "no request by "+who, func() (bool, string) {
+		holds(t, c, "no request by "+who, func() (bool, string) {
 			diff := cmp.Diff(map[string]int{}, audit.Since(mark).By(who).Count(), cmpopts.EquateEmpty())
 			return diff == "", "-want, +got:\n" + diff
-		})
+		}, o)
 	})
 }

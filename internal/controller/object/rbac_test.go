@@ -50,8 +50,8 @@ func TestRightsInOneNamespace(t *testing.T) {
 		// request.
 		audit := target.Audit(t)
 		mark := audit.Mark()
-		for i := range reconciles {
-			touch(t, c, o, i)
+		for range reconciles {
+			touch(t, c, o)
 			passes(t, c, o)
 		}
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "color", "red"))

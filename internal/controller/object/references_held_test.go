@@ -169,7 +169,7 @@ func TestReferredResourceStays(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 		remove(t, c, source)
-		touch(t, c, o, 1)
+		touch(t, c, o)
 		awaitPinned(t, c, o, source, true)
 		awaitReady(t, c, o)
 		remove(t, c, o)

@@ -32,7 +32,7 @@ func TestDependencyIsAwaited(t *testing.T) {
 			if got := awaitCondition(t, c, o, failed(commonv1.ReasonWaitingForReference), message); got != message {
 				t.Errorf("message of condition Synced: want %q, got %q", message, got)
 			}
-			touch(t, c, o, 1)
+			touch(t, c, o)
 			staysUnwritten(t, c, o)
 			if got := events(t, c, o, message); len(got) != 1 {
 				t.Errorf("events that say so: want 1, got %d", len(got))

@@ -119,10 +119,10 @@ func TestDeletionDuringReplacement(t *testing.T) {
 		setManifest(t, c, o, build.ConfigMap(w.target, "renamed"))
 		awaitCondition(t, c, o, replacing)
 		remove(t, c, o)
-		kube.Throughout(t, calm, "the Object stays", func() (bool, string) {
+		holds(t, c, "the Object stays", func() (bool, string) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil, message(err)
-		})
+		}, o)
 		release()
 		awaitGone(t, c, o)
 		w.exists(t, old, false)

@@ -42,19 +42,16 @@ func TestSchemaChangesUnderASettledObject(t *testing.T) {
 		}
 		gadget := parse(t, `{"apiVersion":"`+tns+
 			`.example.org/v1","kind":"Gadget","metadata":{"name":"gadget","namespace":"`+tns+`"}}`)
-		touched := 0
 		kube.Eventually(t, "the new default", func() (bool, string) {
 			setPart(t, tc, gadget, map[string]any{"color": nil}) // Which makes the server store its default.
 			color, _, _ := unstructured.NestedString(gadget.Object, "spec", "part", "color")
 			return color == "green", color
 		})
 		awaitPart(t, tc, gadget, map[string]any{"size": "small", "color": "green"})
-		kube.Throughout(t, calm, "the Object stays settled", func() (bool, string) {
-			touched++
-			touch(t, c, o, touched)
+		holds(t, c, "the Object stays settled", func() (bool, string) {
 			got := target.Audit(t).Since(mark).By(tns).Count()["patch gadgets."+tns+".example.org"]
 			return got == 0, strconv.Itoa(got) + " writes"
-		})
+		}, o)
 		awaitReady(t, c, o)
 		setPart(t, tc, gadget, map[string]any{"size": "large"})
 		awaitPart(t, tc, gadget, map[string]any{"size": "small", "color": "green"})
@@ -103,13 +100,11 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		awaitReady(t, c, o)
 		awaitShown(t, c, o, gadget)
 		staysUnwritten(t, c, o)
-		mark, touched := target.Audit(t).Mark(), 0
-		kube.Throughout(t, calm, "the Object stays settled", func() (bool, string) {
-			touched++
-			touch(t, c, o, touched)
+		mark := target.Audit(t).Mark()
+		holds(t, c, "the Object stays settled", func() (bool, string) {
 			got := target.Audit(t).Since(mark).By(tns)
 			return len(got) == 0, got.String()
-		})
+		}, o)
 		awaitReady(t, c, o)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +18,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 const (
@@ -182,17 +182,14 @@ func TestClientSideApplied(t *testing.T) {
 			t.Run(name, func(t *testing.T) { objects[name] = h.takeOver(t, s, c, tc) })
 		}
 		rest := target.Audit(t).Mark()
-		for _, o := range objects {
-			touch(t, c, o, 1)
-		}
-		kube.Throughout(t, calm, "nothing is asked at rest", func() (bool, string) {
+		holds(t, c, "nothing is asked at rest", func() (bool, string) {
 			for _, o := range objects {
 				if asked := target.Audit(t).Since(rest).By(o.GetName()); len(asked) > 0 {
 					return false, asked.String()
 				}
 			}
 			return true, ""
-		})
+		}, slices.Collect(maps.Values(objects))...)
 		for name, o := range objects {
 			heritages()[name].shrink(t, c, tc, o)
 		}

@@ -43,8 +43,25 @@ func EventuallyBy(tb testing.TB, deadline time.Duration, what string, check func
 	}
 }
 
+// passes is how often what could do something has had its turn before it counts as not done.
+const passes = 3
+
+// Holds fails the test if check does not say ok. pass returns when what could make it so has had its turn once more,
+// such as when something that came after it in the same queue is done.
+func Holds(tb testing.TB, what string, check func() (ok bool, state string), pass func()) {
+	tb.Helper()
+	for n := range passes + 1 {
+		if ok, state := check(); !ok {
+			tb.Fatalf("%s: it did not stay so, state: %s", what, state)
+		}
+		if n < passes {
+			pass()
+		}
+	}
+}
+
 // Throughout calls check again and again for as long as a window lasts, and fails the test as soon as it does not say
-// ok. It is for what must not happen: the window must be longer than what would make it happen.
+// ok. It is for what is promised of a time, such as a rate. For all else there is Holds.
 func Throughout(tb testing.TB, window time.Duration, what string, check func() (ok bool, state string)) {
 	tb.Helper()
 	for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(pollMin) {
