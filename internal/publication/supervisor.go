@@ -111,6 +111,7 @@ func (s *Supervisor) takeOver(of *served, next *publication) {
 	last := of.current
 	of.current, of.next = next, nil
 	s.mu.Unlock()
+	next.report.change() // Without any object, too, the status says that there are none.
 	if last != nil {
 		last.stop(true)
 	}

@@ -1,10 +1,12 @@
 package object_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +19,7 @@ import (
 )
 
 // TestReferencesAtRestCostNothing shows that settled Objects with references of all kinds ask nothing of any server
-// over some polls.
+// when they are reconciled.
 func TestReferencesAtRestCostNothing(t *testing.T) {
 	c := provide(t)
 	forScopesBeside(t, func(t *testing.T, s build.Scope) {
@@ -38,14 +40,14 @@ func TestReferencesAtRestCostNothing(t *testing.T) {
 		awaitReady(t, c, second)
 		awaitPinned(t, c, second, first, true)
 		awaitReady(t, c, first)
-		there, here := target.Audit(t), local.Audit(t)
-		var thereMark, hereMark kube.Mark
-		kube.Eventually(t, "what follows the last change, such as counts of users", func() (bool, string) {
-			hereMark, thereMark = here.Mark(), there.Mark()
-			passQueue(t, c)
-			asked := about(here.Since(hereMark).By(user), w)
-			return len(asked) == 0, asked.String()
+		kube.Eventually(t, "the ProviderConfig to count both", func() (bool, string) {
+			config := s.Config(w.namespace, w.config, commonv1.ProviderConfigSpec{})
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
+			n := config.(resource.ProviderConfig).GetUsers()
+			return n == 2, fmt.Sprint(n, err)
 		})
+		there, here := target.Audit(t), local.Audit(t)
+		thereMark, hereMark := there.Mark(), here.Mark()
 		holds(t, c, "no request", func() (bool, string) {
 			asked := append(slices.Clone(there.Since(thereMark).By(who)), about(here.Since(hereMark).By(user), w)...)
 			return len(asked) == 0, asked.String()
