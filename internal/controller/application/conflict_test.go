@@ -31,10 +31,10 @@ func TestTwoApplicationsOneName(t *testing.T) {
 		c := second.GetCondition(xpv2.TypeSynced)
 		return c.Reason == workloadv1alpha1.ReasonConflict && strings.Contains(c.Message, `"cool"`), said(second)
 	})
-	kube.Throughout(t, calm, "the resource stays that of the first", func() (bool, string) {
+	kube.Holds(t, "the resource stays that of the first", func() (bool, string) {
 		r := w.resource(t, "cool")
 		return metav1.IsControlledBy(r, first) && w.configMap(t, "cool").Data["of"] == "first", said(second)
-	})
+	}, func() { passQueues(t) })
 	remove(t, w.c, first)
 	awaitGone(t, w.c, first)
 	awaitState(t, w.c, second, workloadv1alpha1.StateSubmitted)
@@ -98,9 +98,9 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 				b.GetCondition(xpv2.TypeSynced).Reason == workloadv1alpha1.ReasonConflict, conditions(a) + "; " +
 				conditions(b)
 	})
-	kube.Throughout(t, calm, "the remote resource stays that of the winner", func() (bool, string) {
+	kube.Holds(t, "the remote resource stays that of the winner", func() (bool, string) {
 		return w.configMap(t, "one").Data["of"] == winner, winner
-	})
+	}, func() { passQueues(t) })
 	change(t, w.c, app, func(app *application) {
 		app.Spec.ResourceTemplates = []workloadv1alpha1.ResourceTemplate{template(loser)}
 	})

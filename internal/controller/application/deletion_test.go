@@ -49,7 +49,7 @@ func TestForegroundDeletion(t *testing.T) {
 			awaitState(t, w.c, app, workloadv1alpha1.StateDeleting)
 			w.awaitResource(t, "a", workloadv1alpha1.StateDeleting, xpv2.ReasonReconcileSuccess)
 			awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "b")})
-			kube.Throughout(t, calm, "the application, the resource that is held and its Secret stay",
+			kube.Holds(t, "the application, the resource that is held and its Secret stay",
 				func() (bool, string) {
 					if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
 						return false, err.Error()
@@ -57,7 +57,7 @@ func TestForegroundDeletion(t *testing.T) {
 					w.resource(t, "a")
 					w.awaitCopy(t, "a-sql", map[string]string{"password": "p"})
 					return app.Status.State == workloadv1alpha1.StateDeleting, said(app)
-				})
+				}, func() { passQueues(t) })
 			w.let(t, "a")
 			awaitGone(t, w.c, app)
 			awaitGone(t, w.tc, secret(w.tns, "a-sql"), &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "a")})
@@ -93,8 +93,8 @@ func TestPruneWaits(t *testing.T) {
 		app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates,
 			other)
 	})
-	kube.Throughout(t, calm, "the other is not made yet",
-		func() (bool, string) { return w.configMap(t, "another") == nil, "it is there" })
+	kube.Holds(t, "the other is not made yet",
+		func() (bool, string) { return w.configMap(t, "another") == nil, "it is there" }, func() { passQueues(t) })
 	w.let(t, "b")
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	if w.configMap(t, "another") == nil || w.configMap(t, "b") != nil {
@@ -148,10 +148,10 @@ func TestClusterGoneForGood(t *testing.T) {
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "spec.unreachableTarget: Orphan") {
 		t.Errorf("want a message that tells what to do, got %q", m)
 	}
-	kube.Throughout(t, calm, "the application waits", func() (bool, string) {
+	kube.Holds(t, "the application waits", func() (bool, string) {
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		return err == nil && app.Status.State == workloadv1alpha1.StateDeleting, said(app)
-	})
+	}, func() { passQueues(t) })
 	change(t, w.c, app, func(app *application) { app.Spec.UnreachableTarget = "Orphan" })
 	awaitGone(t, w.c, app)
 	if w.configMap(t, "a") == nil {

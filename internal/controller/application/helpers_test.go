@@ -99,6 +99,17 @@ func (w world) resource(t *testing.T, name string) *resource {
 	return r
 }
 
+// passQueues submits another application and deletes it: what was queued before, in each queue, has begun.
+func passQueues(t *testing.T) {
+	t.Helper()
+	w := newWorld(t)
+	last := w.application("last", w.settings("last"))
+	create(t, w.c, last)
+	awaitState(t, w.c, last, workloadv1alpha1.StateSubmitted)
+	remove(t, w.c, last)
+	awaitGone(t, w.c, last)
+}
+
 // awaitState waits until an application has a state in its present generation.
 func awaitState(t *testing.T, c client.Client, app *application, want workloadv1alpha1.State) {
 	t.Helper()

@@ -260,10 +260,10 @@ func TestPaused(t *testing.T) {
 	change(t, w.c, r, func(r *resource) { r.Annotations["crossplane.io/paused"] = "true" })
 	w.awaitResource(t, "one", workloadv1alpha1.StateSubmitted, "ReconcilePaused")
 	change(t, w.tc, w.configMap(t, "one"), func(cm *corev1.ConfigMap) { cm.Data["color"] = "green" })
-	kube.Throughout(t, calm, "nothing is written", func() (bool, string) {
+	kube.Holds(t, "nothing is written", func() (bool, string) {
 		got := w.configMap(t, "one").Data["color"]
 		return got == "green", got
-	})
+	}, func() { passQueues(t) })
 	change(t, w.c, app, func(app *application) { app.SetAnnotations(nil) })
 	change(t, w.c, r, func(r *resource) { delete(r.Annotations, "crossplane.io/paused") })
 	kube.Eventually(t, "the resource to follow", func() (bool, string) {

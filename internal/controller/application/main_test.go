@@ -21,7 +21,7 @@ const (
 	admins = "system:masters"
 	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
 	soon = 2 * time.Minute
-	// calm is how long a test watches that nothing happens: longer than the poll interval of these tests, 5 s.
+	// calm is how long nothing is asked before an application counts as at rest.
 	calm = 7 * time.Second
 )
 

@@ -210,10 +210,10 @@ func TestClusterInUseStays(t *testing.T) {
 			create(t, w.c, app)
 			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 			remove(t, w.c, pc)
-			kube.Throughout(t, calm, "the ProviderConfig stays", func() (bool, string) {
+			kube.Holds(t, "the ProviderConfig stays", func() (bool, string) {
 				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)
 				return err == nil, "it is gone"
-			})
+			}, func() { passQueues(t) })
 			late := w.application("late", w.settings("late"))
 			create(t, w.c, late)
 			awaitState(t, w.c, late, workloadv1alpha1.StatePending)

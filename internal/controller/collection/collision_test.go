@@ -81,9 +81,9 @@ func (w world) staysNamed(t *testing.T, want map[string]string) {
 		return out
 	}
 	before := uids(w.members(t, w.tns))
-	kube.Throughout(t, aWhile, "members stay what they are", func() (bool, string) {
+	kube.Holds(t, "members stay what they are", func() (bool, string) {
 		members := w.members(t, w.tns)
 		diff := cmp.Diff(want, observes(t, members)) + cmp.Diff(before, uids(members))
 		return diff == "", diff
-	})
+	}, func() { w.passQueue(t) })
 }

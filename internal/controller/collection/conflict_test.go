@@ -86,10 +86,10 @@ func TestStatusBesideOthers(t *testing.T) {
 		if written < 2 {
 			t.Errorf("writes of the status: want some, got %d", written)
 		}
-		kube.Throughout(t, aWhile, "the collection stays synced", func() (bool, string) {
+		kube.Holds(t, "the collection stays synced", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(oc), oc)
 			return err == nil && oc.GetCondition("Synced").Status == corev1.ConditionTrue,
 				oc.GetCondition("Synced").Message
-		})
+		}, func() { w.passQueue(t) })
 	})
 }

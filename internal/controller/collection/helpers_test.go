@@ -199,6 +199,17 @@ func (w world) awaitSettled(t *testing.T, c build.Collection) {
 	awaitCondition(t, w.c, c, ready)
 }
 
+// passQueue makes another collection and deletes it: what was queued before has begun.
+func (w world) passQueue(t *testing.T) {
+	t.Helper()
+	other := newWorld(t, w.scope)
+	last := other.collect()
+	create(t, w.c, last)
+	other.awaitSettled(t, last)
+	remove(t, w.c, last)
+	awaitGone(t, w.c, last)
+}
+
 // awaitGone waits until a resource does not exist.
 func awaitGone(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()

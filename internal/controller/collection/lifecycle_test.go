@@ -184,10 +184,10 @@ func TestDeletedCollection(t *testing.T) {
 			return err == nil && len(config.GetFinalizers()) > 0, "error or no finalizer"
 		})
 		remove(t, w.c, config)
-		kube.Throughout(t, calm, "a ProviderConfig in use stays", func() (bool, string) {
+		kube.Holds(t, "a ProviderConfig in use stays", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, "it is gone"
-		})
+		}, func() { w.passQueue(t) })
 		remove(t, w.c, empty)
 		awaitGone(t, w.c, config)
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
@@ -207,11 +207,11 @@ func TestPause(t *testing.T) {
 		awaitCondition(t, w.c, oc, failed(xpv2.ReasonReconcilePaused))
 		create(t, w.tc, configMap(w.tns, "late", "a"))
 		remove(t, w.tc, configMap(w.tns, "first", ""))
-		kube.Throughout(t, calm, "members stay as they are", func() (bool, string) {
+		kube.Holds(t, "members stay as they are", func() (bool, string) {
 			diff := cmp.Diff(map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"},
 				observes(t, w.members(t, w.tns)))
 			return diff == "", diff
-		})
+		}, func() { w.passQueue(t) })
 		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
 		w.awaitMembers(t, "late")
 		w.awaitSettled(t, oc)

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,10 +20,6 @@ const (
 	user = "provider-of-collections"
 	// admins is the group that may do everything.
 	admins = "system:masters"
-	// calm is how long a test watches that nothing happens: longer than the poll interval of these tests, 5 s.
-	calm = 7 * time.Second
-	// aWhile is how long a test watches that members stay: longer than the pause between two tries of what fails.
-	aWhile = 3 * time.Second
 )
 
 // The local server has a garbage collector, by which members go with their collection.

@@ -99,10 +99,10 @@ func TestInvalidTemplate(t *testing.T) {
 		create(t, w.c, oc)
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidTemplate))
 		was := oc.GetResourceVersion()
-		kube.Throughout(t, calm, "the failure is written once", func() (bool, string) {
+		kube.Holds(t, "the failure is written once", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(oc), oc)
 			return err == nil && oc.GetResourceVersion() == was, "it was written again"
-		})
+		}, func() { w.passQueue(t) })
 		change(t, w.c, oc, give(map[string]string{"tier": "one"}, nil))
 		w.awaitSettled(t, oc)
 		w.awaitMembers(t, "first", "second")
@@ -189,11 +189,11 @@ func TestNamesake(t *testing.T) {
 			t.Errorf("message: -want, +got:\n%s", diff)
 		}
 		w.awaitMembers(t, "second")
-		kube.Throughout(t, calm, "the Object of the user stays as it is", func() (bool, string) {
+		kube.Holds(t, "the Object of the user stays as it is", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
 			return err == nil && theirs.GetGeneration() == generation &&
 				len(theirs.GetOwnerReferences()) == 0, "it was changed"
-		})
+		}, func() { w.passQueue(t) })
 		remove(t, w.c, theirs)
 		w.awaitMembers(t, "first", "second")
 		w.awaitSettled(t, oc)
@@ -208,10 +208,10 @@ func TestLabelledObjectOfUser(t *testing.T) {
 		oc := w.collect()
 		create(t, w.c, theirs, oc)
 		w.awaitSettled(t, oc)
-		kube.Throughout(t, calm, "the Object of the user stays", func() (bool, string) {
+		kube.Holds(t, "the Object of the user stays", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
 			return err == nil && theirs.GetDeletionTimestamp() == nil, "it is deleted"
-		})
+		}, func() { w.passQueue(t) })
 	})
 }
 
