@@ -339,7 +339,7 @@ func TestCredentialsRotate(t *testing.T) {
 		setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, target.User(t, tns+"-new", "system:masters")))
 		audit := target.Audit(t)
 		kube.Eventually(t, "a watch by the new user", func() (bool, string) {
-			return len(audit.Watches(0).By(tns+"-new")) > 0, "none"
+			return len(audit.Watches(kube.Mark{}).By(tns+"-new")) > 0, "none"
 		})
 		mark := audit.Mark()
 		setManifest(t, c, o, build.ConfigMap(tns, "settings", "a", "2"))

@@ -171,7 +171,7 @@ func TestNoPreviewOfAnIdentity(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 		awaitNoPreview(t, c, o)
-		if n := target.Audit(t).Since(0).By(who).Count()["patch configmaps"]; n > 0 {
+		if n := target.Audit(t).Since(kube.Mark{}).By(who).Count()["patch configmaps"]; n > 0 {
 			t.Errorf("dry runs for an Object that only names a resource: want none, got %d", n)
 		}
 

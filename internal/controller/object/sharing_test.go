@@ -139,7 +139,7 @@ func TestOneStreamForAllNamespaces(t *testing.T) {
 		awaitReady(t, c, o)
 	}
 	audit := target.Audit(t)
-	if watches := audit.Watches(0).By(tns); len(watches) != 1 {
+	if watches := audit.Watches(kube.Mark{}).By(tns); len(watches) != 1 {
 		t.Errorf("streams of %d Objects: want one, got:\n%s", len(all), watches)
 	}
 	for _, o := range all {

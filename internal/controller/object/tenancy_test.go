@@ -171,7 +171,7 @@ func TestSharedConnectionGivesEachTenantItsRights(t *testing.T) {
 		awaitData(t, tc, key, map[string]string{"by": ns})
 	}
 	granted := map[string]bool{}
-	for _, e := range target.Audit(t).Since(0).By("system:serviceaccount:" + one + ":robot") {
+	for _, e := range target.Audit(t).Since(kube.Mark{}).By("system:serviceaccount:" + one + ":robot") {
 		if e.Code < 300 && e.Namespace != "" {
 			granted[e.Namespace] = true
 		}
@@ -193,7 +193,7 @@ func TestScopesDoNotShareConnections(t *testing.T) {
 		create(t, c, o)
 		awaitReady(t, c, o)
 	}
-	if watches := target.Audit(t).Watches(0).By(tns); len(watches) != 2 {
+	if watches := target.Audit(t).Watches(kube.Mark{}).By(tns); len(watches) != 2 {
 		t.Errorf("watches of both scopes: want two, got:\n%s", watches)
 	}
 }

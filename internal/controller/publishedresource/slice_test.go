@@ -100,7 +100,7 @@ func TestReconcilesOpenNoWatch(t *testing.T) {
 	o := s.publishHats(t)
 	audit := kube.AuditOf(t, workspaces.AuditLog())
 	user := "system:serviceaccount:default:" + account
-	if begun := audit.Watches(0).By(user); len(begun) == 0 {
+	if begun := audit.Watches(kube.Mark{}).By(user); len(begun) == 0 {
 		t.Fatalf("no watch of %s is in the audit log", user)
 	}
 	before := audit.Mark()

@@ -214,7 +214,7 @@ func TestSyncStreams(t *testing.T) {
 	}
 	streams := map[string]bool{}
 	// Streams are shared, so no test before this one may publish Secrets or select namespaces.
-	for _, w := range a.below.Watches(0).By(user) {
+	for _, w := range a.below.Watches(kube.Mark{}).By(user) {
 		switch w.Resource {
 		case "secrets":
 			streams[w.Namespace] = true

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,10 @@ type reading struct {
 }
 
 // A Mark is a point in the order of a server's requests.
-type Mark int64
+type Mark struct {
+	offset int64 // in the log
+	at     time.Time
+}
 
 // Requests are in the order in which the server answered them.
 type Requests []local.AuditEvent
@@ -54,17 +58,18 @@ func AuditOf(tb testing.TB, path string) Audit {
 	return Audit{tb: tb, path: path, last: &reading{}}
 }
 
-// Mark returns the point behind all requests that have been answered.
+// Mark returns the point behind all requests that have been made so far. What one of them does can be seen before it is
+// answered, and thus before the log has its answer.
 func (a Audit) Mark() Mark {
 	a.tb.Helper()
 	end, err := local.AuditEnd(a.path)
 	if err != nil {
 		a.tb.Fatal(err)
 	}
-	return Mark(end)
+	return Mark{offset: end, at: time.Now()}
 }
 
-// Since returns the requests answered since m: all that a client has the whole answer of, without watches, and without
+// Since returns the requests made since m: all that a client has the whole answer of, without watches, and without
 // leases, which come by the clock.
 func (a Audit) Since(m Mark) Requests {
 	a.tb.Helper()
@@ -85,7 +90,7 @@ func (a Audit) choose(m Mark, wanted func(local.AuditEvent) bool) Requests {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.since != m || r.next == 0 {
-		r.since, r.next, r.events = m, int64(m), nil
+		r.since, r.next, r.events = m, m.offset, nil
 	}
 	more, next, err := local.ReadAuditFrom(a.path, r.next)
 	if err != nil {
@@ -94,7 +99,7 @@ func (a Audit) choose(m Mark, wanted func(local.AuditEvent) bool) Requests {
 	r.next, r.events = next, append(r.events, more...)
 	var out Requests
 	for _, e := range r.events {
-		if wanted(e) {
+		if wanted(e) && !e.Time.Before(m.at) {
 			out = append(out, e)
 		}
 	}

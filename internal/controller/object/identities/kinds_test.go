@@ -7,6 +7,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/cloud"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // Plugins, as the tools of the clouds write them into kubeconfigs. None is there to be run.
@@ -124,7 +125,7 @@ func TestIdentities(t *testing.T) {
 					w.create(w.c, o)
 					w.awaitReady(o)
 					w.awaitData("settings", map[string]string{"color": "blue"})
-					got := target.Audit(t).Since(0).By(w.user).Count()
+					got := target.Audit(t).Since(kube.Mark{}).By(w.user).Count()
 					if got["patch configmaps"] != 1 {
 						t.Errorf("%s\nrequests of %s: want one patch, got %v", k.reason, w.user, got)
 					}

@@ -89,7 +89,7 @@ func TestIdentityRotates(t *testing.T) {
 		w.setIdentity(clouds.GoogleServiceAccount(w, other, cloud.Principal{User: other}))
 		audit := target.Audit(w)
 		kube.Eventually(w, "a watch by the new user", func() (bool, string) {
-			return len(audit.Watches(0).By(other)) > 0, "none"
+			return len(audit.Watches(kube.Mark{}).By(other)) > 0, "none"
 		})
 		mark := audit.Mark()
 		w.set(o, "settings", "color", "red")
