@@ -1,8 +1,11 @@
 package application_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,16 +140,20 @@ func TestScheduleSpreads(t *testing.T) {
 	w.connect(t, "b", good(t))
 	w.connect(t, "c", good(t))
 	w.shared(t, "a-"+w.ns, good(t))
-	for i, want := range []string{"b", "c", "a-" + w.ns, "b", "c", "a-" + w.ns} {
-		if got := w.schedule(t, "web-"+string(rune('0'+i))); got.Name != want {
-			t.Errorf("application %d: want cluster %s, got %s", i, want, got.Name)
-		}
+	on := map[string]int{}
+	var last string
+	for i := range 6 {
+		last = w.schedule(t, "web-"+strconv.Itoa(i)).Name
+		on[last]++
 	}
-	gone := w.application("web-4")
+	if diff := cmp.Diff(map[string]int{"b": 2, "c": 2, "a-" + w.ns: 2}, on); diff != "" {
+		t.Errorf("applications on each cluster: -want, +got:\n%s", diff)
+	}
+	gone := w.application("web-5")
 	remove(t, w.c, gone)
 	awaitGone(t, w.c, gone)
-	if got := w.schedule(t, "web-6"); got.Name != "c" {
-		t.Errorf("want the cluster of the deleted application, c, got %s", got.Name)
+	if got := w.schedule(t, "web-6"); got.Name != last {
+		t.Errorf("want the cluster of the deleted application, %s, got %s", last, got.Name)
 	}
 }
 
