@@ -8,7 +8,7 @@ MODULE  := github.com/crossplane-contrib/provider-kcp
 XPKG    := $(OUTPUT)/xpkg
 CHART   := $(OUTPUT)/chart
 ARCHES  := amd64 arm64
-BENCH   ?= objects sync figures
+BENCH   ?= objects sync
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
 
 # Build, tests, demo and linter share these, and so what is compiled: with other flags all would be compiled again. Nothing of when, where and by
@@ -121,7 +121,7 @@ chart: tools.chart ## Build the Helm chart, which installs the provider without 
 	@hack/chart.sh $(VERSION) $(CHART)
 
 .PHONY: bench
-bench: build tools ## Measure the provider against a plain client-go loop, and print the figures of tests: BENCH="objects sync figures"
+bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=figures prints what tests measure.
 	$(if $(filter-out figures,$(BENCH)),go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(filter-out figures,$(BENCH)))
 	$(if $(filter figures,$(BENCH)),hack/figures.sh)
 

@@ -23,9 +23,10 @@ main() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	if [ $# -gt 0 ]; then
-		local area
+		local area packages
 		for area in "$@"; do
-			run "$area" '' '' "$(packages_of "$area")"
+			packages=$(packages_of "$area")
+			run "$area" '' '' "$packages"
 		done
 	else
 		start_servers

@@ -37,7 +37,7 @@ func TestAtRestSilent(t *testing.T) {
 	newFleet(t, c, objects).settle(t, c)
 
 	m, before := mark(t), reconciles(t, p)
-	kube.Eventually(t, "each Object to be polled six times", func() (bool, string) {
+	kube.Eventually(t, "six polls for each Object", func() (bool, string) {
 		n := reconciles(t, p) - before
 		return n >= objects*polls, fmt.Sprintf("%d reconciles", n)
 	})

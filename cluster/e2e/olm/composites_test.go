@@ -29,8 +29,6 @@ const (
 	gust = 500 * time.Millisecond
 	// responsive is the condition of a composite whose circuit breaker is closed.
 	responsive xpv2.ConditionType = "Responsive"
-	// shownMost is the longest time until the status shows the last of many changes.
-	shownMost = 45 * time.Second
 )
 
 // storm returns for how long the ConfigMap of a composite changes.
@@ -101,7 +99,7 @@ func (s *site) storms(t *testing.T) {
 		<-ticks.C
 	}
 	ended, want := time.Now(), strconv.Itoa(value-1)
-	kube.EventuallyBy(t, shownMost, "the last change to be shown", func() (bool, string) {
+	kube.Eventually(t, "the last change to be shown", func() (bool, string) {
 		s.checkResponsive(t, xr)
 		s.listObjects(t, composites)
 		for _, o := range s.objects {

@@ -110,7 +110,7 @@ func (s *stage) firsts(t *testing.T, since kube.Mark, verb string) []string {
 // awaitFirst waits until the provider has used a verb on as many ConfigMaps of the chain.
 func (s *stage) awaitFirst(t *testing.T, since kube.Mark, verb string, n int) {
 	t.Helper()
-	kube.EventuallyBy(t, 2*soon, fmt.Sprintf("%s of %d", verb, n), func() (bool, string) {
+	kube.Eventually(t, fmt.Sprintf("%s of %d", verb, n), func() (bool, string) {
 		got := len(s.firsts(t, since, verb))
 		return got >= n, strconv.Itoa(got)
 	})

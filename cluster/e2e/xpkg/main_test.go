@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/pkg/errors"
@@ -18,10 +17,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
 )
-
-// soon is how long anything may take that must happen at once; a busy machine is slower than the software. It is less
-// than the lease of a leader, a minute.
-const soon = 45 * time.Second
 
 // Crossplane works on one cluster, and Objects keep their resources on the other.
 var (

@@ -177,7 +177,7 @@ func (s *stage) awaitRevision(t *testing.T, old string) {
 // awaitColors waits until there is a number of Objects, all are ready, and each has a ConfigMap with its color.
 func (s *stage) awaitColors(t *testing.T, want int, color func(name string) string) {
 	t.Helper()
-	kube.EventuallyBy(t, 2*soon, strconv.Itoa(want)+" Objects to be ready", func() (bool, string) {
+	kube.Eventually(t, strconv.Itoa(want)+" Objects to be ready", func() (bool, string) {
 		objects := &mobjectv1alpha1.ObjectList{}
 		if err := s.c.List(t.Context(), objects, client.InNamespace(s.ns)); err != nil {
 			return false, err.Error()

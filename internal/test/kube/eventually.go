@@ -27,7 +27,8 @@ func Eventually(tb testing.TB, what string, check func() (ok bool, state string)
 	EventuallyBy(tb, Deadline, what, check)
 }
 
-// EventuallyBy is Eventually with a longer deadline, for what rests for minutes, or is of thousands.
+// EventuallyBy is Eventually with a deadline of its own: a longer one for what rests for minutes or is of thousands,
+// and a shorter one where something else would make it so later.
 func EventuallyBy(tb testing.TB, deadline time.Duration, what string, check func() (ok bool, state string)) {
 	tb.Helper()
 	begin := time.Now()

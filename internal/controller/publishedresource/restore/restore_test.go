@@ -141,7 +141,7 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 	undone *unstructured.Unstructured,
 ) {
 	t.Helper()
-	kube.EventuallyBy(t, healing, "a copy left behind in the status", func() (bool, string) {
+	kube.Eventually(t, "a copy left behind in the status", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects != nil && o.Status.Objects.Orphaned == 1 &&
 			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
@@ -155,7 +155,7 @@ func wantLeft(t *testing.T, c client.Client, o *v1alpha1.PublishedResource, cons
 	again.Object["spec"] = map[string]any{"size": "S"}
 	offer(t, consumer, again)
 	awaitCopy(t, c, healing, undone, "S")
-	kube.EventuallyBy(t, healing, "no copy left behind", func() (bool, string) {
+	kube.Eventually(t, "no copy left behind", func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects.Orphaned == 0 &&
 			o.Status.Objects.Failed == 0, fmt.Sprintf("%+v", o.Status.Objects)
