@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
@@ -117,8 +116,11 @@ func TestDepartureIsConfirmed(t *testing.T) {
 				p.queue.Add(item)
 				return asked.Load() >= 2 || name == "Bound" && asked.Load() >= 1, strconv.FormatInt(asked.Load(), 10)
 			})
-			kube.Throughout(t, 300*time.Millisecond, "the copy stays", func() (bool, string) {
+			kube.Holds(t, "the copy stays", func() (bool, string) {
 				return s.deleted.Load() == 0, tc.reason
+			}, func() {
+				p.queue.Add(item)
+				kube.Eventually(t, "an empty queue", func() (bool, string) { return p.queue.Len() == 0, "" })
 			})
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -118,35 +117,37 @@ func TestHoldingsOfVersions(t *testing.T) {
 	}
 }
 
-// TestHoldersAreLinear shows that one object with a thousand related objects costs no more than ten with as many
-// together.
-func TestHoldersAreLinear(t *testing.T) {
+// BenchmarkHolders measures what a thousand related objects cost that one object has, and that ten have together: the
+// same, as the cost is linear.
+func BenchmarkHolders(b *testing.B) {
 	const all = 1000
-	cost := func(objects int) time.Duration {
-		h, begin := newHolderIndex().open("a"), time.Now()
-		for i := range objects {
-			p, list := in("a", fmt.Sprint("web", i)), []objectsync.Holding(nil)
-			for j := range all / objects {
-				x := holding(p)
-				x.From.Name, x.To.Name = fmt.Sprint(i, " ", j), fmt.Sprint(i, " ", j)
-				list = append(list, x)
-			}
-			h.add(p, list)
-			h.set(p, list)
-			for _, x := range list {
-				if got := h.Holdings("", x.From); len(got) != 1 {
-					t.Fatalf("want one, got %v", got)
+	for _, objects := range []int{1, 10} {
+		b.Run(fmt.Sprint(objects), func(b *testing.B) {
+			for b.Loop() {
+				h := newHolderIndex().open("a")
+				for i := range objects {
+					relate(b, h, i, all/objects)
 				}
-				h.Drop(x)
 			}
+		})
+	}
+}
+
+// relate has an object have so many related objects, looks each up, and drops it.
+func relate(tb testing.TB, h *holders, object, related int) {
+	tb.Helper()
+	p, list := in("a", fmt.Sprint("web", object)), []objectsync.Holding(nil)
+	for i := range related {
+		x := holding(p)
+		x.From.Name, x.To.Name = fmt.Sprint(object, " ", i), fmt.Sprint(object, " ", i)
+		list = append(list, x)
+	}
+	h.add(p, list)
+	h.set(p, list)
+	for _, x := range list {
+		if got := h.Holdings("", x.From); len(got) != 1 {
+			tb.Fatalf("want one, got %v", got)
 		}
-		return time.Since(begin)
-	}
-	ten, one := time.Hour, time.Hour
-	for range 20 { // The least of them is least disturbed by other programs.
-		ten, one = min(ten, cost(10)), min(one, cost(1))
-	}
-	if one > 3*ten {
-		t.Errorf("one object costs %s, and ten cost %s", one, ten)
+		h.Drop(x)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
@@ -136,14 +137,12 @@ func TestStalls(t *testing.T) {
 				awaitUp(t, c)
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
-				began := time.Now()
-				if err := ask(ctx, c); err == nil || time.Since(began) > slowAfter {
-					t.Errorf("it ends with its context: got %v after %v", err, time.Since(began))
+				if err := ask(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("it ends with its context: got %v", err)
 				}
 				close(dead)
-				began = time.Now()
-				if err := ask(t.Context(), c); !IsUnreachable(err) || time.Since(began) > slowAfter+2*probeTimeout {
-					t.Errorf("it ends with the target: got %v after %v", err, time.Since(began))
+				if err := ask(t.Context(), c); !IsUnreachable(err) {
+					t.Errorf("it ends with the target: got %v", err)
 				}
 			})
 		}

@@ -3,7 +3,6 @@ package publishedresource_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -105,11 +104,11 @@ func TestSyncForeignSecrets(t *testing.T) {
 		t.Errorf("the warning tells of others: %s", m)
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 3 })
-	kube.Throughout(t, 2*time.Second, "nothing is stolen", func() (bool, string) {
+	kube.Holds(t, "nothing is stolen", func() (bool, string) {
 		err := thief.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"},
 			&corev1.Secret{})
 		return apierrors.IsNotFound(err), "the thief has it"
-	})
+	}, func() { s.turn(t, victim) })
 	awaitValue(t, thief, metav1.NamespaceDefault, "operators", "mine")
 	awaitValue(t, s.c, shared, "operators", "secret")
 

@@ -150,7 +150,7 @@ func TestSyncClaimWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t)
-	in := s.tenant(t)
+	in, other := s.tenant(t), s.tenant(t)
 	web, key := s.cert("web"), secretIn(metav1.NamespaceDefault, "web-key", "mine")
 	web.Object["spec"].(map[string]any)["keyName"] = key.Name
 	create(t, in, key, web)
@@ -160,14 +160,14 @@ func TestSyncClaimWithdrawn(t *testing.T) {
 
 	acceptOnly(t, in, "events", "namespaces")
 	awaitEvent(t, in, objectsync.ReasonClaimMissing)
-	kube.Throughout(t, 5*time.Second, "the copies stay", func() (bool, string) {
+	kube.Holds(t, "the copies stay", func() (bool, string) {
 		below, above := &corev1.Secret{}, &corev1.Secret{}
 		if err := s.c.Get(t.Context(), types.NamespacedName{Namespace: in.cluster, Name: key.Name}, below); err != nil {
 			return false, err.Error()
 		}
 		err := in.Get(t.Context(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "web-tls"}, above)
 		return err == nil, fmt.Sprint(err)
-	})
+	}, func() { s.turn(t, other) })
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 1 })
 
 	acceptOnly(t, in, "events", "namespaces", "secrets")

@@ -192,6 +192,18 @@ func awaitDeleted(t *testing.T, c client.Client, o client.Object) {
 	})
 }
 
+// turn has one more object of a tenant go down and away, so that all that waited before it has had its turn.
+func (s *shop) turn(t *testing.T, in tenant) {
+	t.Helper()
+	o := s.cert("turn")
+	create(t, in, o)
+	s.copyNamed(t, in, o.GetName())
+	if err := in.Delete(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	awaitDeleted(t, in, o)
+}
+
 // byField finds related objects by a field.
 func byField(path v1alpha1.MutationPath) *v1alpha1.RelatedResourceObject {
 	return &v1alpha1.RelatedResourceObject{
