@@ -13,6 +13,12 @@ import (
 // provider-kubernetes, whose DeploymentRuntimeConfigs keep working.
 const envPrefix = "CROSSPLANE_KUBERNETES_PROVIDER_"
 
+// Addresses without a flag.
+const (
+	defaultMetricsAddress = ":8080"
+	defaultHealthAddress  = ":8081"
+)
+
 // flags are the settings of the provider. Names, short names and environment variables are those of
 // provider-kubernetes.
 type flags struct {
@@ -35,6 +41,7 @@ type flags struct {
 	legacyFieldManagers  []string
 	tenancy              tenancy
 	published            published
+	agent                agentFlags
 	logFormat            string
 	changed              map[string]string // values of flags that differ from their defaults, by name
 	ignored              map[string]*bool  // whether a flag without a meaning is set, by its name
@@ -47,8 +54,8 @@ func newFlags(app *kingpin.Application) *flags {
 		"Path of the kubeconfig of the control plane. Default: $KUBECONFIG, else the cluster the provider runs in.").
 		StringVar(&f.kubeconfig)
 	app.Flag("debug", "Log what the provider does.").Short('d').BoolVar(&f.debug)
-	app.Flag("log-format", "Format of the log: json or console.").Default(logJSON).EnumVar(&f.logFormat, logJSON,
-		logConsole)
+	app.Flag("log-format", "Format of the log: json or console, in any case.").Default(logJSON).
+		SetValue((*logFormat)(&f.logFormat))
 	app.Flag("max-reconcile-rate",
 		"How many resources of each kind are reconciled at a time.").Default("100").IntVar(&f.maxReconcileRate)
 	f.election.addTo(app)
@@ -59,28 +66,36 @@ func newFlags(app *kingpin.Application) *flags {
 	f.tenancy.addTo(app)
 	f.published.addTo(app)
 	f.addIgnored(app)
+	f.nameVariables(app)
+	f.addAgentFlags(app)
+	return f
+}
+
+// nameVariables gives each flag without a variable one.
+func (*flags) nameVariables(app *kingpin.Application) {
 	for _, flag := range app.Model().Flags {
 		if flag.Envar == "" && flag.Name != "help" && flag.Name != "version" {
 			app.GetFlag(flag.Name).Envar(envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_")))
 		}
 	}
-	return f
 }
 
 // addIgnored adds flags of provider-kubernetes that mean nothing here. Each is accepted, as a DeploymentRuntimeConfig
 // that sets it must not keep the provider from starting, and is warned about.
 func (f *flags) addIgnored(app *kingpin.Application) {
-	ignore := func(name, why string) *kingpin.FlagClause {
-		set := new(bool)
-		f.ignored[name] = set
-		return app.Flag(name, "Accepted for compatibility: "+why+".").IsSetByUser(set)
-	}
-	ignore("webhook-port", "there is no webhook").Default("9443").Envar("WEBHOOK_PORT").Int()
-	ignore("enable-watches", "targets are always watched").Envar("ENABLE_WATCHES").Bool()
-	ignore("enable-server-side-apply",
+	f.ignore(app, "webhook-port", "there is no webhook").Default("9443").Envar("WEBHOOK_PORT").Int()
+	f.ignore(app, "enable-watches", "targets are always watched").Envar("ENABLE_WATCHES").Bool()
+	f.ignore(app, "enable-server-side-apply",
 		"manifests are always applied by the server").Default("true").Envar("ENABLE_SERVER_SIDE_APPLY").Bool()
-	ignore("enable-secret-cache", "Secrets of credentials are watched one by one").
+	f.ignore(app, "enable-secret-cache", "Secrets of credentials are watched one by one").
 		Default("true").Envar("ENABLE_SECRET_CACHE").Bool()
+}
+
+// ignore adds a flag that means nothing here.
+func (f *flags) ignore(app *kingpin.Application, name, why string) *kingpin.FlagClause {
+	set := new(bool)
+	f.ignored[name] = set
+	return app.Flag(name, "Accepted for compatibility: "+why+".").IsSetByUser(set)
 }
 
 // changed returns the values of the flags that differ from their defaults, by name.
@@ -116,10 +131,10 @@ func (f *flags) addIntervals(app *kingpin.Application) {
 func (f *flags) addAddresses(app *kingpin.Application) {
 	app.Flag("metrics-bind-address",
 		"Address that serves metrics; 0 for none.").
-		Default(":8080").Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
+		Default(defaultMetricsAddress).Envar("METRICS_BIND_ADDRESS").StringVar(&f.metricsAddress)
 	app.Flag("health-probe-bind-addr",
 		"Address that serves /healthz and /readyz; 0 for none.").
-		Default(":8081").Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
+		Default(defaultHealthAddress).Envar("HEALTH_PROBE_BIND_ADDRESS").StringVar(&f.healthAddress)
 }
 
 func (f *flags) addFeatures(app *kingpin.Application) {

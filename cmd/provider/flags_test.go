@@ -276,7 +276,7 @@ func TestBadNetworks(t *testing.T) {
 // compareFlags compares settings, without how they are logged.
 var compareFlags = cmp.Options{
 	cmp.AllowUnexported(flags{}, tenancy{}, election{},
-		published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed"),
+		published{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(flags{}, "ignored", "changed", "agent"),
 }
 
 // TestWarn shows that the flags and variables of provider-kubernetes that have no effect here are accepted, and that
@@ -300,6 +300,10 @@ func TestWarn(t *testing.T) {
 		"Several": {
 			args: []string{"--webhook-port=1", "--no-enable-secret-cache"},
 			want: []string{"enable-secret-cache", "webhook-port"},
+		},
+		"OfTheAgent": {
+			args: []string{"--kcp-kubeconfig=k", "--agent-name=a", "--namespace=n", "--disabled-controllers=sync"},
+			want: []string{"agent-name", "disabled-controllers", "kcp-kubeconfig"},
 		},
 		"Variable": {env: "ENABLE_SECRET_CACHE", want: []string{"enable-secret-cache"}},
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/go-logr/logr"
+	"github.com/pkg/errors"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/rest"
@@ -18,25 +19,46 @@ const (
 	logConsole = "console"
 )
 
+// A logFormat is a flag with a format of the log. api-syncagent writes the names with capitals.
+type logFormat string
+
+// Set sets the format.
+func (f *logFormat) Set(name string) error {
+	lower := strings.ToLower(name)
+	if lower != logJSON && lower != logConsole {
+		return errors.Errorf("must be %s or %s, not %q", logJSON, logConsole, name)
+	}
+	*f = logFormat(lower)
+	return nil
+}
+
+// String returns the format.
+func (f *logFormat) String() string { return string(*f) }
+
 // newLogger returns a logger that writes to standard error, in the format of the flags whatever the level.
 func newLogger(f *flags) logr.Logger {
-	level, encoder := zapcore.InfoLevel, zap.JSONEncoder()
+	level := zapcore.InfoLevel
 	if f.debug {
 		level = zapcore.DebugLevel
 	}
+	return zap.New(zap.Level(level), f.encoder())
+}
+
+// encoder returns the encoder of the format.
+func (f *flags) encoder() zap.Opts {
 	if f.logFormat == logConsole {
-		encoder = zap.ConsoleEncoder()
+		return zap.ConsoleEncoder()
 	}
-	return zap.New(zap.Level(level), encoder)
+	return zap.JSONEncoder()
 }
 
 // quietUnless lets only errors of controller-runtime through, which logs each start of a watch, unless debug is set.
-func quietUnless(debug bool, l logr.Logger) logr.Logger {
-	if debug {
+func (f *flags) quietUnless(l logr.Logger, o ...zap.Opts) logr.Logger {
+	if f.debug {
 		return l
 	}
-	return zap.New(zap.Level(zapcore.ErrorLevel),
-		zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return lazyCore{c} })))
+	lazy := zap.RawZapOpts(uberzap.WrapCore(func(c zapcore.Core) zapcore.Core { return lazyCore{c} }))
+	return zap.New(append(o, zap.Level(zapcore.ErrorLevel), f.encoder(), lazy)...)
 }
 
 // A lazyCore encodes the values of a logger when something is logged. controller-runtime makes a logger for each

@@ -51,16 +51,16 @@ func run(ctx context.Context, f *flags) error {
 		debug.SetGCPercent(gcPercent)
 	}
 	zl := newLogger(f)
-	ctrl.SetLogger(quietUnless(f.debug, zl))
+	ctrl.SetLogger(f.quietUnless(zl))
 	klog.SetLogger(withoutCanceled(f.debug, zl.WithName("klog")))
 	log := logging.NewLogrLogger(zl.WithName("provider-kcp"))
-	f.warn(log)
 	cfg, namespace, err := restConfig(f.kubeconfig)
 	if err != nil {
 		return err
 	}
 	log.Info("Starting provider-kcp", "version", version.Version, "flags", f.changed, "control-plane", cfg.Host,
 		"namespace", namespace)
+	f.warn(log)
 	metrics.Registry.MustRegister(version.NewBuildInfo())
 	replica, err := f.election.candidate(cfg, namespace, log)
 	if err != nil {
@@ -96,7 +96,7 @@ func run(ctx context.Context, f *flags) error {
 		defer l.Close() //nolint:errcheck // Nothing is left to be sent.
 		o.ChangeLogOptions = &xpcontroller.ChangeLogOptions{ChangeLogger: l}
 	}
-	if err := controller.Setup(mgr, o); err != nil {
+	if err := controller.Setup(mgr, o, log); err != nil {
 		return errors.Wrap(err, "cannot set up controllers")
 	}
 	return errors.Wrap(mgr.Start(ctx), "cannot run manager")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,8 +23,8 @@ import (
 )
 
 // Setup adds every controller, in every scope, to a manager. The controllers of kinds that the control plane does not
-// serve yet are added when it does.
-func Setup(mgr ctrl.Manager, o object.Options) error {
+// serve yet are added when it does. The log has a line for each condition that fails, and for each that fails no more.
+func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
 	o.Claims, o.Load = object.NewClaims(), &object.Load{}
@@ -33,14 +34,14 @@ func Setup(mgr ctrl.Manager, o object.Options) error {
 		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
 	o.Registry.OnRestored(func(r target.Restored) {
-		o.Logger.Info("Target has gone back in its history, as after a restore from a backup", "server", r.Server,
+		log.Info("Target has gone back in its history, as after a restore from a backup", "server", r.Server,
 			"providerConfigs", r.Configs)
 	})
 	var parts []part
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
-	return start(mgr, o.Options, append(parts,
+	return start(mgr, o.Options, log, append(parts,
 		objects(mgr, o, scope.ClusterObject),
 		objects(mgr, o, scope.NamespacedObject),
 		collections(mgr, o, scope.ClusterCollection(local)),

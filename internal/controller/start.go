@@ -2,11 +2,13 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	"github.com/pkg/errors"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -42,19 +44,24 @@ type part struct {
 type starter struct {
 	manager ctrl.Manager
 	options controller.Options
+	log     logging.Logger
 	failed  chan error // holds the first error that a part is set up with while the manager runs
 
-	mu sync.Mutex // one part is set up at a time
+	mu     sync.Mutex                           // one part is set up at a time
+	logged map[schema.GroupVersionKind]struct{} // kinds whose failures are logged
 }
 
 // start sets up the parts whose kinds are served now, and those of other kinds later, when they are. Nothing looks for
 // kinds if all are served.
-func start(mgr ctrl.Manager, o controller.Options, parts []part) error {
-	s := &starter{manager: mgr, options: o, failed: make(chan error, 1)}
+func start(mgr ctrl.Manager, o controller.Options, log logging.Logger, parts []part) error {
+	s := &starter{
+		manager: mgr, options: o, log: log, failed: make(chan error, 1), logged: map[schema.GroupVersionKind]struct{}{},
+	}
 	missing, err := s.setUp(parts)
 	if err != nil || len(missing) == 0 {
 		return err
 	}
+	s.logMissing(missing)
 	watchable, err := s.mayWatchDefinitions(context.Background())
 	if err != nil {
 		return err
@@ -66,6 +73,20 @@ func start(mgr ctrl.Manager, o controller.Options, parts []part) error {
 		})), "cannot wait for kinds")
 	}
 	return s.watch(missing)
+}
+
+// logMissing logs which kinds are waited for. A part with one of them does nothing yet.
+func (s *starter) logMissing(missing []part) {
+	var names []string
+	for _, p := range missing {
+		for _, k := range p.kinds {
+			if served, err := s.served(part{kinds: []schema.GroupVersionKind{k}}); err == nil && !served {
+				names = append(names, k.GroupKind().String())
+			}
+		}
+	}
+	slices.Sort(names)
+	s.log.Info("Kinds are not served yet", "kinds", slices.Compact(names))
 }
 
 // setUp sets up the parts whose kinds are served, and returns the others.
@@ -98,12 +119,25 @@ func (s *starter) setUp(parts []part) (missing []part, err error) {
 // that vanish, which the leader finishes with, and finish with them again.
 func (s *starter) fillCaches(p part) error {
 	for _, k := range p.kinds {
-		_, err := s.manager.GetCache().GetInformerForKind(context.Background(), k, cache.BlockUntilSynced(false))
+		i, err := s.manager.GetCache().GetInformerForKind(context.Background(), k, cache.BlockUntilSynced(false))
+		if err == nil {
+			err = s.logFailures(k, i)
+		}
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.Kind)
 		}
 	}
 	return nil
+}
+
+// logFailures logs which resources of a kind fail. A kind belongs to several parts.
+func (s *starter) logFailures(k schema.GroupVersionKind, i cache.Informer) error {
+	if _, logged := s.logged[k]; logged {
+		return nil
+	}
+	s.logged[k] = struct{}{}
+	_, err := i.AddEventHandler(failureLog{log: s.log, kind: k, elected: s.manager.Elected()})
+	return errors.Wrap(err, "cannot log failures")
 }
 
 // served reports whether the control plane serves all kinds of a part.

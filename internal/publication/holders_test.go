@@ -3,6 +3,7 @@ package publication
 import (
 	"encoding/base64"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,7 +123,7 @@ func TestHoldingsOfVersions(t *testing.T) {
 func BenchmarkHolders(b *testing.B) {
 	const all = 1000
 	for _, objects := range []int{1, 10} {
-		b.Run(fmt.Sprint(objects), func(b *testing.B) {
+		b.Run(strconv.Itoa(objects), func(b *testing.B) {
 			for b.Loop() {
 				h := newHolderIndex().open("a")
 				for i := range objects {

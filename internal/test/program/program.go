@@ -22,7 +22,7 @@ const logTail = 8 << 10
 func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process {
 	t.Helper()
 	if o.Binary == "" {
-		o.Binary = built(t)
+		o.Binary = Built(t)
 	}
 	o.Dir, o.Kubeconfig = t.TempDir(), kube.Kubeconfig(t, cfg)
 	p, err := provider.Start(o)
@@ -38,8 +38,8 @@ func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process
 	return p
 }
 
-// built returns the path of the built provider. It is beside the servers.
-func built(t testing.TB) string {
+// Built returns the path of the built provider. It is beside the servers.
+func Built(t testing.TB) string {
 	t.Helper()
 	bin, err := local.BinDir()
 	if err != nil {

@@ -65,7 +65,7 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	for _, f := range change {
 		f(&o)
 	}
-	if err := controller.Setup(mgr, o); err != nil {
+	if err := controller.Setup(mgr, o, o.Logger); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan struct{})

@@ -1,0 +1,70 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// TestFailuresAreLogged shows that the log of the program has one line when an Object fails, however often it is tried
+// again, and one when it fails no more.
+func TestFailuresAreLogged(t *testing.T) {
+	c, tc := clients(t)
+	p := start(t)
+	s := build.Namespaced()
+	ns := credentials(t, c)
+	connect(t, c, s, ns)
+	o := s.Object(ns, "early", ns, build.ConfigMap(ns, "early", "color", "blue"))
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	awaitReason(t, c, o, commonv1.ReasonNamespaceMissing)
+	failed := []string{"Condition has failed " + string(commonv1.ReasonNamespaceMissing)}
+	awaitLines(t, p, o, failed)
+	kube.Holds(t, "the failure is logged once", func() (bool, string) {
+		diff := cmp.Diff(failed, linesAbout(p, o))
+		return diff == "", diff
+	}, func() {
+		before := reconciles(t, p)
+		kube.Eventually(t, "another attempt", func() (bool, string) { return reconciles(t, p) > before, "" })
+	})
+	if err := tc.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", ns)}); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, c, o)
+	awaitLines(t, p, o, append(failed, "Condition fails no more ReconcileSuccess"))
+}
+
+// awaitLines waits until the log of a process has lines about an Object.
+func awaitLines(t *testing.T, p *provider.Process, o client.Object, want []string) {
+	t.Helper()
+	kube.Eventually(t, "lines of the log", func() (bool, string) {
+		diff := cmp.Diff(want, linesAbout(p, o))
+		return diff == "", diff
+	})
+}
+
+// linesAbout returns the messages and reasons of the lines of a log about the synchronization of an Object.
+func linesAbout(p *provider.Process, o client.Object) []string {
+	var out []string
+	for line := range strings.Lines(p.Log()) {
+		said := map[string]any{}
+		if json.Unmarshal([]byte(line), &said) != nil || said["name"] != o.GetName() ||
+			said["namespace"] != o.GetNamespace() || said["condition"] != "Synced" {
+			continue
+		}
+		message, _ := said["msg"].(string)
+		reason, _ := said["reason"].(string)
+		out = append(out, message+" "+reason)
+	}
+	return out
+}
