@@ -20,8 +20,12 @@ var (
 	// pointer is an address in the memory of the server, which is another in each answer.
 	pointer = regexp.MustCompile(`\(?0x[0-9a-f]{6,}\)?`)
 	// denied is what a server says to whom lacks a right. It names no content.
-	denied = regexp.MustCompile(`^[a-z0-9.-]+ "[^"]*" is forbidden: User "[^"]*" cannot [a-z]+ resource "[a-z0-9/.-]+" ` +
-		`in API group "[a-z0-9.-]*"( in the namespace "[^"]*"| at the cluster scope)?$`)
+	denied = regexp.MustCompile(`^[a-z0-9.-]+( "[^"]*")? is forbidden: User "[^"]*" cannot [a-z]+ ` +
+		`resource "[a-z0-9/.-]+" in API group "[a-z0-9.-]*"( in the namespace "[^"]*"| at the cluster scope)?` +
+		`(: access denied)?$`)
+	// full is what a server says if a quota has no room.
+	full = regexp.MustCompile(`^[a-z0-9.-]+ "[^"]*" is forbidden: exceeded quota: [a-z0-9.-]+, ` +
+		`requested: [a-z0-9/.=,-]+, used: [a-z0-9/.=,-]+, limited: [a-z0-9/.=,-]+$`)
 	// missing is what a server says of a resource, a namespace or a kind that does not exist.
 	missing = regexp.MustCompile(`^[a-z0-9.-]+ "[a-z0-9.:-]*" not found$|` +
 		`^the server could not find the requested resource$`)
@@ -123,7 +127,8 @@ func (p Private) censor(s *metav1.Status) {
 
 // reduce returns the reason of an answer, and the names of fields.
 func (p Private) reduce(s *metav1.Status, m mask) string {
-	if denied.MatchString(s.Message) || s.Reason == metav1.StatusReasonNotFound && missing.MatchString(s.Message) {
+	if denied.MatchString(s.Message) || full.MatchString(s.Message) ||
+		s.Reason == metav1.StatusReasonNotFound && missing.MatchString(s.Message) {
 		text, _ := m.apply(s.Message)
 		return text
 	}

@@ -242,7 +242,7 @@ func (p *pass) update(ctx context.Context, desired map[string]any) error {
 			return err
 		}
 		// References are to be followed from what the copy is now.
-		p.copied = &unstructured.Unstructured{Object: merged(p.copied.Object, body)}
+		p.copied, p.updated = &unstructured.Unstructured{Object: merged(p.copied.Object, body)}, true
 		p.tell(ReasonSynced, "The desired state of the object has been synced")
 	}
 	return nil
@@ -257,7 +257,7 @@ func (p *pass) syncStatus(ctx context.Context) error {
 	if err != nil || status == nil {
 		return err
 	}
-	status = p.platform.withoutStatus(status)
+	status = p.observation().translated(p.platform.withoutStatus(status))
 	change := diff(map[string]any{statusField: p.source.Object[statusField]}, map[string]any{statusField: status})
 	if change == nil {
 		return nil

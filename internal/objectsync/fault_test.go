@@ -126,3 +126,12 @@ func killed(t *testing.T, phase string, f *fault) bool {
 	}
 	return f.hit
 }
+
+// stopped syncs an object once, and is stopped by a fault.
+func stopped(t *testing.T, s *objectsync.Syncer, in objectsync.Input, f *fault) {
+	t.Helper()
+	in.Workspace.Writer, in.Service.Writer = faulty{in.Workspace.Writer, f}, faulty{in.Service.Writer, f}
+	if _, err := s.Sync(t.Context(), in); err == nil && f.hit {
+		t.Error("want the error of a write")
+	}
+}

@@ -135,13 +135,13 @@ func FuzzDiff(f *testing.F) {
 			return
 		}
 		change := diff(from, to)
-		if got := apply(t, from, change); !same(got, to) {
+		if got := applyPatch(t, from, change); !same(got, to) {
 			t.Errorf("%s to %s: got %v by %v", a, b, got, change)
 		}
 		if d := diff(to, to); d != nil {
 			t.Errorf("an object differs from itself: %v", d)
 		}
-		all, part := apply(t, local, change), apply(t, local, needed(change, local))
+		all, part := applyPatch(t, local, change), applyPatch(t, local, needed(change, local))
 		if !same(full(all), full(part)) {
 			t.Errorf("what is needed of %v for %s is not all: %v and %v", change, c, all, part)
 		}
@@ -167,8 +167,8 @@ func full(o object) object {
 	return out
 }
 
-// apply applies a patch as a server does.
-func apply(t *testing.T, o, patch object) object {
+// applyPatch applies a patch as a server does.
+func applyPatch(t *testing.T, o, patch object) object {
 	t.Helper()
 	if o == nil {
 		o = object{}

@@ -1,6 +1,7 @@
 package objectsync
 
 import (
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,13 +27,43 @@ func (p *pass) resumes(m relation) bool {
 }
 
 // isIntended reports whether a copy is the one that was about to be made. On the service cluster it says so. In a
-// workspace it is what it was to be: at worst that is an object of the consumer with the same content.
+// workspace it is what it was to be: at worst that is an object of the consumer with the same content. A server adds
+// defaults to objects of other kinds than Secrets and ConfigMaps, so that those may have more.
 func (p *pass) isIntended(r Record, copied *unstructured.Unstructured) bool {
 	if r.Origin == v1alpha1.OriginKCP {
 		return p.isMarked(r.From, copied)
 	}
 	was := p.stored.get(p.subjectOf(r))
-	return was != nil && needed(content(was), copied.Object) == nil
+	if was == nil {
+		return false
+	}
+	if isVerbatim(r.To) {
+		return isAsCopied(was, copied)
+	}
+	return needed(content(was), copied.Object) == nil
+}
+
+// isAsCopied reports whether a copy has all of what was copied, and no more but labels and annotations: tools that
+// restore backups add some.
+func isAsCopied(was, copied *unstructured.Unstructured) bool {
+	now := copied.DeepCopy()
+	now.SetLabels(only(now.GetLabels(), was.GetLabels()))
+	now.SetAnnotations(only(now.GetAnnotations(), was.GetAnnotations()))
+	return diff(content(now, statusField), content(was, statusField)) == nil
+}
+
+// only returns the entries of a map whose keys another one has.
+func only(of, keys map[string]string) map[string]string {
+	maps.DeleteFunc(of, func(key, _ string) bool {
+		_, ok := keys[key]
+		return !ok
+	})
+	return of
+}
+
+// isVerbatim reports whether a server stores an object of this kind as it is, without defaults.
+func isVerbatim(r Ref) bool {
+	return r.Group == "" && (r.Kind == "Secret" || r.Kind == "ConfigMap")
 }
 
 // waive forgets those of some records that are of the copy of a related object, under whatever identifier and in

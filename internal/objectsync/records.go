@@ -17,6 +17,7 @@ import (
 // remember records a related object.
 func (p *pass) remember(m relation) {
 	is := m.record()
+	p.state.reserveSlot(p.subjectOf(is))
 	p.state.pending.removeFunc(is.origin(), is.same)
 	p.state.records.add(is)
 	p.noteUID(m)
@@ -24,20 +25,21 @@ func (p *pass) remember(m relation) {
 
 // disown forgets a related object.
 func (p *pass) disown(r Record) {
+	key := p.state.key(p.subjectOf(r))
 	p.state.records.remove(r)
 	p.state.pending.remove(r)
-	if len(p.siblings(r)) == 0 {
-		p.state.drop(p.subjectOf(r))
-		if r.Origin == v1alpha1.OriginService {
-			p.state.dropUID(r.From.Plain())
-		}
+	rest := p.siblings(r)
+	if !slices.ContainsFunc(rest, func(x Record) bool { return p.state.key(p.subjectOf(x)) == key }) {
+		p.state.clear(key)
+	}
+	if len(rest) == 0 && r.Origin == v1alpha1.OriginService {
+		p.state.dropUID(r.From.Plain())
 	}
 }
 
 // siblings returns the other records of the same object at the origin.
 func (p *pass) siblings(r Record) []Record {
-	all := slices.Concat(p.state.records.of(r.origin()), p.state.pending.of(r.origin()))
-	return slices.DeleteFunc(all, func(x Record) bool { return x == r })
+	return slices.DeleteFunc(p.state.copiesOf(r.origin()), func(x Record) bool { return x == r })
 }
 
 // doubled reports whether another record is of the same copy: under another identifier, or in another version.
@@ -124,6 +126,9 @@ func (p *pass) dissolve(ctx context.Context, r Record) (done bool, err error) {
 		needed = p.others(r)
 	}
 	if !strange && !slices.ContainsFunc(needed, func(h Holding) bool { return h.plain() == r.plain() }) {
+		if err := p.confirmCopyGone(ctx, r, now.To); err != nil {
+			return false, err
+		}
 		if gone, err := p.remove(ctx, other, now.To); err != nil || !gone {
 			return false, err
 		}
@@ -143,18 +148,39 @@ func (p *pass) confirmGone(ctx context.Context, r Record, from Ref) error {
 	if r.Origin != v1alpha1.OriginKCP || p.Workspace.Writer == nil || !p.state.records.has(r) {
 		return nil
 	}
-	_, err := p.Workspace.Writer.Live(ctx, from)
-	if apierrors.IsForbidden(err) {
-		return NewClaimRefusal(from.GVR().GroupResource())
+	return confirmMissing(ctx, p.Workspace.Writer, from)
+}
+
+// confirmCopyGone returns an error if a cache does not show the copy of a related object, and the server does not
+// confirm that it is gone. A workspace may just have hidden it, and the cache may lag behind a creation that was not
+// answered. It asks nothing for a workspace that is gone, which has no writer.
+func (p *pass) confirmCopyGone(ctx context.Context, r Record, to Ref) error {
+	_, other := p.sides(r.Origin)
+	if other.Writer == nil || r.Origin == v1alpha1.OriginKCP && !p.state.pending.has(r) {
+		return nil
 	}
+	u, err := other.Cache(to.GVR()).Get(to.NamespacedName())
+	if r.Origin == v1alpha1.OriginKCP && apierrors.IsNotFound(err) {
+		return nil // The service cluster does not serve it.
+	}
+	if err != nil || u != nil {
+		return err
+	}
+	return confirmMissing(ctx, other.Writer, to)
+}
+
+// confirmMissing asks the server for an object that the cache does not show. It returns nil only if there is none.
+func confirmMissing(ctx context.Context, w Writer, o Ref) error {
+	_, err := w.Live(ctx, o)
 	switch {
-	case apierrors.IsNotFound(err):
+	case IsMissing(err, o.Name):
 		return nil
 	case err == nil: // It is about to be shown again.
-		return apierrors.NewConflict(from.GVR().GroupResource(), from.Name,
-			errors.New("the watch does not show it yet"))
+		return apierrors.NewConflict(o.GVR().GroupResource(), o.Name, errors.New("the watch does not show it yet"))
+	case apierrors.IsForbidden(err) && writesToWorkspace(w):
+		return NewClaimRefusal(o.GVR().GroupResource())
 	}
-	return errors.Wrapf(err, "cannot tell whether %s is gone", from)
+	return errors.Wrapf(err, "cannot tell whether %s is gone", o)
 }
 
 // announce tells the consumer by annotations which objects of the workspace have come from the service cluster. What it

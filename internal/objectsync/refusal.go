@@ -2,6 +2,7 @@ package objectsync
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 )
 
 // A RefusalCause tells what stands against a write, and so who can cure it.
@@ -89,7 +92,8 @@ func refusalOf(err error, workspace bool, r schema.GroupResource) error {
 	return out
 }
 
-// A refusalWriter is a Writer that recognizes refusals.
+// A refusalWriter is a Writer that recognizes refusals. Its errors repeat nothing of a Secret, as they are shown to all
+// who may read a PublishedResource.
 type refusalWriter struct {
 	Writer
 
@@ -105,19 +109,40 @@ func (in Input) withRefusals() Input {
 	return in
 }
 
+// writesToWorkspace reports whether a writer writes to the workspace.
+func writesToWorkspace(w Writer) bool {
+	r, ok := w.(refusalWriter)
+	return ok && r.workspace
+}
+
 // Create creates an object.
 func (w refusalWriter) Create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
-	return refusalOf(w.Writer.Create(ctx, r, u), w.workspace, r.GroupResource())
+	return w.explain(w.Writer.Create(ctx, r, u), r, u.Object)
 }
 
 // Patch patches an object.
 func (w refusalWriter) Patch(ctx context.Context, o Ref, patch []byte, subresources ...string) error {
-	return refusalOf(w.Writer.Patch(ctx, o, patch, subresources...), w.workspace, o.GVR().GroupResource())
+	err := w.Writer.Patch(ctx, o, patch, subresources...)
+	if err == nil {
+		return nil
+	}
+	content := map[string]any{}
+	_ = json.Unmarshal(patch, &content) // It is ours.
+	return w.explain(err, o.GVR(), content)
 }
 
 // Delete deletes an object.
 func (w refusalWriter) Delete(ctx context.Context, o Ref, uid types.UID) error {
-	return refusalOf(w.Writer.Delete(ctx, o, uid), w.workspace, o.GVR().GroupResource())
+	return w.explain(w.Writer.Delete(ctx, o, uid), o.GVR(), nil)
+}
+
+// explain returns what is said of an error about a write of some content.
+func (w refusalWriter) explain(err error, r schema.GroupVersionResource, content map[string]any) error {
+	err = refusalOf(err, w.workspace, r.GroupResource())
+	if r == Secrets {
+		return apply.HideSecret(err, content)
+	}
+	return err
 }
 
 // refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.

@@ -42,15 +42,23 @@ func (p *pass) sides(o v1alpha1.Origin) (origin, other Side) {
 }
 
 // clusterOf returns the logical cluster of the origin of related objects, empty for the service cluster.
-func (p *pass) clusterOf(o v1alpha1.Origin) string {
+func (p *pass) clusterOf(o v1alpha1.Origin) string { return clusterOf(o, p.id.Cluster) }
+
+func clusterOf(o v1alpha1.Origin, workspace string) string {
 	if o == v1alpha1.OriginKCP {
-		return p.id.Cluster
+		return workspace
 	}
 	return ""
 }
 
-func (p *pass) subjectOf(r Record) subject {
-	return subject{NamespacedName: r.From.NamespacedName(), cluster: p.clusterOf(r.Origin), kind: r.From.groupKind()}
+func (p *pass) subjectOf(r Record) subject { return subjectIn(r, p.id.Cluster) }
+
+// subjectIn returns what is remembered for a copy of a related object, by the logical cluster of the workspace.
+func subjectIn(r Record, workspace string) subject {
+	return subject{
+		NamespacedName: r.From.NamespacedName(), cluster: clusterOf(r.Origin, workspace), kind: r.From.groupKind(),
+		record: r.plain(),
+	}
 }
 
 // relate brings all related objects into step. One that cannot be is no reason to leave others.

@@ -53,8 +53,11 @@ func (p *pass) leave(ctx context.Context) error {
 	}
 	p.result.Related = nil // What is left of them is recorded.
 	done, err := p.release(ctx)
-	if err != nil || !done {
+	if err != nil {
 		return err
+	}
+	if !done {
+		return p.syncStatus(ctx) // So that the consumer sees what keeps the object, as long as it lasts.
 	}
 	if err := p.letGo(ctx, p.workspaceRef(), p.source); err != nil {
 		return err

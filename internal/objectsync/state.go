@@ -80,6 +80,7 @@ type subject struct {
 
 	cluster string // of the object that is copied; empty if that is on the service cluster
 	kind    schema.GroupKind
+	record  Record // plain, of the copy of a related object; empty for a primary
 }
 
 // readState returns the state that a Secret holds, an empty one for nil.
@@ -109,10 +110,14 @@ func readState(secret *unstructured.Unstructured) (state, error) {
 	}
 	s.records, s.pending = newRecordSet(records...), newRecordSet(pending...)
 	uids, err := readList[namedUID](secret, keyUIDs)
+	if err != nil {
+		return s, err
+	}
 	for _, u := range uids {
 		s.setUID(u.Ref, u.UID)
 	}
-	return s, err
+	s.splitSlots(secret.GetLabels()[LabelCluster])
+	return s, nil
 }
 
 // readList returns a list that a Secret holds.
@@ -146,9 +151,12 @@ func (s *state) equal(t state) bool {
 		maps.Equal(s.uids, t.uids)
 }
 
-// key returns where an object is remembered: where api-syncagent would, unless an object of another kind is there, or
-// was.
+// key returns the key of the slot that an object has. That is api-syncagent's key, unless the slot has an object of
+// another kind, or had one, or another copy of the same object has the slot.
 func (s *state) key(o subject) string {
+	if o.record != (Record{}) && (s.hasSlotOfCopy(o) || s.isSecond(o)) {
+		return o.slotKeyOfCopy()
+	}
 	own := o.ownKey()
 	if _, ok := s.slots[own]; ok {
 		return own
@@ -282,9 +290,6 @@ func bytesOfUID(r Ref, uid types.UID) int {
 	}
 	return len(b) + len(",")
 }
-
-// drop forgets an object.
-func (s *state) drop(o subject) { s.clear(s.key(o)) }
 
 // prune forgets all objects but those given.
 func (s *state) prune(keep ...subject) {

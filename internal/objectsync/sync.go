@@ -48,15 +48,16 @@ type pass struct {
 	*Syncer
 	Input
 
-	id     Identity
-	source *unstructured.Unstructured // in the workspace, without what its consumer has no say in
-	copied *unstructured.Unstructured // on the service cluster, nil if there is none
-	stored state                      // as the Secret has it
-	secret bool                       // There is a Secret.
-	marked bool                       // It tells whose it is.
-	agents bool                       // All of it is as api-syncagent has left it.
-	state  state                      // as it is to be
-	result Result
+	id      Identity
+	source  *unstructured.Unstructured // in the workspace, without what its consumer has no say in
+	copied  *unstructured.Unstructured // on the service cluster, nil if there is none
+	updated bool                       // The copy has been patched, and its status is that of before.
+	stored  state                      // as the Secret has it
+	secret  bool                       // There is a Secret.
+	marked  bool                       // It tells whose it is.
+	agents  bool                       // All of it is as api-syncagent has left it.
+	state   state                      // as it is to be
+	result  Result
 
 	freeOfOthers map[string]bool      // what is known of namespaces of the service cluster: see isFreeOfOthers
 	formerState  types.NamespacedName // the name of the state if it is not the one that a new one would have

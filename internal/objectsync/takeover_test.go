@@ -26,6 +26,12 @@ func hash(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// stateKey returns where api-syncagent remembers an object.
+func stateKey(cluster, namespace, name string) string {
+	return hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":%q}`+"\n", cluster, namespace,
+		name))
+}
+
 // left makes what api-syncagent leaves of an object with a related Secret: both objects, both Secrets, and the state.
 func left(w *world) (copied *unstructured.Unstructured) {
 	w.Helper()
@@ -54,10 +60,6 @@ func left(w *world) (copied *unstructured.Unstructured) {
 	w.create(w.below, copied)
 	w.create(w.below, newSecret(cluster, "tls", "one"))
 	w.create(w.above, newSecret(ns, "tls", "one"))
-	key := func(cluster, namespace, name string) string {
-		return hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":%q}`+"\n", cluster,
-			namespace, name))
-	}
 	w.create(w.below, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.state,
@@ -71,10 +73,10 @@ func left(w *world) (copied *unstructured.Unstructured) {
 			},
 		},
 		Data: map[string][]byte{
-			key(cluster, ns, "web"): []byte(`{"apiVersion":"ws.example.com/v1","kind":"Thing",` +
+			stateKey(cluster, ns, "web"): []byte(`{"apiVersion":"ws.example.com/v1","kind":"Thing",` +
 				`"metadata":{"labels":{"app":"web","crossplane.io/claim-name":"went-down"},` +
 				`"name":"web","namespace":"` + ns + `"},"spec":{"secretName":"tls","size":9007199254740993}}`),
-			key("", cluster, "tls"): []byte(`{"apiVersion":"v1","data":{"k":"b25l"},"kind":"Secret",` +
+			stateKey("", cluster, "tls"): []byte(`{"apiVersion":"v1","data":{"k":"b25l"},"kind":"Secret",` +
 				`"metadata":{"name":"tls","namespace":"` + cluster + `"},"type":"Opaque"}`),
 		},
 	})

@@ -50,10 +50,21 @@ func (p *pass) letGo(ctx context.Context, o Ref, u *unstructured.Unstructured) e
 	}
 	rest := slices.DeleteFunc(slices.Clone(u.GetFinalizers()), func(f string) bool { return f == Finalizer })
 	err := p.setFinalizers(ctx, o, u, rest)
-	if apierrors.IsNotFound(err) {
+	if IsMissing(err, o.Name) {
 		return nil
 	}
 	return err
+}
+
+// IsMissing reports whether an error means that the server has no object of a name. It is false if something else is
+// missing that a write needs, such as a namespace.
+func IsMissing(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	d := status.Status().Details
+	return d != nil && d.Name == name
 }
 
 func (p *pass) setFinalizers(ctx context.Context, o Ref, u *unstructured.Unstructured, list []string) error {
