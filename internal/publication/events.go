@@ -16,6 +16,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
@@ -30,6 +31,9 @@ const (
 	repeatMost = 5 * time.Minute
 	// eventAgeMax is for how long it is tried to write an event.
 	eventAgeMax = 10 * time.Minute
+	// unservedMax is for how long it is tried if a workspace answers that it serves no events. kcp says so of what it
+	// serves while it starts, and for good of a workspace that is not bound any more.
+	unservedMax = time.Minute
 	// restFirst and restMost are how long no event is written to a workspace that has not answered.
 	restFirst, restMost = time.Second, time.Minute
 	// flushMax is how long it is waited for events to be written when a PublishedResource is not served any more.
@@ -64,6 +68,21 @@ type workspaceEvents struct {
 
 	added chan struct{}
 	slow  bool // An event was not answered.
+
+	unservedSince time.Time // since when it answers that it serves no events; zero if its last answer was another
+}
+
+// oldest returns how old events may be that are kept after an error.
+func (q *workspaceEvents) oldest(err error, now time.Time) time.Time {
+	switch {
+	case !target.IsUnserved(err):
+		q.unservedSince = time.Time{}
+	case q.unservedSince.IsZero():
+		q.unservedSince = now
+	case now.Sub(q.unservedSince) >= unservedMax:
+		return now
+	}
+	return now.Add(-eventAgeMax)
 }
 
 func (q *workspaceEvents) wake() {

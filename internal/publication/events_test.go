@@ -22,6 +22,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
+// bare404 is an answer 404 without a Status, as of a server that serves no events.
+const bare404 = -http.StatusNotFound
+
 // An eventServer takes events for workspaces, each under a path of its own.
 type eventServer struct {
 	mu     sync.Mutex
@@ -35,7 +38,12 @@ func (s *eventServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cluster, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	u := &unstructured.Unstructured{}
 	_ = json.NewDecoder(r.Body).Decode(&u.Object)
-	if code := s.refuses(cluster); code != 0 {
+	code := s.refuses(cluster)
+	if code == bare404 {
+		http.NotFound(w, r)
+		return
+	}
+	if code != 0 {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
 		fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d,"reason":%q}`, code,
@@ -192,26 +200,30 @@ func TestDroppedWarning(t *testing.T) {
 	}
 }
 
-// TestEventsWithoutAnswer shows that events are written once a workspace answers that has not for a while.
+// TestEventsWithoutAnswer shows that events are written once a workspace takes them that has not for a while.
 func TestEventsWithoutAnswer(t *testing.T) {
-	var mu sync.Mutex
-	failures := 3
-	s, r := newEventServer(t, func(string) int {
-		mu.Lock()
-		defer mu.Unlock()
-		if failures > 0 {
-			failures--
-			return http.StatusServiceUnavailable
-		}
-		return 0
-	})
-	for _, name := range []string{"a", "b", "c"} {
-		r.recordOf("c", name, corev1.EventTypeNormal, "")
+	for name, code := range map[string]int{"NoAnswer": http.StatusServiceUnavailable, "NotServed": bare404} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			failures := 3
+			s, r := newEventServer(t, func(string) int {
+				mu.Lock()
+				defer mu.Unlock()
+				if failures > 0 {
+					failures--
+					return code
+				}
+				return 0
+			})
+			for _, name := range []string{"a", "b", "c"} {
+				r.recordOf("c", name, corev1.EventTypeNormal, "")
+			}
+			kube.Eventually(t, "all three events", func() (bool, string) {
+				written, happened := s.total("c")
+				return written == 3 && happened == 3, fmt.Sprint(written, happened)
+			})
+		})
 	}
-	kube.Eventually(t, "all three events", func() (bool, string) {
-		written, happened := s.total("c")
-		return written == 3 && happened == 3, fmt.Sprint(written, happened)
-	})
 }
 
 // TestRepeatedEvents shows that an event that repeats is counted, and written again when the recorder ends at the

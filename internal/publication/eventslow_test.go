@@ -18,18 +18,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// stallingWorkspaces stand for kcp: those whose names begin with "stall" do not answer, as their webhooks decide.
+// stallingWorkspaces stand for kcp: those whose names begin with "stall" do not answer, as their webhooks decide, and
+// those whose names begin with "unserved" do not serve events.
 type stallingWorkspaces struct {
 	mu      sync.Mutex
 	written map[string]int // by workspace
+	hiccups map[string]int // how many more requests other workspaces do not answer
+	notYet  map[string]int // for how many requests after those they do not serve events yet
 }
 
 // RoundTrip answers a request.
 func (s *stallingWorkspaces) RoundTrip(req *http.Request) (*http.Response, error) {
 	cluster, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
-	if strings.HasPrefix(cluster, "stall") {
+	if strings.HasPrefix(cluster, "stall") || s.count(s.hiccups, cluster) {
 		<-req.Context().Done()
 		return nil, req.Context().Err()
+	}
+	if strings.HasPrefix(cluster, "unserved") || s.count(s.notYet, cluster) {
+		return &http.Response{
+			StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"text/plain"}}, Request: req,
+			Body: io.NopCloser(strings.NewReader("404 page not found")),
+		}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,6 +47,17 @@ func (s *stallingWorkspaces) RoundTrip(req *http.Request) (*http.Response, error
 		StatusCode: http.StatusCreated, Header: http.Header{"Content-Type": {"application/json"}}, Request: req,
 		Body: io.NopCloser(strings.NewReader(`{"apiVersion":"v1","kind":"Event","metadata":{"name":"e"}}`)),
 	}, nil
+}
+
+// count reports whether a workspace has requests left of a number of them, and takes one off.
+func (s *stallingWorkspaces) count(left map[string]int, cluster string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left[cluster] == 0 {
+		return false
+	}
+	left[cluster]--
+	return true
 }
 
 func (s *stallingWorkspaces) of(cluster string) int {
@@ -77,6 +97,49 @@ func TestStalledWorkspaces(t *testing.T) {
 		defer r.mu.Unlock()
 		if len(r.queues) > 0 {
 			t.Errorf("what is not answered is dropped in the end: %d workspaces have events", len(r.queues))
+		}
+	})
+}
+
+// TestUnservedEvents shows that a workspace which does not serve events is tried for a while, and then no more.
+func TestUnservedEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = 20
+		s := &stallingWorkspaces{written: map[string]int{}}
+		r := newEventRecorder(t.Name(), s.client)
+		defer forgetMetrics(t.Name())
+		defer r.close()
+		for n := range events {
+			r.recordOf("unserved", strconv.Itoa(n), corev1.EventTypeNormal, "")
+		}
+		time.Sleep(unservedMax / 2)
+		if got := dropped(t, corev1.EventTypeNormal, dropExpired); got > 0 {
+			t.Errorf("want no event dropped after %s, got %d", unservedMax/2, got)
+		}
+		time.Sleep(unservedMax + restMost)
+		if got := dropped(t, corev1.EventTypeNormal, dropExpired); got != events {
+			t.Errorf("want all %d events dropped in the end, got %d", events, got)
+		}
+	})
+}
+
+// TestEventsOfStart shows that events which have waited for minutes for a kcp that was away are written, although it
+// says at its start that it does not serve events.
+func TestEventsOfStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events = 20
+		s := &stallingWorkspaces{
+			written: map[string]int{}, hiccups: map[string]int{"start": 7}, notYet: map[string]int{"start": 1},
+		}
+		r := newEventRecorder(t.Name(), s.client)
+		defer forgetMetrics(t.Name())
+		defer r.close()
+		for n := range events {
+			r.recordOf("start", strconv.Itoa(n), corev1.EventTypeNormal, "")
+		}
+		time.Sleep(eventAgeMax)
+		if got, lost := s.of("start"), dropped(t, corev1.EventTypeNormal, dropExpired); got != events || lost > 0 {
+			t.Errorf("want %d events written and none dropped, got %d and %d", events, got, lost)
 		}
 	})
 }

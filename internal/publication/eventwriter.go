@@ -91,6 +91,7 @@ func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Durati
 	<-slots
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	oldest := q.oldest(err, time.Now())
 	switch {
 	case err == nil:
 		return 0
@@ -100,17 +101,17 @@ func (r *eventRecorder) try(q *workspaceEvents, e *queuedEvent, last time.Durati
 	}
 	q.slow = true
 	q.giveBack(e)
-	for _, old := range q.expire(time.Now().Add(-eventAgeMax)) {
+	for _, old := range q.expire(oldest) {
 		r.drop(old, dropExpired)
 	}
 	return min(max(2*last, restFirst), restMost)
 }
 
-// isRefusal reports whether a workspace has answered that it does not take an event.
+// isRefusal reports whether a workspace has answered that it does not take an event. That it serves no events is no
+// refusal: kcp says so for a moment after its start, too.
 func isRefusal(err error) bool {
-	return errors.Is(err, errNoEvents) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
-		apierrors.IsInvalid(err) ||
-		apierrors.IsBadRequest(err) || target.IsUnserved(err)
+	return errors.Is(err, errNoEvents) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) && !target.IsUnserved(err)
 }
 
 // writeOne creates an event, or counts it if it repeats one that has been written.
@@ -128,7 +129,7 @@ func (r *eventRecorder) writeOne(e *queuedEvent) error {
 		was, _ := was.(eventSeries)
 		was.count += e.count
 		err := r.count(ctx, client, e, was)
-		if !apierrors.IsNotFound(err) {
+		if !apierrors.IsNotFound(err) || target.IsUnserved(err) {
 			return err
 		}
 		r.series.Remove(e.eventKey) // The workspace has it no more.

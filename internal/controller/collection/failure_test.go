@@ -36,18 +36,22 @@ func TestTargetDown(t *testing.T) {
 		create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
 		create(t, w.c, oc)
-		w.awaitMembers(t, "first")
+		first := w.awaitMembers(t, "first")
 		w.awaitSettled(t, oc)
 		target.Stop(t)
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonTargetUnreachable))
 		change(t, w.c, oc, give(map[string]string{"a": "b"}, nil)) // A pass that has a reason.
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonTargetUnreachable))
-		w.staysWithMembers(t, "first")
 
 		target.Restart(t)
 		w.awaitSettled(t, oc)
 		create(t, target.Client(t), configMap(w.tns, "second", "a"))
-		w.awaitMembers(t, "first", "second")
+		both := w.awaitMembers(t, "first", "second")
+		for name, m := range first {
+			if both[name].GetUID() != m.GetUID() {
+				t.Errorf("member %s was deleted and made again", name)
+			}
+		}
 	})
 }
 

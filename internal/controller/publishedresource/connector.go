@@ -82,7 +82,7 @@ func (c *connector) open(ctx context.Context, o *v1alpha1.PublishedResource) (*e
 	if e.connection, e.cluster, err = c.connect(ctx, e.owner, c.publisher.Ref(o)); err != nil {
 		return nil, err
 	}
-	e.pass.cluster = e.cluster
+	e.slices, e.pass.cluster = e.cluster, e.cluster
 	e.plan, err = planOf(&o.Spec, e.connection.Spec.KCP)
 	e.keepAgent(o)
 	return e, err

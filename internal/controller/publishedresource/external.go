@@ -29,6 +29,7 @@ type external struct {
 	pass       *pass
 	connection commonv1.Connection // of the workspace
 	cluster    *target.Cluster     // the workspace
+	slices     *target.Cluster     // the workspace of the APIExportEndpointSlice
 	plan       plan
 
 	desiredAPI *desiredAPI // what is to be published; nil if the source tells nothing

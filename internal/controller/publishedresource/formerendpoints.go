@@ -6,6 +6,7 @@ import (
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -46,11 +47,9 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 		if slices.Contains(named, f.URL) {
 			continue
 		}
-		is, err := e.hasBindings(ctx, f.URL)
+		is, err := e.has(ctx, f.URL, kcp.Bindings)
 		if err != nil {
-			unknown = errors.Wrapf(err, "cannot tell whether consumers have objects left, "+
-				"which deletionPolicy: Orphan would not ask: endpoint %s, which kcp names no more",
-				f.URL)
+			unknown = cannotTell(errors.Wrapf(err, "endpoint %s, which kcp names no more", f.URL))
 			continue
 		}
 		if is {
@@ -60,8 +59,8 @@ func (e *external) askFormer(ctx context.Context, o *v1alpha1.PublishedResource)
 	return bound, unknown
 }
 
-// hasBindings asks an endpoint whether any workspace binds the APIExport there.
-func (e *external) hasBindings(ctx context.Context, url string) (bool, error) {
+// has asks an endpoint whether it has any resource of a kind, in whatever workspace.
+func (e *external) has(ctx context.Context, url string, kind schema.GroupVersionResource) (bool, error) {
 	cluster, _, err := e.endpoint(ctx, e, url)
 	if err != nil {
 		return false, err
@@ -69,7 +68,7 @@ func (e *external) hasBindings(ctx context.Context, url string) (bool, error) {
 	if err := cluster.Ready(ctx); err != nil {
 		return false, err
 	}
-	list, err := cluster.Resource(kcp.Bindings, "").List(ctx, metav1.ListOptions{Limit: 1})
+	list, err := cluster.Resource(kind, "").List(ctx, metav1.ListOptions{Limit: 1})
 	return err == nil && len(list.Items) > 0, err
 }
 

@@ -43,8 +43,14 @@ func openShop(t *testing.T) shop {
 	s := shop{c: provide(t)}
 	s.path, s.admin = workspaces.Workspace(t)
 	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
-	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...))
+	s.connect(t, s.agent(t))
 	return s
+}
+
+// agent returns a user with the rights that a publisher needs.
+func (s *shop) agent(t *testing.T) *rest.Config {
+	t.Helper()
+	return kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...)
 }
 
 // connect makes the ProviderConfig of a shop.

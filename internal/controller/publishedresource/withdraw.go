@@ -114,37 +114,78 @@ func resourceGone(err error) error {
 // awaitConsumers returns an error that says how many objects consumers have, and where, as long as they have any. The
 // PublishedResource is woken when one goes.
 func (e *external) awaitConsumers(ctx context.Context, r schema.GroupResource) error {
-	if e.state.slice == nil {
-		return errors.Errorf("cannot tell whether consumers have objects left, "+
-			"which deletionPolicy: Orphan would not ask: APIExportEndpointSlice %q does not exist", e.plan.slice)
+	if err := e.checkSlice(); err != nil {
+		return err
 	}
 	if e.formerErr != nil {
 		return e.formerErr
 	}
 	v := e.view(ctx)
 	if len(v.endpoints) == 0 {
-		return nil
+		return e.confirmNone(ctx, r)
 	}
-	version, err := e.storedVersion(ctx, e.state.schemaOf(r))
+	kind, err := e.storedKind(ctx, r)
 	if err != nil {
 		return err
 	}
-	paths, objects := pathsOf(v.bindings), map[string]int{}
+	objects := map[string]int{}
 	for _, url := range v.endpoints {
-		list, err := e.listAt(ctx, url, purposeObjects, r.WithVersion(version))
+		list, err := e.listAt(ctx, url, purposeObjects, kind)
 		if err != nil {
-			return errors.Wrapf(err, "cannot tell whether consumers have objects left, "+
-				"which deletionPolicy: Orphan would not ask")
+			return cannotTell(err)
 		}
 		for _, u := range list {
 			objects[u.GetAnnotations()[kcp.AnnotationCluster]]++
 		}
 	}
 	if len(objects) == 0 {
-		return nil
+		return e.confirmNone(ctx, r)
 	}
 	return errors.Wrapf(errConsumersLeft, "APIExport %q still offers %s, of which there are %s", e.plan.export, r,
-		enumerate(objects, paths))
+		enumerate(objects, pathsOf(v.bindings)))
+}
+
+func (e *external) checkSlice() error {
+	if e.state.slice != nil {
+		return nil
+	}
+	return cannotTell(errors.Errorf("APIExportEndpointSlice %q does not exist", e.plan.slice))
+}
+
+// confirmNone asks kcp for objects where watches show none: these may lag behind, and what is created meanwhile could
+// not be reached any more. The PublishedResource is woken when the watch shows it.
+func (e *external) confirmNone(ctx context.Context, r schema.GroupResource) error {
+	var err error
+	if e.state.slice, err = e.slices.Read(ctx, e.sliceInterest()); err != nil {
+		return cannotTell(err)
+	}
+	if err := e.checkSlice(); err != nil {
+		return err
+	}
+	endpoints := slices.Concat(kcp.Endpoints(e.state.slice), e.former)
+	e.keepEndpoints(e.name, endpoints)
+	if len(endpoints) == 0 {
+		return nil // Without a consumer kcp has no endpoint.
+	}
+	kind, err := e.storedKind(ctx, r)
+	if err != nil {
+		return err
+	}
+	for _, url := range endpoints {
+		has, err := e.has(ctx, url, kind)
+		if err != nil {
+			return cannotTell(err)
+		}
+		if has {
+			return errors.Wrapf(errConsumersLeft,
+				"APIExport %q still offers %s, and consumers have objects that the watch does not show yet", e.plan.export, r)
+		}
+	}
+	return nil
+}
+
+func cannotTell(err error) error {
+	return errors.Wrap(err, "cannot tell whether consumers have objects left, which deletionPolicy: Orphan would not ask")
 }
 
 // enumerate says how many objects there are in which workspaces.
@@ -176,24 +217,24 @@ func pathsOf(bindings []*unstructured.Unstructured) map[string]string {
 	return paths
 }
 
-// storedVersion returns the version in which objects of a schema are stored.
-func (e *external) storedVersion(ctx context.Context, name string) (string, error) {
+// storedKind returns an exported resource in the version in which its objects are stored.
+func (e *external) storedKind(ctx context.Context, r schema.GroupResource) (schema.GroupVersionResource, error) {
+	name := e.state.schemaOf(r)
 	s, err := e.cluster.Read(ctx, schemaNamed(name))
 	if err != nil {
-		return "", err
+		return schema.GroupVersionResource{}, err
 	}
 	if s == nil {
-		return "", errors.Errorf("cannot tell whether consumers have objects left: APIResourceSchema %q does not exist",
-			name)
+		return schema.GroupVersionResource{}, cannotTell(errors.Errorf("APIResourceSchema %q does not exist", name))
 	}
 	versions, _, _ := unstructured.NestedSlice(s.Object, "spec", "versions")
 	for _, v := range versions {
 		if m, ok := v.(map[string]any); ok && m["storage"] == true {
 			version, _ := m["name"].(string)
-			return version, nil
+			return r.WithVersion(version), nil
 		}
 	}
-	return "", errors.Errorf("APIResourceSchema %q stores no version", name)
+	return schema.GroupVersionResource{}, errors.Errorf("APIResourceSchema %q stores no version", name)
 }
 
 func schemaNamed(name string) informer.Interest {

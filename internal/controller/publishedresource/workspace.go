@@ -45,10 +45,7 @@ func (w *workspace) offers(r schema.GroupResource) bool { return w.schemaOf(r) !
 // look looks at the workspace. Schemas never change, so that only their names are watched.
 func (e *external) look(ctx context.Context) error {
 	e.state = &workspace{}
-	slice := informer.Interest{
-		Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice},
-		Stream: informer.StreamByName,
-	}
+	slice := e.sliceInterest()
 	e.cluster.Watches().Track(e.owner, purposeSlice, slice)
 	named := e.plan.export != ""
 	if named {
@@ -74,6 +71,14 @@ func (e *external) look(ctx context.Context) error {
 	}
 	e.state.schemas, err = e.cluster.Watches().Names(ctx, e.owner, allSchemas)
 	return errors.Wrap(err, "cannot list APIResourceSchemas")
+}
+
+// sliceInterest returns the interest in the APIExportEndpointSlice.
+func (e *external) sliceInterest() informer.Interest {
+	return informer.Interest{
+		Resource: kcp.EndpointSlices, NamespacedName: types.NamespacedName{Name: e.plan.slice},
+		Stream: informer.StreamByName,
+	}
 }
 
 // allSchemas are the APIResourceSchemas of a workspace.

@@ -1,14 +1,11 @@
 package crash_test
 
 import (
-	"bufio"
 	"context"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 )
 
 // A moment is when a provider is killed: before or after one of its writes is done.
@@ -40,77 +37,36 @@ type witness struct {
 // server tells of.
 func (w *witness) gate(t *testing.T, cfg *rest.Config) *rest.Config {
 	t.Helper()
-	to, err := url.Parse(cfg.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var self string
-	proxy := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host})
-			r.Out.Header.Del("Accept-Encoding") // What is compressed cannot be renamed.
-		},
-		Transport:     transport,
-		FlushInterval: -1,
-		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		ModifyResponse: func(r *http.Response) error {
+	return kcp.Front(t, cfg, func(proxy *httputil.ReverseProxy) http.Handler {
+		proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+		modify := proxy.ModifyResponse
+		proxy.ModifyResponse = func(r *http.Response) error {
 			if w.isDead() {
 				return http.ErrAbortHandler
 			}
-			if strings.Contains(r.Request.URL.Path, "/apiexportendpointslices") {
-				r.Body = renamed(r.Body, to.Scheme+"://"+to.Host, self)
-				r.ContentLength = -1
-				r.Header.Del("Content-Length")
-			}
-			return nil
-		},
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if w.stops(r, true) {
-			panic(http.ErrAbortHandler)
+			return modify(r)
 		}
-		if !isWrite(r) {
-			proxy.ServeHTTP(rw, r)
-			return
-		}
-		answer := httptest.NewRecorder()
-		proxy.ServeHTTP(answer, r)
-		if w.stops(r, false) {
-			panic(http.ErrAbortHandler)
-		}
-		maps.Copy(rw.Header(), answer.Header())
-		rw.WriteHeader(answer.Code)
-		_, _ = rw.Write(answer.Body.Bytes())
-	}))
-	t.Cleanup(func() { kube.EndServer(server) })
-	self = server.URL
-	out := rest.CopyConfig(cfg)
-	out.Host = self + to.Path
-	return out
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.pass(proxy, rw, r) })
+	})
 }
 
-// renamed returns a body in which one address has become another. It passes lines on as they come, as those of a watch.
-func renamed(body io.ReadCloser, from, to string) io.ReadCloser {
-	out, in := io.Pipe()
-	go func() {
-		defer func() { _ = body.Close() }()
-		lines := bufio.NewReader(body)
-		for {
-			line, err := lines.ReadString('\n')
-			if _, broken := io.WriteString(in, strings.ReplaceAll(line, from, to)); broken != nil {
-				return
-			}
-			if err != nil {
-				_ = in.CloseWithError(err)
-				return
-			}
-		}
-	}()
-	return out
+// pass passes a request on while the provider lives, and the answer to a write if it lives still.
+func (w *witness) pass(server http.Handler, rw http.ResponseWriter, r *http.Request) {
+	if w.stops(r, true) {
+		panic(http.ErrAbortHandler)
+	}
+	if !isWrite(r) {
+		server.ServeHTTP(rw, r)
+		return
+	}
+	answer := httptest.NewRecorder()
+	server.ServeHTTP(answer, r)
+	if w.stops(r, false) {
+		panic(http.ErrAbortHandler)
+	}
+	maps.Copy(rw.Header(), answer.Header())
+	rw.WriteHeader(answer.Code)
+	_, _ = rw.Write(answer.Body.Bytes())
 }
 
 func isWrite(r *http.Request) bool {
