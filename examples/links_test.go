@@ -41,23 +41,78 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestMap shows that the table of the tree in the README names each package that is not for one test alone.
+// TestMap shows that the table of the tree in the README names each package by its path, or by what a row adds to the
+// path of a package that it begins with.
 func TestMap(t *testing.T) {
-	readme := read(t, "../README.md")
-	_, table, found := strings.Cut(readme, "## Where things are")
-	if !found {
-		t.Fatal("the README has no map")
+	_, table := section(t, "../README.md", "## Where things are")
+	named := map[string]bool{}
+	for line := range strings.Lines(table) {
+		roots := []string{""}
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			if root, ok := strings.CutSuffix(m[1], "/"); ok {
+				roots = append(roots, root+"/")
+				named[root] = true
+				continue
+			}
+			for _, root := range roots {
+				named[root+m[1]] = true
+			}
+		}
 	}
-	table, _, _ = strings.Cut(table, "\n## ")
 	for _, root := range []string{"../internal", "../cmd", "../cluster", "../hack"} {
 		for dir := range packages(t, root) {
-			name := strings.TrimPrefix(dir, "../")
-			if !strings.Contains(table, "`"+name+"/`") && !strings.Contains(table, "`"+filepath.Base(name)+"`") &&
-				!strings.Contains(table, "`"+strings.TrimPrefix(name, "cluster/local/")+"`") {
+			if name := strings.TrimPrefix(dir, "../"); !named[name] {
 				t.Errorf("the map in the README does not name %s", name)
 			}
 		}
 	}
+}
+
+// TestArchitecture shows that each file that the architecture names is there, each package has a rank, and the glossary
+// explains each word once.
+func TestArchitecture(t *testing.T) {
+	all, ranks := section(t, "../docs/architecture.md", "## Ranks")
+	for line := range strings.Lines(all) {
+		for _, m := range quoted.FindAllStringSubmatch(line, -1) {
+			if _, err := os.Stat(filepath.Join("../internal", m[1])); err != nil && filepath.Ext(m[1]) == ".go" &&
+				strings.Contains(m[1], "/") {
+				t.Errorf("%s is not there", m[1])
+			}
+		}
+	}
+	for dir := range packages(t, "../internal") {
+		name := strings.TrimPrefix(dir, "../internal/")
+		if top, _, _ := strings.Cut(name, "/"); top == "test" || top == "identity" {
+			name = top
+		}
+		if name != "test" && !strings.Contains(ranks, "`"+name+"`") {
+			t.Errorf("package %s has no rank", name)
+		}
+	}
+	_, glossary := section(t, "../docs/architecture.md", "## Glossary")
+	seen := map[string]bool{}
+	for line := range strings.Lines(glossary) {
+		word, meaning, found := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !found || word == "word" {
+			continue
+		}
+		if seen[word] || strings.TrimSpace(strings.Trim(meaning, "|\n ")) == "" {
+			t.Errorf("the glossary explains %q twice, or not at all", word)
+		}
+		seen[word] = true
+	}
+}
+
+// section returns a guide, and the part of it below a heading.
+func section(t *testing.T, path, heading string) (all, part string) {
+	t.Helper()
+	all = read(t, path)
+	_, part, found := strings.Cut(all, heading+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", path, heading)
+	}
+	part, _, _ = strings.Cut(part, "\n## ")
+	return all, part
 }
 
 // packages returns the folders below a root that hold Go code beside tests.

@@ -2,15 +2,105 @@ package examples
 
 import (
 	"os"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/mutation"
+	"github.com/crossplane-contrib/provider-kcp/internal/naming"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
+
+// providerConfigAnnotation has the Compositions of capabilities choose the target.
+const providerConfigAnnotation = "capabilities.morningspace.io/provider-config"
+
+// capabilityNetworking publishes a capability whose Compositions give all workspaces one namespace on the target.
+const capabilityNetworking = "publish/networking.yaml"
+
+// TestPublishedCapabilities shows that a consumer of a published capability cannot choose the target, and that orders
+// of one name in two workspaces do not meet on it.
+func TestPublishedCapabilities(t *testing.T) {
+	for _, f := range []string{capabilityNetworking, "platform/networking.yaml"} {
+		for _, u := range resourcesIn(t, []byte(read(t, f))) {
+			copies := map[string]bool{}
+			for _, in := range []mutation.Workspace{
+				{Cluster: "1a2b3c", Path: "root:eu:a"},
+				{Cluster: "4d5e6f", Path: "root:us:b"},
+			} {
+				c := copyOf(t, publishedResource(t, u), in)
+				if got, want := c.GetAnnotations()[providerConfigAnnotation], strings.Split(in.Path, ":")[1]; got != want {
+					t.Errorf("%s: target of an order in %s: want %q, got %q", f, in.Path, want, got)
+				}
+				copies[c.GetName()] = true
+			}
+			if f == capabilityNetworking && len(copies) != 2 {
+				t.Errorf("%s: want names of copies that differ between workspaces, got %v", f, copies)
+			}
+		}
+	}
+}
+
+// TestPublishGuide shows that the guide publishes the capability as the file does.
+func TestPublishGuide(t *testing.T) {
+	want := resourcesIn(t, []byte(read(t, capabilityNetworking)))[0]
+	for _, block := range fence.FindAllStringSubmatch(read(t, "../docs/publish.md"), -1) {
+		if block[1] != "yaml" {
+			continue
+		}
+		for _, u := range resourcesIn(t, []byte(block[2])) {
+			if u.GetKind() != want.GetKind() || u.GetName() != want.GetName() {
+				continue
+			}
+			if diff := cmp.Diff(want.Object, u.Object); diff != "" {
+				t.Errorf("-in %s, +in the guide:\n%s", capabilityNetworking, diff)
+			}
+			return
+		}
+	}
+	t.Errorf("the guide does not show %s", capabilityNetworking)
+}
+
+// copyOf returns the name and the content of the copy of a consumer's order that names the target of another consumer.
+func copyOf(t *testing.T, o *v1alpha1.PublishedResource, in mutation.Workspace) *unstructured.Unstructured {
+	t.Helper()
+	order := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	order.SetNamespace("default")
+	order.SetName("web")
+	order.SetAnnotations(map[string]string{providerConfigAnnotation: "forged"})
+	namer, err := naming.New(o.Spec.Naming, v1alpha1.ScopeNamespaced)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := namer.Name(naming.Source{Cluster: in.Cluster, Path: in.Path, Object: order})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := mutation.New(o.Spec.Mutation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := steps.In(in).Spec(order, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetName(name.Name) // Steps do not change the name.
+	return c
+}
+
+// publishedResource returns a PublishedResource with its type.
+func publishedResource(t *testing.T, u *unstructured.Unstructured) *v1alpha1.PublishedResource {
+	t.Helper()
+	o := &v1alpha1.PublishedResource{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
 
 // acceptRules compiles the rules of a PublishedResource, as is done before it is served: the server does not know
 // whether a template or an expression is one.
@@ -19,11 +109,7 @@ func acceptRules(t *testing.T, u *unstructured.Unstructured) {
 	if u.GetKind() != v1alpha1.PublishedResourceGroupVersionKind.Kind {
 		return
 	}
-	o := &v1alpha1.PublishedResource{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, o); err != nil {
-		t.Error(err)
-		return
-	}
+	o := publishedResource(t, u)
 	c := objectsync.Config{Spec: &o.Spec, Agent: "agent", Related: map[string]objectsync.Pair{}}
 	for i := range o.Spec.Related {
 		c.Related[o.Spec.Related[i].Name()] = objectsync.Pair{}

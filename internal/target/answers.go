@@ -101,7 +101,7 @@ func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.
 	status, ok := statusIn(content)
 	switch {
 	case ok && res.StatusCode != http.StatusNotFound:
-	case ok && (isWrite(req.Method) ||
+	case ok && !c.lacksWorkspace(status.Details) && (isWrite(req.Method) ||
 		status.Reason == metav1.StatusReasonNotFound && status.Details != nil && c.names(status.Details.Name)):
 	case ok:
 		return nil, foreignError{code: res.StatusCode, message: status.Message}

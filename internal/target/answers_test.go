@@ -175,6 +175,23 @@ func TestForeignAnswers(t *testing.T) {
 	}
 }
 
+// TestUnknownWorkspace shows that a 404 for the workspace is not taken for one about the object, even if both have the
+// same name.
+func TestUnknownWorkspace(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","reason":"NotFound","code":404,`+
+			`"message":"workspaces.tenancy.kcp.io \"c\" not found","details":{"name":"c","kind":"workspaces"}}`)
+	})
+	for verb, ask := range requests() {
+		err := ask(t.Context(), c)
+		if err == nil || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `"c" not found`) {
+			t.Errorf("%s: want an error about the workspace that is no NotFound, got %v", verb, err)
+		}
+	}
+}
+
 // TestRedirectsAreNotFollowed shows that no request and no token goes where a server redirects it.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	reached := make(chan string, 100)

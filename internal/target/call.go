@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A call is what a request asks an API server for, as its URL says.
@@ -12,6 +14,7 @@ type call struct {
 	resource  bool // it is about resources, and not about what is served
 	document  bool // it asks for a document that is no Kubernetes object, such as the version
 	namespace string
+	plural    string // of the resource
 	name      string // empty for a list
 }
 
@@ -37,6 +40,7 @@ func callOf(req *http.Request, base string, wildcard bool) call {
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		c.namespace, parts = parts[1], parts[2:]
 	}
+	c.plural = parts[0]
 	if len(parts) > 1 {
 		c.name = parts[1]
 	}
@@ -46,6 +50,13 @@ func callOf(req *http.Request, base string, wildcard bool) call {
 // names reports whether a name is that of the object, or of the namespace, that the call is about.
 func (c call) names(name string) bool {
 	return name != "" && slices.Contains([]string{c.namespace, c.name}, name)
+}
+
+// lacksWorkspace reports whether a 404 is about the workspace of the call, and not about its object. kcp answers so for
+// every workspace just after a start.
+func (c call) lacksWorkspace(missing *metav1.StatusDetails) bool {
+	return missing != nil && slices.Contains([]string{"workspaces", "logicalclusters"}, missing.Kind) &&
+		(missing.Kind != c.plural || missing.Name != c.name)
 }
 
 // one reports whether a request asks for at most one object.

@@ -60,6 +60,8 @@ func ReasonOf(err error) xpv2.ConditionReason {
 		return commonv1.ReasonInvalidConnection
 	case target.IsNoKind(err):
 		return commonv1.ReasonUnknownKind
+	case isQuotaExceeded(err):
+		return commonv1.ReasonQuotaExceeded
 	case apierrors.IsForbidden(err):
 		return commonv1.ReasonForbidden
 	case apierrors.IsUnauthorized(err):
@@ -70,6 +72,13 @@ func ReasonOf(err error) xpv2.ConditionReason {
 		return commonv1.ReasonInvalidManifest
 	}
 	return ""
+}
+
+// isQuotaExceeded reports whether a target has refused to write a resource because a ResourceQuota has no room for it.
+// Only the text tells that from a denied right, which names the user: that may be called anything.
+func isQuotaExceeded(err error) bool {
+	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `is forbidden: User "`) &&
+		strings.Contains(err.Error(), "exceeded quota")
 }
 
 // isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource

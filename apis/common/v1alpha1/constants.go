@@ -60,6 +60,8 @@ const (
 	ReasonInvalidConnection xpv2.ConditionReason = "InvalidConnection"
 	// ReasonUnknownKind means that the target does not serve the kind of the manifest.
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
+	// ReasonQuotaExceeded means that a ResourceQuota of the target has no room for the resource.
+	ReasonQuotaExceeded xpv2.ConditionReason = "QuotaExceeded"
 	// ReasonForbidden means that the target denies the request to the credentials of the ProviderConfig.
 	ReasonForbidden xpv2.ConditionReason = "Forbidden"
 	// ReasonUnauthorized means that the target does not accept the credentials of the ProviderConfig.

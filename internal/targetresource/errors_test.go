@@ -1,0 +1,50 @@
+package targetresource
+
+import (
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// TestReasonOfForbidden shows that who can cure a 403 follows from its reason.
+func TestReasonOfForbidden(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		answer string
+		want   xpv2.ConditionReason
+	}{
+		"Quota": {
+			reason: "A quota is raised, and no right is lacking.",
+			answer: "exceeded quota: few, requested: count/pods=1, used: count/pods=1, limited: count/pods=1",
+			want:   commonv1.ReasonQuotaExceeded,
+		},
+		"Right": {
+			reason: "A right is granted.",
+			answer: `User "jane" cannot create resource "pods" in API group "" in the namespace "default"`,
+			want:   commonv1.ReasonForbidden,
+		},
+		"UserNamedLikeIt": {
+			reason: "A user may have any name.",
+			answer: `User "exceeded quota: jane" cannot create resource "pods" in API group "" in the namespace "default"`,
+			want:   commonv1.ReasonForbidden,
+		},
+		"Policy": {
+			reason: "A webhook may deny it, too, and says what it wants.",
+			answer: "pods need a label",
+			want:   commonv1.ReasonForbidden,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New(tc.answer))
+			if diff := cmp.Diff(tc.want, ReasonOf(errors.Wrap(err, "cannot apply"))); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
