@@ -7,6 +7,7 @@ OUTPUT  := $(CURDIR)/_output
 MODULE  := github.com/crossplane-contrib/provider-kcp
 XPKG    := $(OUTPUT)/xpkg
 CHART   := $(OUTPUT)/chart
+RELEASE := $(OUTPUT)/release
 ARCHES  := amd64 arm64
 BENCH   ?= objects sync
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
@@ -120,6 +121,18 @@ xpkg.capabilities: tools.xpkg ## Build the Configurations of examples/capabiliti
 chart: tools.chart ## Build the Helm chart, which installs the provider without Crossplane: make chart VERSION=v1.2.3
 	@hack/chart.sh $(VERSION) $(CHART)
 
+.PHONY: release
+release: tools.release ## Build all that a release consists of: make release VERSION=v1.2.3
+	@hack/release.sh $(VERSION) $(RELEASE)
+
+# A registry of this machine has no certificate.
+.PHONY: release.push
+release.push: tools.xpkg tools.chart ## Push what make release has built: make release.push REGISTRY=host/organisation VERSION=v1.2.3
+	@[ -n '$(REGISTRY)' ] || { echo 'say where to: make release.push REGISTRY=host/organisation VERSION=v1.2.3' >&2; exit 1; }
+	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS
+	crank xpkg push --package-files=$(subst $() ,$(COMMA),$(ARCHES:%=$(RELEASE)/provider-kcp-$(VERSION)-%.xpkg)) $(REGISTRY)/provider-kcp:$(VERSION)
+	helm push $(if $(filter 127.0.0.1:%,$(REGISTRY)),--plain-http) $(RELEASE)/provider-kcp-$(VERSION:v%=%).tgz oci://$(REGISTRY)/charts
+
 .PHONY: bench
 bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=figures prints what tests measure.
 	$(if $(filter-out figures,$(BENCH)),go run ./cluster/bench -provider $(OUTPUT)/bin/provider $(filter-out figures,$(BENCH)))
@@ -135,7 +148,12 @@ tools.demo: # The demo issues certificates.
 
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e, xpkg and chart.
-	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm cyclonedx
+
+.PHONY: tools.release
+tools.release:
+	@hack/tools/build.sh cyclonedx
+
 .PHONY: tools.xpkg
 tools.xpkg:
 	@hack/tools/build.sh crossplane-cli
