@@ -25,6 +25,15 @@ var top = filepath.Join("..", "..", "..")
 
 // TestSameSourcesSamePackage shows that the package does not tell where it was built, or when.
 func TestSameSourcesSamePackage(t *testing.T) {
+	here, there := buildIn(t, top), buildIn(t, copySources(t))
+	if !bytes.Equal(here, there) {
+		t.Error("the packages differ")
+	}
+}
+
+// copySources copies the sources to a new folder, and returns that.
+func copySources(t *testing.T) string {
+	t.Helper()
 	copied := t.TempDir()
 	if out, err := exec.Command("sh", "-c",
 		`cd "$1" && git ls-files -z --cached --others --exclude-standard | `+
@@ -32,10 +41,7 @@ func TestSameSourcesSamePackage(t *testing.T) {
 		CombinedOutput(); err != nil {
 		t.Fatalf("cannot copy sources: %v\n%s", err, out)
 	}
-	here, there := buildIn(t, top), buildIn(t, copied)
-	if !bytes.Equal(here, there) {
-		t.Error("the packages differ")
-	}
+	return copied
 }
 
 // buildIn builds the package in a folder of sources, and returns it.
@@ -91,6 +97,9 @@ func TestLayers(t *testing.T) {
 	}
 	for _, part := range []string{
 		"- safe-start", "meta.crossplane.io/maintainer:", "meta.crossplane.io/source:", "meta.crossplane.io/license:",
+		"meta.crossplane.io/iconURI: data:image/svg+xml;base64,", "`Object`", "`ObservedObjectCollection`",
+		"`PublishedResource`", "`KubernetesApplication`", "`KubernetesApplicationResource`",
+		"`ProviderConfig`", "`ClusterProviderConfig`",
 	} {
 		if !strings.Contains(files["package.yaml"], part) {
 			t.Errorf("the package does not say %q", part)
@@ -103,12 +112,15 @@ func TestLayers(t *testing.T) {
 
 // What the validation says: of all resources, and of one that it cannot judge, with its group. Our groups and those of
 // Crossplane it must know, but for those of what is no kind that a cluster serves: the description of a package, which
-// crossplane xpkg build has a look at, and the input of a function.
+// crossplane xpkg build has a look at, and the inputs of functions.
 var (
 	verdict  = regexp.MustCompile(`Total (\d+) resources: (\d+) missing schemas, (\d+) success cases, (\d+) failure cases`)
 	unknown  = regexp.MustCompile(`could not find CRD/XRD for: ([^/\s]+)/.*`)
-	ours     = regexp.MustCompile(`crossplane\.io$|^syncagent\.kcp\.io$|^capabilities\.`)
-	unserved = map[string]bool{"meta.pkg.crossplane.io": true, "pt.fn.crossplane.io": true}
+	ours     = regexp.MustCompile(`crossplane\.io$|^syncagent\.kcp\.io$|^capabilities\.|^platform\.example\.org$`)
+	unserved = map[string]bool{
+		"meta.pkg.crossplane.io": true, "pt.fn.crossplane.io": true, "gotemplating.fn.crossplane.io": true,
+		"function-status-transformer.fn.crossplane.io": true,
+	}
 )
 
 // TestExamplesAreValid shows that Crossplane's own validation accepts each example.
@@ -122,7 +134,8 @@ func TestExamplesAreValid(t *testing.T) {
 	if err != nil || len(definitions) == 0 {
 		t.Fatalf("cannot find definitions of capabilities: %v", err)
 	}
-	kinds := strings.Join(append(definitions, filepath.Join(top, "package", "crds")), ",")
+	kinds := strings.Join(append(definitions, filepath.Join(top, "examples", "compositions", "definition.yaml"),
+		filepath.Join(top, "package", "crds")), ",")
 	out, err := exec.Command(crank, "beta", "validate", kinds, filepath.Join(top, "examples"),
 		"--crossplane-image="+pushKinds(t), "--cache-dir="+t.TempDir()).CombinedOutput()
 	if err != nil {

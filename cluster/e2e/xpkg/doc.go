@@ -10,5 +10,5 @@
 //   - The tests run one after the other on one installation: a kind that is active cannot be made inactive again.
 //   - They need root: only root may give a program other files and another user. A container runtime was rejected as it
 //     cannot be had from the module proxy.
-//   - Packages are built and pushed by make xpkg.push, as releases are.
+//   - Packages are built and pushed by make xpkg.push. TestRelease shows that make release builds the same ones.
 package xpkg

@@ -31,7 +31,8 @@ var host string
 
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard()) // envtest logs what it installs.
-	os.Exit(kube.Run(m, local.StartFunc(startRegistry), local.StartFunc(startControl), &target, &workspaces))
+	os.Exit(kube.Run(m, local.StartFunc(startRegistry), startControl(&control, local.StartCrossplane), &target,
+		&workspaces))
 }
 
 func startRegistry(context.Context) (stop func() error, err error) {
@@ -40,9 +41,17 @@ func startRegistry(context.Context) (stop func() error, err error) {
 	return func() error { end(); return nil }, nil
 }
 
-// startControl starts the control plane, with Crossplane and nodes that play pods.
-func startControl(ctx context.Context) (stop func() error, err error) {
-	stopServer, err := control.Start(ctx)
+// A startCrossplane starts one of the versions of Crossplane.
+type startCrossplane func(context.Context, local.CrossplaneOptions) (*local.Crossplane, error)
+
+// startControl returns what starts a control plane, with Crossplane and nodes that play pods.
+func startControl(server *kube.Server, start startCrossplane) local.StartFunc {
+	return func(ctx context.Context) (stop func() error, err error) { return startControlPlane(ctx, server, start) }
+}
+
+func startControlPlane(ctx context.Context, server *kube.Server, start startCrossplane,
+) (stop func() error, err error) {
+	stopServer, err := server.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +60,7 @@ func startControl(ctx context.Context) (stop func() error, err error) {
 		_ = stopServer()
 		return nil, errors.Wrap(err, "cannot make folder of Crossplane")
 	}
-	cfg := control.Config()
+	cfg := server.Config()
 	stopRest, err := local.StartAll(ctx,
 		local.StartFunc(func(ctx context.Context) (func() error, error) {
 			n, err := local.StartNodes(ctx, local.NodesOptions{Dir: filepath.Join(dir, "nodes"), Config: cfg})
@@ -61,7 +70,7 @@ func startControl(ctx context.Context) (stop func() error, err error) {
 			return n.Stop, nil
 		}),
 		local.StartFunc(func(ctx context.Context) (func() error, error) {
-			x, err := local.StartCrossplane(ctx,
+			x, err := start(ctx,
 				local.CrossplaneOptions{Dir: filepath.Join(dir, "crossplane"), Config: cfg})
 			if err != nil {
 				return nil, err

@@ -29,6 +29,7 @@ import (
 
 // A stage is the installation that the tests of this package go through in turn.
 type stage struct {
+	control *kube.Server
 	c, tc   client.Client // of the control plane and of the target
 	kubelet *kubelet.Kubelet
 	ns      string // on both, for all tests
@@ -36,30 +37,25 @@ type stage struct {
 
 // TestPackage goes through the life of an installation, in order.
 func TestPackage(t *testing.T) {
-	s := &stage{c: control.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t)}
+	s := &stage{control: &control, c: control.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t)}
 	create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", s.ns)})
 	s.kubelet = kubelet.Start(t, &control, local.CrossplaneNamespace)
-	for _, step := range []struct {
-		name string
-		test func(*testing.T)
-	}{
-		{name: "Installs", test: s.installs},
-		{name: "StartsWhenAKindIsActive", test: s.starts},
-		{name: "DeniesTenantsTheLoopbackOfItsPod", test: s.denies},
-		{name: "WorksWithWhatCrossplaneGrants", test: s.works},
-		{name: "NeedsRightsForLocalObjects", test: s.local},
-		{name: "NeedsRightsForReferences", test: s.references},
-		{name: "NeedsRightsForCollections", test: s.collections},
-		{name: "TakesOnAKindThatIsActivatedLater", test: s.activates},
-		{name: "NeedsRightsForApplications", test: s.applications},
-		{name: "NeedsRightsToPublish", test: s.publishes},
-		{name: "LosesNothingInAnUpgrade", test: s.upgrade},
-		{name: "FinishesWhatIsInterrupted", test: s.interrupted},
-	} {
-		if !t.Run(step.name, step.test) {
-			return // What follows rests on it.
-		}
-	}
+	kube.RunSteps(t, []kube.Step{
+		{Name: "Installs", Run: s.installs},
+		{Name: "StartsWhenAKindIsActive", Run: s.starts},
+		{Name: "DeniesTenantsTheLoopbackOfItsPod", Run: s.denies},
+		{Name: "KeepsTheFirstObjectOfREADME", Run: s.keepsFirstObject},
+		{Name: "WorksWithWhatCrossplaneGrants", Run: s.works},
+		{Name: "NeedsRightsForLocalObjects", Run: s.local},
+		{Name: "NeedsRightsForReferences", Run: s.references},
+		{Name: "NeedsRightsForCollections", Run: s.collections},
+		{Name: "TakesOnAKindThatIsActivatedLater", Run: s.activates},
+		{Name: "NeedsRightsForApplications", Run: s.applications},
+		{Name: "NeedsRightsToPublish", Run: s.publishes},
+		{Name: "LosesNothingInAnUpgrade", Run: s.upgrade},
+		{Name: "FinishesWhatIsInterrupted", Run: s.interrupted},
+		{Name: "IsUninstalledInAnyOrder", Run: s.uninstalls},
+	})
 }
 
 // installs shows that Crossplane accepts the package, and does not run it before one of its kinds is active.
@@ -86,7 +82,7 @@ func (s *stage) installs(t *testing.T) {
 // starts shows that the provider is run as soon as a kind of it is active.
 func (s *stage) starts(t *testing.T) {
 	s.apply(t, "install/activation.yaml")
-	s.awaitKind(t, "objects.kubernetes.m.crossplane.io")
+	s.awaitFirstKind(t)
 	kube.Eventually(t, "the provider to run", func() (bool, string) {
 		d := &appsv1.DeploymentList{}
 		err := s.c.List(t.Context(), d, client.InNamespace("crossplane-system"))

@@ -1,0 +1,181 @@
+package xpkg
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
+)
+
+const (
+	// former is the installation that is taken over: the package of provider-kubernetes, with a flag of its own, and the
+	// policy by which Crossplane's chart activates all kinds.
+	former = `apiVersion: apiextensions.crossplane.io/v1alpha1
+kind: ManagedResourceActivationPolicy
+metadata:
+  name: default
+spec:
+  activate: ["*"]
+---
+apiVersion: pkg.crossplane.io/v1beta1
+kind: DeploymentRuntimeConfig
+metadata:
+  name: provider-kubernetes
+spec:
+  deploymentTemplate:
+    spec:
+      selector: {}
+      template:
+        spec:
+          containers:
+            - name: package-runtime
+              args: [--enable-watches, --enable-secret-cache]
+---
+apiVersion: pkg.crossplane.io/v1
+kind: Provider
+metadata:
+  name: provider-kubernetes
+spec:
+  package: %s
+  runtimeConfigRef:
+    name: provider-kubernetes
+`
+	// formerMeta describes the package of provider-kubernetes.
+	formerMeta = `apiVersion: meta.pkg.crossplane.io/v1
+kind: Provider
+metadata:
+  name: provider-kubernetes
+spec:
+  capabilities: [safe-start]
+`
+	// released is how the guide names our package.
+	released = "xpkg.crossplane.io/crossplane-contrib/provider-kcp:v0.1.0"
+)
+
+// TestTakeoverOfPackage shows that the commands of docs/migrate-from-provider-kubernetes.md put our package in the
+// place of that of provider-kubernetes in a real Crossplane: its Objects are taken over, and nothing is made again.
+func TestTakeoverOfPackage(t *testing.T) {
+	server := &kube.Server{ControllerManager: true}
+	kube.StartServer(t, startControl(server, local.StartCrossplane))
+	s := &stage{control: server, c: server.Client(t, apis.AddToScheme), tc: target.Client(t), ns: target.Namespace(t)}
+	s.kubelet = kubelet.Start(t, server, local.CrossplaneNamespace)
+	create(t, s.c, &corev1.Namespace{ObjectMeta: build.Meta("", s.ns)})
+	shell := guide.NewShell(t, server.Config())
+	t.Cleanup(func() {
+		if t.Failed() {
+			said, _ := shell.Try("kubectl get providers.pkg.crossplane.io -o yaml")
+			t.Log(said)
+		}
+	})
+	shell.Run(t, "kubectl apply -f - <<'END'\n"+fmt.Sprintf(former, pushFormer(t))+"END\n")
+	all := s.ofFormer(t)
+	before := s.identities(t)
+
+	steps := guide.Commands(t, filepath.Join(top, "docs", "migrate-from-provider-kubernetes.md"), "## With Crossplane")
+	mark := target.Audit(t).Mark()
+	if !strings.Contains(steps[0], released) {
+		t.Fatalf("want the guide to install %s:\n%s", released, steps[0])
+	}
+	shell.Run(t, strings.ReplaceAll(steps[0], released, push(t, "v0.1.0")))
+	for _, o := range all {
+		kube.Eventually(t, "Object "+o.GetName()+" to be taken over", func() (bool, string) {
+			err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			return err == nil && o.Observed().Applied != nil, o.GetCondition(xpv2.TypeSynced).Message
+		})
+		s.awaitReady(t, o)
+	}
+	for _, commands := range steps[1:] {
+		shell.Run(t, commands)
+	}
+	if n := s.kubelet.Processes(); n != 1 {
+		t.Errorf("want one provider to run, got %d", n)
+	}
+	if diff := cmp.Diff(before, s.identities(t)); diff != "" {
+		t.Errorf("UIDs of what the Objects keep: -before, +after:\n%s", diff)
+	}
+	for _, e := range target.Audit(t).Since(mark).By("provider") {
+		if e.Verb == "create" || e.Verb == "delete" {
+			t.Errorf("the takeover has made a request to %s %s %s", e.Verb, e.Subject(), e.Name)
+		}
+	}
+}
+
+// ofFormer makes an Object of each scope that the provider which is installed keeps.
+func (s *stage) ofFormer(t *testing.T) (all []build.Object) {
+	t.Helper()
+	for _, kind := range []string{
+		"objects.kubernetes.crossplane.io", "objects.kubernetes.m.crossplane.io", "providerconfigs.kubernetes.crossplane.io",
+		"clusterproviderconfigs.kubernetes.m.crossplane.io",
+	} {
+		s.awaitKind(t, kind)
+	}
+	create(t, s.c, &corev1.Secret{ObjectMeta: build.Meta(s.ns, "target"), Data: map[string][]byte{
+		"kubeconfig": kube.Kubeconfig(t, target.User(t, "provider", "system:masters")),
+	}})
+	config := build.FromSecret(s.ns, "target")
+	create(t, s.c, build.Cluster().Config("", "target", config))
+	create(t, s.c, clusterConfig("target", config))
+	all = append(all,
+		build.Cluster().Object("", "wide", "target", build.ConfigMap(s.ns, "wide", "color", "blue")),
+		throughClusterConfig(s.object("narrow", "blue")))
+	for _, o := range all {
+		create(t, s.c, o)
+		s.awaitReady(t, o)
+	}
+	return all
+}
+
+// pushFormer builds a package of the program and the definitions of provider-kubernetes, pushes it, and returns its
+// name in the registry.
+func pushFormer(t *testing.T) string {
+	t.Helper()
+	program, err := local.Binary("crossplane-kubernetes-provider")
+	if err == nil {
+		program, err = filepath.EvalSymlinks(program)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, image := t.TempDir(), host+"/crossplane-contrib/provider-kubernetes:v1.3.1"
+	if err := os.CopyFS(filepath.Join(dir, "crds"), os.DirFS(filepath.Join(filepath.Dir(program), "crds"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "crossplane.yaml"), []byte(formerMeta), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := t.TempDir()
+	tarball, file := filepath.Join(out, "image.tar"), filepath.Join(out, "package.xpkg")
+	for _, command := range [][]string{
+		{
+			"go", "run", "./cluster/images", "--program=" + program, "--arch=" + runtime.GOARCH, "--version=v1.3.1",
+			"--out=" + tarball,
+		},
+		{
+			"crank", "xpkg", "build", "--package-root=" + dir, "--embed-runtime-image-tarball=" + tarball,
+			"--package-file=" + file,
+		},
+		{"crank", "xpkg", "push", "--package-files=" + file, image},
+	} {
+		c := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		c.Dir = top
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("cannot run %v: %v\n%s", command, err, out)
+		}
+	}
+	return image
+}
