@@ -23,6 +23,7 @@ var foreign = map[string]bool{
 	"charts.helm.k8s.io":          true,
 	"apiextensions.crossplane.io": true, "meta.pkg.crossplane.io": true, "monitoring.coreos.com": true,
 	"capabilities.morningspace.io": true, "capabilities.m.morningspace.io": true, "cert-manager.io": true,
+	"platform.example.org": true, "kustomize.toolkit.fluxcd.io": true,
 }
 
 var server = &kube.Server{Shared: "control"}

@@ -13,7 +13,11 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 )
 
-var separator = regexp.MustCompile(`(?m)^---$`)
+var (
+	separator = regexp.MustCompile(`(?m)^---$`)
+	// templated is a query in the template of a Composition.
+	templated = regexp.MustCompile(`(?m)^ +celQuery: (.+)$`)
+)
 
 // TestQueriesAreCEL shows that each CEL query of the examples and guides can be asked.
 func TestQueriesAreCEL(t *testing.T) {
@@ -59,6 +63,10 @@ func TestQueriesAreCEL(t *testing.T) {
 func queriesIn(content any) []string {
 	var found []string
 	switch c := content.(type) {
+	case string:
+		for _, m := range templated.FindAllStringSubmatch(c, -1) {
+			found = append(found, m[1])
+		}
 	case []any:
 		for _, v := range c {
 			found = append(found, queriesIn(v)...)

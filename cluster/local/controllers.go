@@ -54,6 +54,9 @@ func (c *Cluster) controllerFlags() []string {
 		"--controllers=*,-nodeipam,-cloud-node-lifecycle",
 		"--enable-garbage-collector=true",
 		"--leader-elect=false",
+		// A busy machine keeps KWOK from renewing the Leases of nodes. Pods of a node that was taken for dead would not
+		// become ready again.
+		"--node-monitor-grace-period=10m",
 		// By default 20 and 30, at which only to start takes five times as long.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",

@@ -81,7 +81,7 @@ func (x *Crossplane) start(ctx context.Context, cfg *rest.Config) error {
 		certs); err != nil {
 		return err
 	}
-	return x.run(ctx, "crossplane", certs, []string{"rbac", "start"}, []string{"core", "start"})
+	return x.run(ctx, "crossplane", certs, []string{"rbac", "start"}, []string{"core", "start", "--debug"})
 }
 
 // run starts a program once for each of some arguments, the core last, and returns when that is ready.
@@ -115,6 +115,15 @@ func (x *Crossplane) run(ctx context.Context, program, certs string, all ...[]st
 	return core.await(ctx, crossplaneTimeout, ready)
 }
 
+// Log returns what Crossplane has printed: its processes share a file.
+func (x *Crossplane) Log() string {
+	b, err := os.ReadFile(x.processes[0].log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
 func (x *Crossplane) env() []string {
 	return []string{
 		"KUBECONFIG=" + x.kubeconfig, "POD_NAMESPACE=" + CrossplaneNamespace, "ENABLE_WEBHOOKS=false",
@@ -125,15 +134,8 @@ func (x *Crossplane) env() []string {
 // initialise makes what Crossplane needs of a cluster, and lets it make the rest: its CustomResourceDefinitions and
 // certificates.
 func (x *Crossplane) initialise(ctx context.Context, c client.Client) error {
-	for _, o := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CrossplaneNamespace}},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneAccount}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneCA}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneClient}},
-	} {
-		if err := client.IgnoreAlreadyExists(c.Create(ctx, o)); err != nil {
-			return errors.Wrapf(err, "cannot create %s", o.GetName())
-		}
+	if err := prepare(ctx, c); err != nil {
+		return err
 	}
 	data, err := Data("crossplane", "crossplane-cluster")
 	if err != nil {
@@ -156,6 +158,21 @@ func (x *Crossplane) initialise(ctx context.Context, c client.Client) error {
 		}
 		return nil
 	})
+}
+
+// prepare makes what Crossplane needs of a cluster and does not make itself.
+func prepare(ctx context.Context, c client.Client) error {
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: CrossplaneNamespace}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneAccount}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneCA}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: CrossplaneNamespace, Name: crossplaneClient}},
+	} {
+		if err := client.IgnoreAlreadyExists(c.Create(ctx, o)); err != nil {
+			return errors.Wrapf(err, "cannot create %s", o.GetName())
+		}
+	}
+	return nil
 }
 
 // writeSecret writes the content of a Secret to a folder.

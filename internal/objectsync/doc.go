@@ -38,8 +38,8 @@
 //     pending.go).
 //  6. Copies that nothing refers to any more go (records.go). The state is saved, and annotations tell the consumer of
 //     copies in the workspace.
-//  7. The status of the copy goes up (copy.go). The Result tells the caller what to watch; what consumers can do about
-//     an error is an event (events.go, refusal.go).
+//  7. The status of the copy goes up (copy.go), with the generations of the consumer's object (observed.go). The Result
+//     tells the caller what to watch; what consumers can do about an error is an event (events.go, refusal.go).
 //
 // # Who may name what
 //
@@ -80,6 +80,13 @@
 // them, and never removed: those who run the service cluster write there, too. We rejected to remove what a step no
 // longer sets, as nobody knows whether a consumer has written it when that was allowed, and the copy lives by it. In
 // the status they do not come up.
+//
+// # Observed generations
+//
+// The copy has generations of its own: mutation takes changes of the consumer back, and operators write into the spec
+// of the copy. So an observedGeneration that comes up becomes the one of the consumer's object if the operator has seen
+// the copy as it is, and no change is on its way. Else what the workspace shows stays: it is of an earlier generation.
+// A table of both generations in the state was rejected, as each change by an operator would be a write.
 //
 // # State
 //

@@ -287,9 +287,24 @@ func (s *side) Patch(ctx context.Context, o objectsync.Ref, patch []byte, subres
 	return nil
 }
 
-// Delete deletes an object, and waits until that is seen.
+// compositeFinalizer is what Crossplane has on each composite resource that it has composed.
+const compositeFinalizer = "composite.apiextensions.crossplane.io"
+
+// isComposite reports whether an object is a composite resource.
+func (s *side) isComposite(o objectsync.Ref) bool {
+	return slices.ContainsFunc(s.carriers(o.GVR(), o.NamespacedName()), func(t *informer.Table) bool {
+		u := t.Get(s.name(o.NamespacedName()))
+		return u != nil && slices.Contains(u.GetFinalizers(), compositeFinalizer)
+	})
+}
+
+// Delete deletes an object, and waits until that is seen. A composite resource stays until all that it is composed of
+// is gone: its consumer is to see that.
 func (s *side) Delete(ctx context.Context, o objectsync.Ref, uid types.UID) error {
 	options := metav1.DeleteOptions{}
+	if s.isComposite(o) {
+		options.PropagationPolicy = new(metav1.DeletePropagationForeground)
+	}
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}

@@ -287,8 +287,6 @@ func connection(t *testing.T) []client.Object {
 			Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, asUser(t, &target))},
 		},
 		build.Cluster().Config("", "default", spec),
-		build.Cluster().Config("", "kubernetes-provider", spec),
 		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", "default"), Spec: spec},
-		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", "kubernetes-provider"), Spec: spec},
 	}
 }

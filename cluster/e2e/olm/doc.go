@@ -10,9 +10,10 @@
 //
 // What users are shown as capabilities is installed in the same way, by a real Crossplane 2 and by the last Crossplane
 // 1 (stacks_test.go and legacy_test.go), with OLM and without. Crossplane 2 installs the Configurations from a
-// registry, and asks functions: auto-ready is the real one, in a process of its own; patch-and-transform cannot be had,
-// and is as far as needed in patches_test.go. Crossplane 1 has the same engine in itself, so that both see that the
-// Compositions mean the same.
+// registry, and asks functions: auto-ready is the real one, in a process of its own; patch-and-transform and
+// go-templating cannot be had, and are as far as needed in package crossplane. Crossplane 1 has the engine of the
+// former in itself, so that both see that the Compositions mean the same. The guide of Compositions runs where
+// Crossplane runs already (composition_guide_test.go).
 //
 // The files in testdata/document are those of the design document of policies and references, to the letter.
 //

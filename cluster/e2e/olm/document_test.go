@@ -156,6 +156,10 @@ func newDocument(t *testing.T, file string) *bed {
 	t.Helper()
 	c, tc := clients(t)
 	connect(t, c)
+	named := build.Cluster().Config("", "kubernetes-provider", build.FromSecret("crossplane-system", "target"))
+	if err := c.Create(t.Context(), named); err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
 	start(t)
 	b := newBed(t, c, tc, chain{file: filepath.Join("testdata", "document", file)})
 	b.history = newHistory(t)

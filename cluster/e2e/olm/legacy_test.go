@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/crossplane"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -15,8 +16,9 @@ import (
 // function patch-and-transform would.
 func TestStacksInCrossplane1(t *testing.T) {
 	s := newSite(t)
-	startCrossplane(t, local.StartCrossplane1, s.server)
+	crossplane.Start(t, local.StartCrossplane1, s.server.Config())
 	s.defineStacks(t)
+	s.connectAsGuide(t)
 	s.run(t)
 	s.rounds(t, claims, append(plains(1), olms(2, 1, 1)...))
 }

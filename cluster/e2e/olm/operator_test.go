@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 const (
@@ -47,7 +48,7 @@ func runOperator(t *testing.T) {
 	cfg := target.User(t, "kong-operator", admins)
 	o := operator{
 		cs: kubernetes.NewForConfigOrDie(cfg), dyn: dynamic.NewForConfigOrDie(cfg),
-		known: follow(t, cfg, cache.Options{}),
+		known: kube.Follow(t, cfg, cache.Options{}),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -64,25 +65,6 @@ func runOperator(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-}
-
-// follow returns a cache of what there is on a server, until the test ends.
-func follow(t *testing.T, cfg *rest.Config, opts cache.Options) cache.Cache {
-	t.Helper()
-	known, err := cache.New(cfg, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- known.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return known
 }
 
 // available reports whether a Deployment is to stay and has pods that run. It is an error if there is none.

@@ -1,19 +1,10 @@
 package olm
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -102,31 +93,3 @@ func assertGone(t *testing.T, h *history, chain []link) {
 }
 
 func (l link) has(e happening) bool { return strings.Contains(e.object.GetName(), l.part) }
-
-// runScheduler puts pods that name no node on the only one, until the test ends.
-func runScheduler(t *testing.T) {
-	t.Helper()
-	cfg := target.User(t, "scheduler", admins)
-	cs := kubernetes.NewForConfigOrDie(cfg)
-	// What could not be bound is tried again.
-	without := cache.ByObject{Field: fields.OneTermEqualSelector("spec.nodeName", ""), SyncPeriod: new(time.Second)}
-	known := follow(t, cfg, cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: without}})
-	pods, err := known.GetInformer(t.Context(), &corev1.Pod{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bind := func(o any) {
-		p := o.(*corev1.Pod)
-		b := &corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: nodeName},
-		}
-		// One that has gone needs no node.
-		_ = cs.CoreV1().Pods(p.Namespace).Bind(context.Background(), b, metav1.CreateOptions{})
-	}
-	again := func(_, o any) { bind(o) }
-	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: bind, UpdateFunc: again,
-	}); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -1,8 +1,6 @@
 package olm
 
 import (
-	"cmp"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/crossplane"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -55,11 +54,7 @@ type bundle struct {
 // atLeast returns how often each stack is installed and uninstalled at least.
 func atLeast(t *testing.T) int {
 	t.Helper()
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("E2E_ROUNDS"), "1"))
-	if err != nil {
-		t.Fatalf("E2E_ROUNDS: %v", err)
-	}
-	return n
+	return kube.Setting(t, "E2E_ROUNDS", 1)
 }
 
 // plains are the stacks without a backend.
@@ -106,13 +101,15 @@ func olms(networking, logging, all int) []bundle {
 // leaves nothing.
 func TestStacks(t *testing.T) {
 	s := newSite(t)
-	startCrossplane(t, local.StartCrossplane, s.server)
-	host := startRegistry(t)
-	runFunctions(t, s.c, host)
-	installConfiguration(t, s.c, host, "claims")
-	installConfiguration(t, s.c, host, "namespaced")
+	crossplane.Start(t, local.StartCrossplane, s.server.Config())
+	host := crossplane.StartRegistry(t)
+	crossplane.RunFunctions(t, s.c, host)
+	for _, of := range []string{"claims", "namespaced"} {
+		crossplane.InstallConfiguration(t, s.c, host, filepath.Join(capabilities, "configurations", of))
+	}
 	s.run(t)
-	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(2), olms(10, 4, 4)...)) })
+	t.Run("Guide", s.followsCapabilities)
+	t.Run("Claims", func(t *testing.T) { s.rounds(t, claims, append(plains(2), olms(9, 4, 4)...)) })
 	t.Run("Namespaced", func(t *testing.T) { s.rounds(t, composites, append(plains(2), olms(4, 2, 2)...)) })
 	t.Run("KilledAtEachStep", func(t *testing.T) { s.killed(t, claims) })
 	t.Run("TwoClaims", func(t *testing.T) { s.two(t, claims) })
@@ -133,15 +130,7 @@ type site struct {
 func newSite(t *testing.T) *site {
 	t.Helper()
 	server := &kube.Server{ControllerManager: true}
-	stop, err := server.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	kube.StartServer(t, server)
 	s := &site{
 		whole: t, bed: bed{server: server, c: serve(t, server), tc: target.Client(t)},
 		kubeconfig: kubeconfig(t, server),
@@ -150,27 +139,11 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// startCrossplane runs a Crossplane until the test ends.
-func startCrossplane(
-	t *testing.T, start func(context.Context, local.CrossplaneOptions) (*local.Crossplane, error), server *kube.Server,
-) {
-	t.Helper()
-	x, err := start(t.Context(), local.CrossplaneOptions{Dir: t.TempDir(), Config: server.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := x.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // run runs the provider, the operators and the pods of the target.
 func (s *site) run(t *testing.T) {
 	t.Helper()
 	runOperator(t)
-	runScheduler(t)
+	kube.RunScheduler(t, target.User(t, "scheduler", admins), nodeName)
 	s.provider = startOn(s.whole, s.server)
 }
 

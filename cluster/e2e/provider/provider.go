@@ -18,6 +18,9 @@ import (
 // grace is how long a provider that was asked to stop may take.
 const grace = 20 * time.Second
 
+// ourCode is in the names of functions of this project.
+const ourCode = "provider-kcp/"
+
 // Options say how to run the provider.
 type Options struct {
 	// Binary is the path of the program.
@@ -132,13 +135,29 @@ func (p *Process) Stop() error {
 	select {
 	case <-p.exited:
 	case <-time.After(p.grace):
+		stacks := p.stacks()
 		p.Kill()
-		return errors.Errorf("provider has not ended within %s", p.grace)
+		return errors.Errorf("provider has not ended within %s, as these have not:\n%s", p.grace, stacks)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		return errors.Errorf("provider has ended with %s", p.cmd.ProcessState)
 	}
 	return nil
+}
+
+// stacks ends the provider, and returns the stacks of its goroutines that run code of this project.
+func (p *Process) stacks() string {
+	logged := len(p.Log())
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // It may be gone already.
+	select {
+	case <-p.exited:
+	case <-time.After(time.Second):
+	}
+	const between = "\n\n"
+	ours := slices.DeleteFunc(strings.Split(p.Log()[logged:], between), func(stack string) bool {
+		return !strings.Contains(stack, ourCode)
+	})
+	return strings.Join(ours, between)
 }
 
 // Kill kills the provider, and returns when it is gone. It may be called again.

@@ -72,3 +72,10 @@ func AgentRules(export string) []rbacv1.PolicyRule {
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"get", "create", "patch", "update"}},
 	}
 }
+
+// CreatorRules are AgentRules for a publisher that also makes the APIExport.
+func CreatorRules(export string) []rbacv1.PolicyRule {
+	return append(AgentRules(export), rbacv1.PolicyRule{
+		APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"create"},
+	})
+}

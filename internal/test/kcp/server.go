@@ -157,11 +157,39 @@ func (s *Server) Workspace(tb testing.TB) (path string, cfg *rest.Config) {
 	return path, s.Config(path)
 }
 
+// WorkspaceAt creates the workspace of a path below the top and those above it, unless they are there, and returns the
+// administrator's configuration for it. It stays: other tests of the package may use it.
+func (s *Server) WorkspaceAt(tb testing.TB, path string) *rest.Config {
+	tb.Helper()
+	above, name, ok := lastPart(path)
+	if !ok {
+		return s.Config(path)
+	}
+	c, ws := Client(tb, s.WorkspaceAt(tb, above)), newWorkspace()
+	ws.SetGenerateName("")
+	ws.SetName(name)
+	if err := c.Create(tb.Context(), ws); client.IgnoreAlreadyExists(err) != nil {
+		tb.Fatalf("cannot create workspace %q: %v", path, err)
+	}
+	awaitReady(tb, c, ws)
+	return s.Config(path)
+}
+
+// lastPart cuts the last part off the path of a workspace. It reports false for the top, which has one part.
+func lastPart(path string) (above, name string, ok bool) {
+	i := strings.LastIndex(path, ":")
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}
+
 // DeleteWorkspace deletes the workspace of a path below the top, and returns what reports whether it is gone.
 func (s *Server) DeleteWorkspace(tb testing.TB, path string) (gone func() (bool, string)) {
 	tb.Helper()
-	c, ws := Client(tb, s.Config(root)), newWorkspace()
-	ws.SetName(strings.TrimPrefix(path, root+":"))
+	above, name, _ := lastPart(path)
+	c, ws := Client(tb, s.Config(above)), newWorkspace()
+	ws.SetName(name)
 	if err := c.Delete(tb.Context(), ws); err != nil {
 		tb.Fatalf("cannot delete workspace: %v", err)
 	}

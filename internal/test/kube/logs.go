@@ -11,6 +11,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
+// logTail is how much of a log a failure shows, in bytes.
+const logTail = 8 << 10
+
+// ShowLog shows the end of the log of a program if the test has failed. It is for Cleanup.
+func ShowLog(tb testing.TB, program, log string) {
+	tb.Helper()
+	if tb.Failed() && log != "" {
+		tb.Logf("log of %s ends with\n%s", program, log[max(0, len(log)-logTail):])
+	}
+}
+
 // setLogger sends logs of controllers to standard error for go test -v, and nowhere otherwise. A failing test says
 // itself what it waited for and what it saw; logs of all that went on beside it would bury that.
 func setLogger() {

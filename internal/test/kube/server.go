@@ -88,6 +88,20 @@ func (s *Server) Start(ctx context.Context) (stop func() error, err error) {
 	}, nil
 }
 
+// StartServer starts a server for one test, which stops it at its end.
+func StartServer(tb testing.TB, s local.Starter) {
+	tb.Helper()
+	stop, err := s.Start(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+}
+
 // Config returns a copy of the administrator's configuration.
 func (s *Server) Config() *rest.Config {
 	return s.cluster.Config()

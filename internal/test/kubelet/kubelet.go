@@ -79,17 +79,10 @@ func Start(t testing.TB, s *kube.Server, namespace string) *Kubelet {
 		<-done
 		for _, p := range k.running {
 			p.Kill()
-			k.show(p)
+			kube.ShowLog(t, "a provider", p.Log())
 		}
 	})
 	return k
-}
-
-// show shows the log of a program whose test has failed.
-func (k *Kubelet) show(p *provider.Process) {
-	if log := p.Log(); k.t.Failed() {
-		k.t.Logf("log of a provider ends with\n%s", log[max(0, len(log)-8<<10):])
-	}
 }
 
 // sync looks at all pods once.
@@ -116,9 +109,9 @@ func (k *Kubelet) sync(ctx context.Context) error {
 			continue
 		}
 		delete(k.running, uid)
-		if err := process.Stop(); err != nil {
-			k.show(process)
-			return err
+		if err := process.Stop(); err != nil { // The test goes on, as what the other pods do may tell why.
+			k.t.Errorf("kubelet: %v", err)
+			kube.ShowLog(k.t, "a provider", process.Log())
 		}
 	}
 	return nil
@@ -149,12 +142,13 @@ func (k *Kubelet) run(ctx context.Context, p *corev1.Pod) error {
 	if err := os.Chmod(root, 0o755); err != nil {
 		return errors.Wrap(err, "cannot open root of pod")
 	}
+	if err := k.mount(ctx, p, root); err != nil {
+		// A pod waits for what its volumes need. What it needs may be gone before the pod when a chart is uninstalled.
+		return client.IgnoreNotFound(err)
+	}
 	container := p.Spec.Containers[0]
 	entrypoint, err := unpack(container.Image, root)
 	if err != nil {
-		return err
-	}
-	if err := k.mount(ctx, p, root); err != nil {
 		return err
 	}
 	host, port, _ := strings.Cut(strings.TrimPrefix(k.cfg.Host, "https://"), ":")

@@ -14,9 +14,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// logTail is how much of a log a failure shows, in bytes.
-const logTail = 8 << 10
-
 // Start runs the provider as make build leaves it, or the program the options name, as a user of the control plane. At
 // the end of the test it is killed, and if the test has failed its log is shown.
 func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process {
@@ -31,9 +28,7 @@ func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		if log := p.Log(); t.Failed() && log != "" {
-			t.Logf("log of %s ends with\n%s", filepath.Base(o.Binary), log[max(0, len(log)-logTail):])
-		}
+		kube.ShowLog(t, filepath.Base(o.Binary), p.Log())
 	})
 	return p
 }

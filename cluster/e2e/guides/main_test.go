@@ -1,0 +1,61 @@
+package guides
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
+)
+
+const (
+	admins = "system:masters"
+	// user is the user of the provider on the target.
+	user = "provider"
+)
+
+// top is the folder of the sources.
+var top = filepath.Join("..", "..", "..")
+
+var (
+	target     = kube.Server{ControllerManager: true}
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &target, &workspaces)) }
+
+// A desk is where somebody follows a guide: in the folder of the sources, with a control plane that the provider serves
+// and nothing else uses, and remote.kubeconfig, a kubeconfig of the target.
+type desk struct {
+	guide.Shell
+
+	c, tc client.Client // of the control plane and the target, as administrators
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	control := &kube.Server{ControllerManager: true}
+	kube.StartServer(t, control)
+	d := &desk{c: control.Client(t, apis.AddToScheme), tc: target.Client(t)}
+	d.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"), filepath.Join(top, "package"))
+	d.write(t, "remote", target.User(t, user, admins))
+	d.Run(t, "kubectl apply -f package/crds")
+	program.Start(t, control.User(t, "administrator", admins), provider.Options{})
+	return d
+}
+
+// write writes the kubeconfig of a cluster or workspace.
+func (d *desk) write(t *testing.T, name string, cfg *rest.Config) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(d.Dir, name+".kubeconfig"), kube.Kubeconfig(t, cfg), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

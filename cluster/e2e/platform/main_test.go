@@ -1,0 +1,124 @@
+package platform
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis"
+	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
+	"github.com/crossplane-contrib/provider-kcp/cluster/local"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/crossplane"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
+)
+
+const (
+	admins = "system:masters"
+	// user is the ServiceAccount of the provider, as examples/install names it.
+	user = "system:serviceaccount:crossplane-system:provider-kcp"
+	node = "kwok"
+)
+
+// The workspaces of the guide: the platform's, and those of consumers.
+const (
+	platformPath = "root:platform"
+	teamA        = "root:eu:team-a"
+	teamB        = "root:eu:team-b"
+	teamC        = "root:us:team-c"
+)
+
+// top is the folder of the sources.
+var top = filepath.Join("..", "..", "..")
+
+var (
+	control    = kube.Server{ControllerManager: true}
+	target     = kube.Server{ControllerManager: true}
+	workspaces kcp.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(kube.Run(m, &control, target.WithNodes(), &workspaces)) }
+
+// A bed is a platform, as far as the guide takes it for granted.
+type bed struct {
+	guide.Shell
+
+	whole *testing.T    // which lasts as long as the bed
+	c, tc client.Client // of the control plane and the target, as administrators
+
+	second consumer // whose workspace is deleted while the target is down
+	// isTeamBGone reports whether the workspace of the second consumer is gone.
+	isTeamBGone func() (bool, string)
+}
+
+// newBed starts what the guide takes for granted: Crossplane with its functions, the provider, and workspaces.
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	crossplane.Start(t, local.StartCrossplane, control.Config())
+	control.InstallCRDs(t, filepath.Join(top, "package", "crds"))
+	b := &bed{whole: t, c: control.Client(t, apis.AddToScheme), tc: target.Client(t)}
+	crossplane.RunFunctions(t, b.c, crossplane.StartRegistry(t))
+	if err := b.tc.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}); err != nil {
+		t.Fatal(err)
+	}
+	kube.RunScheduler(t, target.User(t, "scheduler", admins), node)
+	b.prepareShell(t)
+	b.Run(t, "kubectl apply -f granted.yaml -f examples/rbac/usual.yaml")
+	program.Start(t, control.User(t, user), provider.Options{Args: []string{"--debug"}})
+	return b
+}
+
+// prepareShell makes the folder in which the guide begins: the examples, and a kubeconfig for the target and each
+// workspace.
+func (b *bed) prepareShell(t *testing.T) {
+	t.Helper()
+	b.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"))
+	b.write(t, "granted.yaml", []byte(granted))
+	for name, cfg := range map[string]*rest.Config{
+		"eu": target.User(t, "eu", admins),
+		"platform": kcp.ServiceAccount(t, workspaces.WorkspaceAt(t, platformPath), "platform",
+			kcp.CreatorRules("platform.example.com")...),
+		"team-a": workspaces.WorkspaceAt(t, teamA),
+		"team-b": workspaces.WorkspaceAt(t, teamB),
+		"team-c": workspaces.WorkspaceAt(t, teamC),
+	} {
+		b.write(t, name+".kubeconfig", kube.Kubeconfig(t, cfg))
+	}
+}
+
+// write writes a file of the folder of the guide.
+func (b *bed) write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(b.Dir, name), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// granted are the rights that Crossplane grants a provider: see TestUsualRights of the examples.
+const granted = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: granted
+rules:
+- apiGroups: [kubernetes.crossplane.io, kubernetes.m.crossplane.io, syncagent.kcp.io, workload.crossplane.io]
+  resources: ["*"]
+  verbs: [get, list, watch, create, update, patch]
+- {apiGroups: ["", coordination.k8s.io], resources: [secrets, configmaps, events, leases], verbs: ["*"]}
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: granted
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: granted}
+subjects:
+- {kind: ServiceAccount, namespace: crossplane-system, name: provider-kcp}
+`
