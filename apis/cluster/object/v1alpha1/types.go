@@ -35,7 +35,7 @@ func AddToScheme(s *runtime.Scheme) error {
 // +kubebuilder:subresource:status
 // +kubebuilder:deprecatedversion:warning="kubernetes.crossplane.io/v1alpha1 Object is deprecated; use v1alpha2"
 // +crossplane:generate:methods=false
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kubernetes},shortName=ckobj
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,managed,kubernetes}
 // +kubebuilder:printcolumn:name="KIND",type="string",JSONPath=".spec.forProvider.manifest.kind"
 // +kubebuilder:printcolumn:name="APIVERSION",type="string",JSONPath=".spec.forProvider.manifest.apiVersion",priority=1
 // +kubebuilder:printcolumn:name="METANAME",type="string",JSONPath=".spec.forProvider.manifest.metadata.name",priority=1
