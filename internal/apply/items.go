@@ -2,14 +2,19 @@ package apply
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // keySetsMost limits how many sets of key names one list is indexed by. A list has one, and another in each API version
 // that changes its keys. Only a target that invents managed fields has more.
 const keySetsMost = 8
+
+// partialMost is how long a list may be in which items are looked for that lack a key. It takes a look at each of them.
+const partialMost = 256
 
 // A finder finds values by their field paths in documents that do not change meanwhile. It indexes each list when it
 // first looks into it, so that looking for all n items of a list takes n steps and not n².
@@ -34,6 +39,40 @@ func (f finder) find(v any, p fieldpath.Path) (any, bool) {
 		}
 	}
 	return v, true
+}
+
+// gives reports whether a manifest gives the field at a path of a live resource. A key that it leaves to a default, such
+// as the protocol of a port, may be any.
+func (f finder) gives(v any, p fieldpath.Path) bool {
+	for _, e := range p {
+		next, ok := f.step(v, e)
+		if list, is := v.([]any); !ok && is && e.Key != nil && len(list) <= partialMost {
+			i := slices.IndexFunc(list, func(item any) bool { return fits(item, *e.Key) })
+			if ok = i >= 0; ok {
+				next = list[i]
+			}
+		}
+		if v = next; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether an item has one of some keys at least, and none of another value.
+func fits(item any, keys value.FieldList) bool {
+	m, ok := item.(map[string]any)
+	has := 0
+	for _, k := range keys {
+		v, given := m[k.Name]
+		if given && !value.Equals(value.NewValueInterface(v), k.Value) {
+			return false
+		}
+		if given {
+			has++
+		}
+	}
+	return ok && has > 0
 }
 
 func (f finder) step(v any, e fieldpath.PathElement) (any, bool) {

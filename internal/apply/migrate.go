@@ -20,6 +20,14 @@ import (
 // bookkeepingPrefix begins the keys of annotations that Crossplane's reconcilers keep on their own resources.
 const bookkeepingPrefix = "crossplane.io/"
 
+const (
+	// managerOfLost owns what a server knows no manager of when it applies for the first time, or again after it has lost
+	// all managed fields.
+	managerOfLost = "before-first-apply"
+	// managerOfKubectl owns what kubectl apply has written.
+	managerOfKubectl = "kubectl-client-side-apply"
+)
+
 var (
 	// annotations is the path of the map of annotations itself, and lastApplied of the one in which a client-side apply
 	// keeps what it has applied.
@@ -36,29 +44,31 @@ type Legacy struct {
 	Signed []string
 }
 
-// Holds reports whether legacy managers own fields of a resource that Migrate would move.
-func (l Legacy) Holds(live, manifest *unstructured.Unstructured) (bool, error) {
-	if !l.mentioned(live) {
+// Holds reports whether Migrate would change the managed fields of a resource.
+func (l Legacy) Holds(m Migration) (bool, error) {
+	if !l.mentioned(m) {
 		return false, nil
 	}
-	for _, e := range live.GetManagedFields() {
-		moved, _, err := l.split(e, manifest)
-		if err != nil || !moved.Empty() {
+	for _, e := range m.Live.GetManagedFields() {
+		moved, _, err := l.split(e, m)
+		if err != nil || !moved.Empty() || m.outdated(e) {
 			return err == nil, err
 		}
 	}
 	return false, nil
 }
 
-// mentioned reports whether the name of a legacy manager occurs in the managed fields at all. It costs less than to
-// decode them.
-func (l Legacy) mentioned(live *unstructured.Unstructured) bool {
-	v, _, _ := unstructured.NestedFieldNoCopy(live.Object, "metadata", "managedFields")
+// mentioned reports whether the managed fields may have anything to migrate. It costs less than to decode them.
+func (l Legacy) mentioned(m Migration) bool {
+	v, _, _ := unstructured.NestedFieldNoCopy(m.Live.Object, "metadata", "managedFields")
 	entries, _ := v.([]any)
 	return slices.ContainsFunc(entries, func(e any) bool {
-		m, _ := e.(map[string]any)
-		name, _ := m["manager"].(string)
-		return m["operation"] == string(metav1.ManagedFieldsOperationUpdate) && l.names(name)
+		is, _ := e.(map[string]any)
+		name, _ := is["manager"].(string)
+		if is["operation"] == string(metav1.ManagedFieldsOperationUpdate) {
+			return l.names(name) || name == managerOfLost || name == managerOfKubectl
+		}
+		return name == m.Manager && is["apiVersion"] != m.Manifest.GetAPIVersion()
 	})
 }
 
@@ -66,9 +76,12 @@ func (l Legacy) names(manager string) bool {
 	return slices.Contains(l.Names, manager) || slices.Contains(l.Signed, manager)
 }
 
-// Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. It
-// returns the resource as the server holds it then. The server answers with a conflict if the resource has changed
-// since it was read.
+// Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. So it
+// does with what no manager is known of, and with those fields of the manifest that kubectl apply has written: two
+// owners of a field would keep it when it leaves the manifest. What the manager has applied in another version of the
+// API becomes its own in that of the manifest: a server refuses to apply to a resource that has fields, such as defaults,
+// which the former version does not know. It returns the resource as the server holds it then. The server answers with
+// a conflict if the resource has changed since it was read.
 func Migrate(ctx context.Context, c dynamic.ResourceInterface, l Legacy,
 	m Migration,
 ) (*unstructured.Unstructured, error) {
@@ -93,6 +106,14 @@ type Migration struct {
 	Live, Manifest *unstructured.Unstructured
 	// Manager is the field manager that gets the fields.
 	Manager string
+	// Again says that the manager has applied the resource before: then what no manager is known of was its own.
+	Again bool
+}
+
+// outdated reports whether an entry is of what the manager has applied in another version of the API.
+func (m Migration) outdated(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == m.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" &&
+		e.APIVersion != m.Manifest.GetAPIVersion()
 }
 
 // migrated returns the managed fields as they are to be. What the legacy managers keep is taken out of their entries
@@ -102,7 +123,10 @@ func (l Legacy) migrated(m Migration) ([]metav1.ManagedFieldsEntry, error) {
 	managers := sets.New[string]()
 	var kept []metav1.ManagedFieldsEntry
 	for i := range entries {
-		moved, rest, err := l.split(entries[i], m.Manifest)
+		if m.outdated(entries[i]) {
+			entries[i].APIVersion = m.Manifest.GetAPIVersion()
+		}
+		moved, rest, err := l.split(entries[i], m)
 		if err != nil {
 			return nil, err
 		}
@@ -120,6 +144,7 @@ func (l Legacy) migrated(m Migration) ([]metav1.ManagedFieldsEntry, error) {
 		if err := setFields(&entries[i], moved); err != nil {
 			return nil, err
 		}
+		entries[i].APIVersion = m.Manifest.GetAPIVersion() // Fields of two versions are not put together.
 	}
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: entries}}
 	if err := csaupgrade.UpgradeManagedFields(o, managers, m.Manager); err != nil {
@@ -128,38 +153,58 @@ func (l Legacy) migrated(m Migration) ([]metav1.ManagedFieldsEntry, error) {
 	return append(o.GetManagedFields(), kept...), nil
 }
 
-// split divides the fields of an entry into those to move and those its manager keeps; both are empty if it is no
-// legacy manager's.
-func (l Legacy) split(e metav1.ManagedFieldsEntry,
-	manifest *unstructured.Unstructured,
-) (moved, kept *fieldpath.Set, err error) {
+// split divides the fields of an entry into those to move and those its manager keeps; both are empty if none is to
+// move.
+func (l Legacy) split(e metav1.ManagedFieldsEntry, m Migration) (moved, kept *fieldpath.Set, err error) {
 	moved, kept = fieldpath.NewSet(), fieldpath.NewSet()
-	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || e.FieldsV1 == nil ||
-		!l.names(e.Manager) {
+	keeps := l.keeps(e.Manager, m)
+	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || e.FieldsV1 == nil || keeps == nil {
 		return moved, kept, nil
 	}
 	all := fieldpath.NewSet()
 	if err := all.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
 		return nil, nil, errors.Wrapf(err, "cannot read the fields of manager %q", e.Manager)
 	}
-	if !slices.Contains(l.Names, e.Manager) && !all.Has(lastApplied) {
+	if slices.Contains(l.Signed, e.Manager) && !slices.Contains(l.Names, e.Manager) && !all.Has(lastApplied) {
 		return moved, kept, nil
 	}
-	f := newFinder()
+	f, carried := newFinder(), false
 	all.Iterate(func(p fieldpath.Path) {
-		_, given := f.find(manifest.Object, p)
+		given := f.gives(m.Manifest.Object, p)
 		switch {
 		case p.Equals(annotations): // It goes where its content goes.
-		case !given && isBookkeeping(p):
+		case !given && keeps(p):
 			kept.Insert(p.Copy())
 		default:
 			moved.Insert(p.Copy())
+			carried = carried || len(p) > len(annotations) && p[:len(annotations)].Equals(annotations)
 		}
 	})
-	if all.Has(annotations) && !moved.Empty() {
+	switch {
+	case !all.Has(annotations) || moved.Empty():
+	case carried || kept.Empty():
 		moved.Insert(annotations)
+	default:
+		kept.Insert(annotations)
 	}
 	return moved, kept, nil
+}
+
+// keeps returns which fields that the manifest does not give a manager keeps, nil if it keeps all of its fields.
+func (l Legacy) keeps(manager string, m Migration) func(fieldpath.Path) bool {
+	switch {
+	case l.names(manager):
+		return isBookkeeping
+	case manager == managerOfLost && m.Again:
+		return isMetadata // Others write labels and annotations, too.
+	case manager == managerOfLost, manager == managerOfKubectl:
+		return func(fieldpath.Path) bool { return true }
+	}
+	return nil
+}
+
+func isMetadata(p fieldpath.Path) bool {
+	return len(p) > 0 && p[0].FieldName != nil && *p[0].FieldName == "metadata"
 }
 
 // isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest

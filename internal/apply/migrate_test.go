@@ -48,6 +48,7 @@ func TestMigrated(t *testing.T) {
 		reason   string
 		entries  []metav1.ManagedFieldsEntry
 		manifest string
+		again    bool // the manager has applied the resource before
 		holds    bool
 		want     map[string]string
 	}{
@@ -130,17 +131,52 @@ func TestMigrated(t *testing.T) {
 			manifest: manifest,
 			want:     map[string]string{"legacy Apply": `{"f:data":{"f:a":{}}}`},
 		},
+		"Lost": {
+			reason: "What no manager is known of was ours, but for the metadata of others.",
+			entries: []metav1.ManagedFieldsEntry{
+				entry(manager, applied, `{"f:data":{"f:a":{}}}`), entry("before-first-apply", update,
+					`{"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:labels":{".":{},"f:theirs":{}}}}`),
+			},
+			manifest: manifest, again: true, holds: true,
+			want: map[string]string{
+				manager + " Apply":          `{"f:data":{".":{},"f:a":{},"f:b":{}}}`,
+				"before-first-apply Update": `{"f:metadata":{"f:labels":{".":{},"f:theirs":{}}}}`,
+			},
+		},
+		"LostByOthers": {
+			reason: "Of a resource that is adopted only what the manifest gives is ours.",
+			entries: []metav1.ManagedFieldsEntry{
+				entry(manager, applied, `{"f:data":{"f:a":{}}}`),
+				entry("before-first-apply", update, `{"f:data":{".":{},"f:a":{},"f:b":{}}}`),
+			},
+			manifest: manifest, holds: true,
+			want: map[string]string{
+				manager + " Apply": `{"f:data":{".":{},"f:a":{}}}`, "before-first-apply Update": `{"f:data":{"f:b":{}}}`,
+			},
+		},
+		"Kubectl": {
+			reason: "So it is with what kubectl apply has written, also of items of a list.",
+			entries: []metav1.ManagedFieldsEntry{entry("kubectl-client-side-apply", update,
+				`{"f:metadata":{`+annotation+`},"f:ports":{".":{},`+
+					`"k:{\"port\":80}":{".":{},"f:name":{},"f:port":{}},"k:{\"port\":81}":{".":{},"f:port":{}}}}`)},
+			manifest: `{"ports":[{"port":80,"name":"http"}]}`, again: true, holds: true,
+			want: map[string]string{
+				manager + " Apply": `{"f:ports":{".":{},"k:{\"port\":80}":{".":{},"f:name":{},"f:port":{}}}}`,
+				"kubectl-client-side-apply Update": `{"f:metadata":{` + annotation + `},` +
+					`"f:ports":{"k:{\"port\":81}":{".":{},"f:port":{}}}}`,
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := Migration{
 				Live: &unstructured.Unstructured{Object: map[string]any{}}, Manifest: &unstructured.Unstructured{},
-				Manager: manager,
+				Manager: manager, Again: tc.again,
 			}
 			m.Live.SetManagedFields(tc.entries)
-			if err := json.Unmarshal([]byte(tc.manifest), &m.Manifest.Object); err != nil {
+			if err := json.Unmarshal([]byte(`{"apiVersion":"v1",`+tc.manifest[1:]), &m.Manifest.Object); err != nil {
 				t.Fatal(err)
 			}
-			holds, err := l.Holds(m.Live, m.Manifest)
+			holds, err := l.Holds(m)
 			if err != nil || holds != tc.holds {
 				t.Errorf("%s\nHolds: want %t, got %t and error %v", tc.reason, tc.holds, holds, err)
 			}
@@ -152,9 +188,39 @@ func TestMigrated(t *testing.T) {
 				t.Errorf("%s\nmanaged fields: -want, +got:\n%s", tc.reason, diff)
 			}
 			m.Live.SetManagedFields(got)
-			if again, err := l.Holds(m.Live, m.Manifest); err != nil || again {
+			if again, err := l.Holds(m); err != nil || again {
 				t.Errorf("%s\nHolds after the migration: want false, got %t and error %v", tc.reason, again, err)
 			}
 		})
+	}
+}
+
+// TestMigratedVersion shows that what a manager has applied in another version of the API becomes its own in that of
+// the manifest, and that entries of others stay as they are.
+func TestMigratedVersion(t *testing.T) {
+	ours, theirs := entry(manager, applied, `{"f:spec":{"f:port":{}}}`), entry("other", applied, `{"f:spec":{"f:port":{}}}`)
+	ours.APIVersion, theirs.APIVersion = "example.org/v1beta1", "example.org/v1beta1"
+	m := Migration{
+		Live:     &unstructured.Unstructured{Object: map[string]any{}},
+		Manifest: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.org/v1"}}, Manager: manager,
+	}
+	m.Live.SetManagedFields([]metav1.ManagedFieldsEntry{ours, theirs})
+	if holds, err := (Legacy{}).Holds(m); err != nil || !holds {
+		t.Errorf("Holds: want true, got %t and error %v", holds, err)
+	}
+	entries, err := Legacy{}.migrated(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range entries {
+		got[e.Manager] = e.APIVersion
+	}
+	if diff := cmp.Diff(map[string]string{manager: "example.org/v1", "other": "example.org/v1beta1"}, got); diff != "" {
+		t.Errorf("versions: -want, +got:\n%s", diff)
+	}
+	m.Live.SetManagedFields(entries)
+	if holds, err := (Legacy{}).Holds(m); err != nil || holds {
+		t.Errorf("Holds after the migration: want false, got %t and error %v", holds, err)
 	}
 }

@@ -1,11 +1,11 @@
 package apply
 
 import (
-	"encoding/base64"
 	"maps"
 	"slices"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -17,7 +17,6 @@ import (
 // there is no resource. The result shares nothing with the arguments.
 func Overlay(live, manifest *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	wanted := manifest.DeepCopy()
-	encodeStringData(wanted)
 	if live == nil {
 		return wanted, nil
 	}
@@ -37,29 +36,11 @@ func Overlay(live, manifest *unstructured.Unstructured) (*unstructured.Unstructu
 	return out, nil
 }
 
-// encodeStringData does to a Secret what a server does: stringData becomes data. What is no text is left for the server
-// to refuse.
-func encodeStringData(u *unstructured.Unstructured) {
-	if u.GetAPIVersion() != "v1" || u.GetKind() != "Secret" {
-		return
-	}
-	plain, ok := u.Object["stringData"].(map[string]any)
-	if !ok {
-		return
-	}
-	delete(u.Object, "stringData")
-	data, _ := u.Object["data"].(map[string]any)
-	data = maps.Clone(data)
-	if data == nil {
-		data = map[string]any{}
-	}
-	for k, v := range plain {
-		data[k] = v
-		if text, ok := v.(string); ok {
-			data[k] = base64.StdEncoding.EncodeToString([]byte(text))
-		}
-	}
-	u.Object["data"] = data
+// Shows reports whether a resource has all fields of a manifest, as far as that can be told without asking. It is for a
+// resource that has lost its managed fields: who owns a field is not looked at.
+func Shows(live, manifest *unstructured.Unstructured) (bool, error) {
+	u, err := Overlay(live, manifest)
+	return err == nil && equality.Semantic.DeepEqual(u.Object, live.Object), err
 }
 
 // overlay returns a live value with a wanted one laid over it. fields are the fields below it that have managers.

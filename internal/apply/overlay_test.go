@@ -78,17 +78,6 @@ func TestOverlay(t *testing.T) {
 			live:   `{"a":"x","b":[1],"c":{"d":1}}`, manifest: `{"a":{"b":1},"b":{"x":1},"c":"y"}`,
 			want: `{"a":{"b":1},"b":{"x":1},"c":"y"}`,
 		},
-		"StringData": {
-			reason:   "stringData of a Secret becomes data, and wins over it; what is no text stays for the server to refuse.",
-			live:     `{"apiVersion":"v1","kind":"Secret","data":{"a":"b2xk","b":"Yg=="}}`,
-			manifest: `{"apiVersion":"v1","kind":"Secret","data":{"a":"eA=="},"stringData":{"a":"new","c":1}}`,
-			want:     `{"apiVersion":"v1","kind":"Secret","data":{"a":"bmV3","b":"Yg==","c":1}}`,
-		},
-		"StringDataOfOthers": {
-			reason: "A field of that name in another kind is what it is.",
-			live:   `{"apiVersion":"example.org/v1","kind":"Secret"}`, manifest: `{"stringData":{"a":"x"}}`,
-			want: `{"apiVersion":"example.org/v1","kind":"Secret","stringData":{"a":"x"}}`,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, manifest := object(t, tc.live), object(t, tc.manifest)

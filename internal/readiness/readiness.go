@@ -1,6 +1,7 @@
 package readiness
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 
@@ -23,13 +24,39 @@ func Of(r commonv1.Readiness, u *unstructured.Unstructured) (Verdict, error) {
 	case commonv1.ReadinessSuccessfulCreate, "":
 		return Verdict{Ready: true}, nil
 	case commonv1.ReadinessDeriveFromObject:
-		return fromReadyCondition(conditions(u)), nil
+		return caughtUp(u, fromReadyCondition(conditions(u)), "Ready"), nil
 	case commonv1.ReadinessAllTrue:
-		return fromAllConditions(conditions(u)), nil
+		return caughtUp(u, fromAllConditions(conditions(u)), ""), nil
 	case commonv1.ReadinessDeriveFromCelQuery:
 		return fromQuery(r.CelQuery, u), nil
 	}
 	return Verdict{}, errors.Errorf("readiness policy %q is unknown", r.Policy)
+}
+
+// caughtUp returns a verdict on a resource whose controller has seen its generation, as far as the status tells that.
+// Otherwise the resource is not ready: its conditions are of a former spec. Only a status that does not tell goes by
+// what the conditions tell, of one type or, if that is empty, of all.
+func caughtUp(u *unstructured.Unstructured, v Verdict, conditionType string) Verdict {
+	now := u.GetGeneration()
+	if !v.Ready {
+		return v
+	}
+	observed, found, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	if !found {
+		observed = now
+		list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+		for _, item := range list {
+			c, _ := item.(map[string]any)
+			if g, ok := c["observedGeneration"].(int64); ok && (conditionType == "" || c["type"] == conditionType) {
+				observed = min(observed, g)
+			}
+		}
+	}
+	if observed < now {
+		return Verdict{Message: fmt.Sprintf("The status of the resource is of generation %d, and it is at generation %d",
+			observed, now)}
+	}
+	return v
 }
 
 func fromQuery(query string, u *unstructured.Unstructured) Verdict {

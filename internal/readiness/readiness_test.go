@@ -18,7 +18,24 @@ func with(conditions ...string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": list}}}
 }
 
+// at returns a resource of a generation whose status is of another one.
+func at(u *unstructured.Unstructured, generation, observed int64) *unstructured.Unstructured {
+	u.SetGeneration(generation)
+	u.Object["status"].(map[string]any)["observedGeneration"] = observed
+	return u
+}
+
+// each returns a resource of a generation whose conditions are of others.
+func each(u *unstructured.Unstructured, generation int64, observed ...int64) *unstructured.Unstructured {
+	u.SetGeneration(generation)
+	for i, c := range u.Object["status"].(map[string]any)["conditions"].([]any) {
+		c.(map[string]any)["observedGeneration"] = observed[i]
+	}
+	return u
+}
+
 func TestOf(t *testing.T) {
+	stale := Verdict{Message: "The status of the resource is of generation 1, and it is at generation 2"}
 	for name, tc := range map[string]struct {
 		reason string
 		policy commonv1.ReadinessPolicy
@@ -63,6 +80,42 @@ func TestOf(t *testing.T) {
 			policy: commonv1.ReadinessAllTrue,
 			u:      with("C", "False", "A", "True", "B", "Unknown"),
 			want:   Verdict{Message: "Conditions of the resource are not True: B, C"},
+		},
+		"ReadyOfFormerSpec": {
+			reason: "A condition of a former spec says nothing about the present one.",
+			policy: commonv1.ReadinessDeriveFromObject,
+			u:      at(with("Ready", "True"), 2, 1),
+			want:   stale,
+		},
+		"AllTrueOfFormerSpec": {
+			reason: "Nor do several.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      at(with("A", "True", "B", "True"), 2, 1),
+			want:   stale,
+		},
+		"CaughtUp": {
+			reason: "What the whole status has observed counts, whatever a condition was last written for.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      at(each(with("A", "True", "B", "True"), 2, 1, 2), 2, 2),
+			want:   Verdict{Ready: true},
+		},
+		"ConditionOfFormerSpec": {
+			reason: "Where the status does not tell, its conditions do.",
+			policy: commonv1.ReadinessAllTrue,
+			u:      each(with("A", "True", "B", "True"), 2, 2, 1),
+			want:   stale,
+		},
+		"OtherOfFormerSpec": {
+			reason: "Only those that count do.",
+			policy: commonv1.ReadinessDeriveFromObject,
+			u:      each(with("Ready", "True", "Other", "True"), 2, 2, 1),
+			want:   Verdict{Ready: true},
+		},
+		"CreatedOfFormerSpec": {
+			reason: "Existing is enough still.",
+			policy: commonv1.ReadinessSuccessfulCreate,
+			u:      at(with(), 2, 1),
+			want:   Verdict{Ready: true},
 		},
 		"NoConditions": {
 			reason: "None is not all.",

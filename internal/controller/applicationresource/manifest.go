@@ -39,6 +39,7 @@ func desired(o *workloadv1alpha1.KubernetesApplicationResource) (*unstructured.U
 	if u.IsList() {
 		return nil, errors.Wrap(errInvalidTemplate, "spec.template is a list: use a resource template for each item")
 	}
+	apply.Prepare(u)
 	return u, mark(u, o)
 }
 

@@ -3,6 +3,7 @@ package object
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -24,6 +25,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
+
+// reasonLeftOut is the reason of events about what is left out of a manifest.
+const reasonLeftOut event.Reason = "LeftOutOfManifest"
 
 // messageMissing is the message of condition Ready while there is no resource.
 const messageMissing = "The resource does not exist"
@@ -48,6 +52,7 @@ type external struct {
 	forget func()
 
 	manifest *unstructured.Unstructured
+	leftOut  []string // paths of what only a server sets, which is left out of the manifest
 	mapping  target.Mapping
 	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
 	manager  string                     // the field manager, known after look
@@ -108,6 +113,7 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 		e.pass.woken = reference.IsAwaited(err) || errors.Is(err, errInvalidManifest)
 		return err
 	}
+	e.leftOut = apply.Prepare(e.manifest)
 	e.pass.wanted = e.manifest
 	e.mapping, err = e.cluster.Mapping(ctx, e.owner, e.manifest.GroupVersionKind())
 	if err != nil {
@@ -172,7 +178,7 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if applied == nil || applied.ManifestHash != wanted {
 		return false, nil
 	}
-	legacy, err := e.options.legacy().Holds(e.live, e.manifest)
+	legacy, err := e.options.legacy().Holds(e.migration(o, e.live))
 	if err != nil || legacy {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
@@ -182,6 +188,12 @@ func (e *external) upToDate(o Object) (bool, error) {
 	}
 	if held == applied.FieldsHash {
 		return true, nil
+	}
+	// A server drops all managed fields each time that it cannot convert them. To apply again would help until then.
+	if len(e.live.GetManagedFields()) == 0 {
+		if shown, err := apply.Shows(e.live, e.manifest); shown || err != nil {
+			return shown, errors.Wrap(err, "cannot compare resource")
+		}
 	}
 	e.pass.retry = e.drift.Wait(e.owner)
 	return e.pass.retry > 0, nil
@@ -211,8 +223,13 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 		return e.pass.fail(err)
 	}
 	e.live = live
+	before := o.Observed().Applied
 	if err := e.remember(o); err != nil {
 		return e.pass.fail(err)
+	}
+	if len(e.leftOut) > 0 && (before == nil || before.ManifestHash != o.Observed().Applied.ManifestHash) {
+		e.events.Event(o, event.Normal(reasonLeftOut, "What only a server sets is left out of the manifest: "+
+			strings.Join(e.leftOut, ", ")))
 	}
 	if err := e.see(o); err != nil {
 		return e.pass.fail(err)

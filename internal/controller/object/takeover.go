@@ -49,7 +49,7 @@ func (e *external) write(ctx context.Context, o Object) (*unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	legacy, err := e.options.legacy().Holds(live, e.manifest)
+	legacy, err := e.options.legacy().Holds(e.migration(o, live))
 	if err != nil || !legacy {
 		return live, errors.Wrap(err, "cannot compare resource")
 	}
@@ -62,16 +62,22 @@ func (e *external) migrateAndApply(ctx context.Context, o Object,
 	c := e.client()
 	if live != nil {
 		l := e.options.legacy()
-		legacy, err := l.Holds(live, e.manifest)
+		legacy, err := l.Holds(e.migration(o, live))
 		if err != nil {
 			return nil, errors.Wrap(err, "cannot compare resource")
 		}
 		if legacy {
-			if _, err := apply.Migrate(ctx, c, l,
-				apply.Migration{Live: live, Manifest: e.manifest, Manager: e.manager}); err != nil {
+			if _, err := apply.Migrate(ctx, c, l, e.migration(o, live)); err != nil {
 				return nil, errors.Wrap(err, "cannot take over resource")
 			}
 		}
 	}
 	return e.send(ctx, o, live)
+}
+
+// migration returns what of a resource may become ours.
+func (e *external) migration(o Object, live *unstructured.Unstructured) apply.Migration {
+	return apply.Migration{
+		Live: live, Manifest: e.manifest, Manager: e.manager, Again: o.Observed().Applied != nil,
+	}
 }

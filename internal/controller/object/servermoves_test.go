@@ -1,0 +1,247 @@
+package object_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// secretWith returns the manifest of a Secret with some stringData.
+func secretWith(namespace string, stringData map[string]any) build.Manifest {
+	m := build.ConfigMap(namespace, "login")
+	delete(m, "data")
+	m["kind"], m["stringData"] = "Secret", stringData
+	return m
+}
+
+// awaitSecret waits until the Secret of the target has these values.
+func (w world) awaitSecret(t *testing.T, want map[string]string) {
+	t.Helper()
+	kube.Eventually(t, "values of the Secret", func() (bool, string) {
+		s, got := &corev1.Secret{}, map[string]string{}
+		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "login"}, s)
+		for k, v := range s.Data {
+			got[k] = string(v)
+		}
+		return err == nil && cmp.Equal(want, got), cmp.Diff(want, got) + message(err)
+	})
+}
+
+// TestStringData shows that stringData of a Secret is kept as data is: a value that somebody changes or removes comes
+// back, and one that leaves the manifest goes, whatever the policies.
+func TestStringData(t *testing.T) {
+	c := provide(t)
+	for name, policies := range map[string]xpv2.ManagementPolicies{"All": nil, "Update": observeUpdate} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, c, build.Namespaced())
+			if name == "Update" {
+				create(t, w.tc, &corev1.Secret{ObjectMeta: build.Meta(w.target, "login")})
+			}
+			o := w.object(secretWith(w.target, map[string]any{"a": "1", "b": "2"}))
+			o.SetManagementPolicies(policies)
+			create(t, c, o)
+			w.awaitSecret(t, map[string]string{"a": "1", "b": "2"})
+			awaitReady(t, c, o)
+			for _, drift := range []string{`{"data":{"a":"eA=="}}`, `{"data":{"a":null}}`} {
+				s := &corev1.Secret{ObjectMeta: build.Meta(w.target, "login")}
+				if err := w.tc.Patch(t.Context(), s, client.RawPatch(types.MergePatchType, []byte(drift))); err != nil {
+					t.Fatal(err)
+				}
+				w.awaitSecret(t, map[string]string{"a": "1", "b": "2"})
+			}
+			setManifest(t, c, o, secretWith(w.target, map[string]any{"a": "1"}))
+			w.awaitSecret(t, map[string]string{"a": "1"})
+		})
+	}
+}
+
+// TestCopiedManifest shows that a manifest that was copied from a live resource is applied without what only a server
+// sets, that an event says so, and that nothing is written at rest.
+func TestCopiedManifest(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	m := build.ConfigMap(w.target, "settings", "color", "blue")
+	metadata := m["metadata"].(map[string]any)
+	metadata["uid"], metadata["resourceVersion"] = "0d0e5b36-7a4d-4b71-a1e5-9b1f52b5b9f0", "12345"
+	metadata["creationTimestamp"], metadata["generation"] = "2020-01-01T00:00:00Z", int64(3)
+	metadata["managedFields"] = []any{map[string]any{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}}
+	o := w.object(m)
+	create(t, c, o)
+	awaitReady(t, c, o)
+	told := awaitEvent(t, c, o, "LeftOutOfManifest")
+	want := "What only a server sets is left out of the manifest: metadata.creationTimestamp, metadata.generation, " +
+		"metadata.managedFields, metadata.resourceVersion, metadata.uid"
+	if told != want {
+		t.Errorf("event: want %q, got %q", want, told)
+	}
+	audit := target.Audit(t)
+	mark := audit.Mark()
+	staysUnwritten(t, c, o)
+	for _, e := range audit.Since(mark).By(user) {
+		if e.Namespace == w.target {
+			t.Errorf("want no request at rest, got %s %s", e.Verb, e.Subject())
+		}
+	}
+	setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+	awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"color": "red"})
+	if n := len(events(t, c, o, "What only a server sets")); n != 1 {
+		t.Errorf("want one event, got %d", n)
+	}
+}
+
+// TestAdoptedFromKubectl shows that fields and items which kubectl apply has written are those of the Object that gives
+// them, and go when they leave its manifest, and that others stay.
+func TestAdoptedFromKubectl(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	service := func(port int64) build.Manifest {
+		m := build.ConfigMap(w.target, "web")
+		delete(m, "data")
+		m["kind"] = "Service"
+		m["spec"] = map[string]any{
+			"ports":    []any{map[string]any{"name": "http", "port": port}},
+			"selector": map[string]any{"app": "web"},
+		}
+		return m
+	}
+	first := &unstructured.Unstructured{Object: service(80)}
+	first.SetLabels(map[string]string{"team": "theirs"})
+	if err := w.tc.Create(t.Context(), first, client.FieldOwner("kubectl-client-side-apply")); err != nil {
+		t.Fatal(err)
+	}
+	o := w.object(service(80))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	setManifest(t, c, o, service(8080))
+	kube.Eventually(t, "the port to change", func() (bool, string) {
+		s := &corev1.Service{}
+		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "web"}, s)
+		return err == nil && len(s.Spec.Ports) == 1 && s.Spec.Ports[0].Port == 8080 && s.Labels["team"] == "theirs",
+			fmt.Sprint(s.Spec.Ports, s.Labels, err)
+	})
+}
+
+// twoVersions returns a definition whose version v1 has a default that v1beta1 does not know.
+func twoVersions(group string) *apiextensionsv1.CustomResourceDefinition {
+	d := build.Definition(group, "gates", "more")
+	newer := d.Spec.Versions[0].DeepCopy()
+	spec := newer.Schema.OpenAPIV3Schema.Properties["spec"]
+	spec.Properties["access"] = apiextensionsv1.JSONSchemaProps{
+		Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"deny"`)},
+	}
+	d.Spec.Versions[0].Name, d.Spec.Versions[0].Storage = "v1beta1", false
+	d.Spec.Versions = append(d.Spec.Versions, *newer)
+	return d
+}
+
+// gate returns the manifest of a resource of twoVersions.
+func gate(group, version, namespace string, spec ...string) build.Manifest {
+	m := build.ConfigMap(namespace, "gate", spec...)
+	m["apiVersion"], m["kind"], m["spec"] = group+"/"+version, "Gate", m["data"]
+	delete(m, "data")
+	return m
+}
+
+// awaitGate waits until a resource of twoVersions has a spec, and returns it.
+func (w world) awaitGate(t *testing.T, group string, want map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(group + "/v1")
+	u.SetKind("Gate")
+	kube.Eventually(t, "the spec of the resource", func() (bool, string) {
+		err := w.tc.Get(t.Context(), types.NamespacedName{Namespace: w.target, Name: "gate"}, u)
+		return err == nil && cmp.Equal(want, u.Object["spec"]), cmp.Diff(want, u.Object["spec"]) + message(err)
+	})
+	return u
+}
+
+// TestVersionMovesOn shows that a manifest moves to a version of its API that has more defaults than the one before,
+// and that the resource stays the same.
+func TestVersionMovesOn(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	group := w.target + ".example.org"
+	create(t, w.tc, twoVersions(group))
+	o := w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	before := w.awaitGate(t, group, map[string]any{"size": "big", "more": "x", "access": "deny"})
+	setManifest(t, c, o, gate(group, "v1", w.target, "size", "small"))
+	after := w.awaitGate(t, group, map[string]any{"size": "small", "access": "deny"})
+	awaitReady(t, c, o)
+	if before.GetUID() != after.GetUID() {
+		t.Error("the resource was made again")
+	}
+}
+
+// TestLostManagedFields shows that a server which drops all managed fields with each write of the status, as it cannot
+// convert them, is not written to for it.
+func TestLostManagedFields(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	group := w.target + ".example.org"
+	create(t, w.tc, twoVersions(group))
+	o := w.object(gate(group, "v1beta1", w.target, "size", "big"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	audit := target.Audit(t)
+	mark := audit.Mark()
+	for _, phase := range []string{"a", "b", "c"} {
+		u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
+		if err := w.tc.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
+			[]byte(`{"status":{"phase":"`+phase+`"}}`))); err != nil {
+			t.Fatal(err)
+		}
+		if len(u.GetManagedFields()) > 0 {
+			t.Errorf("want the server to drop all managed fields, got %v", u.GetManagedFields())
+		}
+		kube.Eventually(t, "the phase to be seen", func() (bool, string) {
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+			return err == nil && strings.Contains(string(o.Observed().Manifest.Raw), `"phase":"`+phase+`"`), message(err)
+		})
+	}
+	for _, e := range audit.Since(mark).By(user) {
+		if e.Namespace == w.target {
+			t.Errorf("want no write, got %s %s", e.Verb, e.Subject())
+		}
+	}
+	u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
+	if err := w.tc.Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"size":"small"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
+}
+
+// TestFieldLeavesAfterLoss shows that a field which leaves the manifest goes although the server has once lost who owns
+// it, and that labels of others stay.
+func TestFieldLeavesAfterLoss(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
+	create(t, c, o)
+	awaitReady(t, c, o)
+	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+	cm := awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
+	if err := w.tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"managedFields":[{}],"labels":{"team":"theirs"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
+	cm = awaitData(t, w.tc, key, map[string]string{"color": "red"})
+	if cm.Labels["team"] != "theirs" {
+		t.Errorf("want the label of others left alone, got %v", cm.Labels)
+	}
+}
