@@ -26,6 +26,10 @@ const (
 
 	// AnnotationKeyDryRun, if "true", makes an Object say what it would change on its target instead of changing it.
 	AnnotationKeyDryRun = "kubernetes.crossplane.io/dry-run"
+
+	// AnnotationKeyRunOnce, if "true", keeps an Object from making its resource again that has gone, such as a Job with
+	// ttlSecondsAfterFinished. A change of the manifest has it made once more.
+	AnnotationKeyRunOnce = "kubernetes.crossplane.io/run-once"
 )
 
 // TypeUpToDate is the condition that says whether the resource on the target is as the manifest wants it. Only Objects

@@ -94,7 +94,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil {
-		return e.missing(o), nil
+		return e.missing(o)
 	}
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -125,19 +125,42 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made
 // ever more slowly.
-func (e *external) missing(o Object) managed.ExternalObservation {
+func (e *external) missing(o Object) (managed.ExternalObservation, error) {
+	if ran, err := e.ran(o); ran || err != nil {
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+	}
 	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
 		e.pass.report(o, commonv1.ReasonResourceMissing,
 			"management policies do not allow to create the resource: "+diffwrite.MessageMissing)
-		return managed.ExternalObservation{ResourceUpToDate: true}
+		return managed.ExternalObservation{ResourceUpToDate: true}, nil
 	}
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
-		return managed.ExternalObservation{}
+		return managed.ExternalObservation{}, nil
 	}
 	e.pass.retry = e.drift.Wait(e.owner)
 	wait := e.pass.retry > 0
-	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}
+	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, nil
+}
+
+// ran reports whether a resource that is to be made once has been, of the present manifest. Then the Object is as ready
+// as the resource was when it was last seen.
+func (e *external) ran(o Object) (bool, error) {
+	applied := o.Observed().Applied
+	if o.GetAnnotations()[commonv1.AnnotationKeyRunOnce] != "true" || applied == nil {
+		return false, nil
+	}
+	wanted, err := apply.HashManifest(e.manifest)
+	if err != nil || applied.ManifestHash != wanted {
+		return false, errors.Wrap(err, "cannot compare manifest")
+	}
+	last := &unstructured.Unstructured{}
+	if err := decode(o.Observed().Manifest.Raw, &last.Object); err != nil {
+		return false, err
+	}
+	v, err := readiness.Of(o.Desired().Readiness, last)
+	e.pass.verdict = &v
+	return true, errors.Wrap(err, "cannot derive readiness")
 }
 
 // see records the live resource in the status, and whether it is ready, and gives what is not to be there to those who

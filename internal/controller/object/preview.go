@@ -85,7 +85,7 @@ func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObser
 		return managed.ExternalObservation{}, err
 	}
 	if e.live == nil && !dryRun(o) {
-		return e.missing(o), nil
+		return e.missing(o)
 	}
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
