@@ -3,6 +3,7 @@ package objectsync
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -37,6 +38,8 @@ type RefusalError struct {
 	Resource schema.GroupResource
 	// Cause tells what stands against it.
 	Cause RefusalCause
+	// Hidden is the name of an object that the workspace hides although it has accepted the permission claim, else empty.
+	Hidden string
 
 	err error
 }
@@ -53,6 +56,15 @@ func NewClaimRefusal(r schema.GroupResource) *RefusalError {
 	return &RefusalError{
 		Workspace: true, Resource: r, Cause: RefusedByRights,
 		err: errors.Errorf("the workspace has not accepted the permission claim for %s", r),
+	}
+}
+
+// newHiddenRefusal returns the refusal of a workspace whose permission claim shows other objects, and not this one.
+func newHiddenRefusal(o Ref) *RefusalError {
+	r := o.GVR().GroupResource()
+	return &RefusalError{
+		Workspace: true, Resource: r, Cause: RefusedByRights, Hidden: o.Name,
+		err: errors.Errorf("the selector of the permission claim for %s hides %s", r, o),
 	}
 }
 
@@ -148,6 +160,9 @@ func (w refusalWriter) explain(err error, r schema.GroupVersionResource, content
 // refusalWarning is what a consumer can do about a refusal. It reveals nothing of the service cluster.
 func refusalWarning(r *RefusalError) (reason, message string) {
 	switch {
+	case r.Hidden != "":
+		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the provider "+
+			"of the service. Accept it for all objects, or give this one the labels of its selector", r.Resource, r.Hidden)
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
 			r.Resource.String() +

@@ -70,7 +70,7 @@ func (p *pass) createRelated(ctx context.Context, fresh []relation, both primari
 			continue
 		}
 		desired, err := p.desired(m, m.target())
-		if err == nil {
+		if err == nil && !p.recorded(m) { // What was copied is what a hidden copy has, until it is made again.
 			err = p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired)
 		}
 		if err != nil {
@@ -104,6 +104,9 @@ func (p *pass) createRelated(ctx context.Context, fresh []relation, both primari
 		}
 		there[m.record().plain()] = true
 		p.remember(m)
+		if err := p.state.put(p.subjectOf(m.record()), m.from.apiVersion(), desired); err != nil {
+			errs = append(errs, err)
+		}
 		if err := p.holdOrigin(ctx, m); err != nil {
 			errs = append(errs, err)
 		}
@@ -166,11 +169,22 @@ func (p *pass) createOneRelated(ctx context.Context, m relation, desired map[str
 	err := p.create(ctx, other, m.copies(), u)
 	if apierrors.IsAlreadyExists(err) {
 		if p.recorded(m) || len(p.alike(m.record())) > 0 {
-			return awaited(m) // Ours may be hidden for a moment after a permission claim is accepted again.
+			return p.unseen(ctx, m, other)
 		}
 		return errors.Wrapf(ErrForeign, "%s", m.to)
 	}
 	return errors.Wrapf(err, "cannot create %s", m.to)
+}
+
+// unseen returns why a copy that is there is not seen: the watch does not show it yet, or the workspace hides it. A
+// permission claim may show only objects with some labels.
+func (p *pass) unseen(ctx context.Context, m relation, other Side) error {
+	if m.related.origin == v1alpha1.OriginService {
+		if _, err := other.Writer.Live(ctx, m.to); IsMissing(err, m.to.Name) {
+			return newHiddenRefusal(m.to)
+		}
+	}
+	return awaited(m)
 }
 
 // syncRelatedStatus copies the status of a related object, if that is asked for and it is a subresource.

@@ -1,0 +1,66 @@
+package publishedresource_test
+
+import (
+	"fmt"
+	"testing"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+)
+
+// acceptLabelled accepts the permission claim for Secrets for those with a label alone.
+func acceptLabelled(t *testing.T, in tenant, label, value string) {
+	t.Helper()
+	kube.Eventually(t, "the claims of workspace "+in.path, func() (bool, string) {
+		b := &apisv1alpha2.APIBinding{}
+		if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, b); err != nil {
+			return false, err.Error()
+		}
+		for i := range b.Spec.PermissionClaims {
+			if c := &b.Spec.PermissionClaims[i]; c.Resource == "secrets" {
+				c.Selector = apisv1alpha2.PermissionClaimSelector{
+					LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{label: value}},
+				}
+			}
+		}
+		err := in.Update(t.Context(), b)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// TestSyncHiddenCopy shows that a consumer whose claim hides one copy is told, that the operator sees it counted, and
+// that the copy is current soon after it is shown again, although its origin has changed meanwhile.
+func TestSyncHiddenCopy(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := s.publishCerts(t)
+	in := s.tenant(t)
+	acceptLabelled(t, in, "shared", "yes")
+	create(t, in, s.cert("web"))
+	s.issue(t, s.copyOf(t, in), "one")
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "one")
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
+
+	label := func(value string) {
+		t.Helper()
+		u := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "web-tls"}}
+		if err := in.Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"shared":`+value+`}}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label("null")
+	patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"two"}}`)
+	awaitEvent(t, in, objectsync.ReasonClaimMissing)
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 1 })
+	label(`"yes"`)
+	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "two")
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
+}
