@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
@@ -88,6 +89,12 @@ func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 	}
 	if err := e.find(ctx, o); err != nil {
 		return false, err
+	}
+	if o.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonUnauthorized {
+		// A watch that has begun goes on when the credentials are not accepted any more.
+		if err := e.ask(ctx); err != nil {
+			return false, err
+		}
 	}
 	if err := e.claim(ctx, o); err != nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -116,6 +117,9 @@ func sameResource(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && name(a) == name(b)
 }
 
+// compareAgain is after how long a comparison is tried again that the target could not make.
+const compareAgain = 30 * time.Second
+
 // compare records what an apply would change, unless that is known already. A resource that keeps changing is compared
 // ever more slowly.
 func (e *external) compare(ctx context.Context, o Object) error {
@@ -128,8 +132,15 @@ func (e *external) compare(ctx context.Context, o Object) error {
 		return nil
 	}
 	ops, c, err := e.tryApply(ctx)
-	if err != nil {
+	switch {
+	case targetresource.IsCutOff(targetresource.Asked(err)), apierrors.IsConflict(err):
 		return err
+	case err != nil: // A webhook may be down, say. What is there is known all the same.
+		e.pass.retry, hash = compareAgain, ""
+		c = xpv2.Condition{
+			Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
+			Message: "The target cannot try to apply the manifest: " + short(err),
+		}
 	}
 	o.Observed().Diff, o.Observed().Compared = ops, hash
 	c.Type, c.LastTransitionTime, c.ObservedGeneration = commonv1.TypeUpToDate, metav1.Now(), o.GetGeneration()
@@ -230,7 +241,7 @@ func short(err error) string {
 
 // endPreview drops what an Object says of changes when it does not preview any more.
 func endPreview(o Object) {
-	if o.Observed().Compared == "" || previews(o) {
+	if o.GetCondition(commonv1.TypeUpToDate).Reason == "" || previews(o) {
 		return
 	}
 	o.Observed().Diff, o.Observed().Compared = nil, ""
