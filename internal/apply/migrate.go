@@ -3,11 +3,13 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -230,4 +232,29 @@ func setFields(e *metav1.ManagedFieldsEntry, s *fieldpath.Set) error {
 	e.FieldsV1 = &metav1.FieldsV1{}
 	e.FieldsV1.SetRawBytes(b)
 	return nil
+}
+
+// Rival says which field of a manifest a resource has of another manager, and of which.
+func Rival(live, manifest *unstructured.Unstructured, manager string) (string, error) {
+	f := newFinder()
+	for _, e := range live.GetManagedFields() {
+		if e.Manager == manager || e.Subresource != "" || e.FieldsV1 == nil {
+			continue
+		}
+		all := fieldpath.NewSet()
+		if err := all.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
+			return "", errors.Wrapf(err, "cannot read the fields of manager %q", e.Manager)
+		}
+		field := ""
+		all.Leaves().Iterate(func(p fieldpath.Path) {
+			want, given := f.find(manifest.Object, p)
+			if is, _ := f.find(live.Object, p); field == "" && given && !equality.Semantic.DeepEqual(want, is) {
+				field = p.String()
+			}
+		})
+		if field != "" {
+			return fmt.Sprintf("%s is set by %q", field, e.Manager), nil
+		}
+	}
+	return "fields of the manifest are removed, or owned by others", nil
 }

@@ -4,16 +4,26 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
-	// driftBurst is how many changes by others are reverted at once, and driftRate how many a second after that.
-	driftBurst = 100
-	driftRate  = 1
+	// driftBurst is how many changes by others are reverted at once, and driftPause how far apart after that.
+	driftBurst = 30
+	driftPause = time.Minute
 )
+
+// postponed counts the reverts that were put off.
+var postponed = prometheus.NewCounter(prometheus.CounterOpts{
+	Name: "provider_kcp_postponed_reverts_total",
+	Help: "How often the provider has put off to revert what others change again and again.",
+})
+
+func init() { metrics.Registry.MustRegister(postponed) } //nolint:gochecknoinits // As controller-runtime does its own.
 
 // A Drift slows down the fight over a resource that somebody else keeps changing.
 type Drift struct {
@@ -30,15 +40,24 @@ func (d *Drift) Wait(o informer.Owner) time.Duration {
 	defer d.mu.Unlock()
 	l, ok := d.limiters[o]
 	if !ok {
-		l = rate.NewLimiter(driftRate, driftBurst)
+		l = rate.NewLimiter(rate.Every(driftPause), driftBurst)
 		d.limiters[o] = l
 	}
 	r := l.Reserve()
 	delay := r.Delay()
 	if delay > 0 {
 		r.Cancel()
+		postponed.Inc()
 	}
 	return delay
+}
+
+// Fights reports whether so much has been reverted of late that it is a fight. It ends some minutes after the last one.
+func (d *Drift) Fights(o informer.Owner) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.limiters[o]
+	return ok && l.Tokens() < driftBurst/3
 }
 
 // Forget forgets the changes of what an owner has.

@@ -64,6 +64,8 @@ const (
 	ReasonInvalidConnection xpv2.ConditionReason = "InvalidConnection"
 	// ReasonUnknownKind means that the target does not serve the kind of the manifest.
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
+	// ReasonContested means that others change or remove the resource again and again, so that it is restored more slowly.
+	ReasonContested xpv2.ConditionReason = "Contested"
 	// ReasonQuotaExceeded means that a ResourceQuota of the target has no room for the resource.
 	ReasonQuotaExceeded xpv2.ConditionReason = "QuotaExceeded"
 	// ReasonForbidden means that the target denies the request to the credentials of the ProviderConfig.

@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -159,8 +162,8 @@ func TestLongName(t *testing.T) {
 // spin.
 func TestDeletionsAreSlowedDown(t *testing.T) {
 	t.Parallel()
-	// A hundred at once, one a second after that, and some for a slow machine.
-	const window, most = 15 * time.Second, 130
+	// Thirty at once, one a minute after that, and some for a slow machine.
+	const window, most = 15 * time.Second, 35
 	c, tc := provide(t), target.Client(t)
 	s := build.Cluster()
 	tns := target.Namespace(t)
@@ -176,5 +179,26 @@ func TestDeletionsAreSlowedDown(t *testing.T) {
 		return comebacks <= most, fmt.Sprintf("%d deletions", comebacks)
 	})
 	t.Logf("%d deletions in %s", comebacks, window)
+	awaitCondition(t, c, o, wantCondition{
+		Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: commonv1.ReasonContested,
+	}, "it is deleted")
 	awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"}, map[string]string{"color": "blue"})
+}
+
+// TestFightIsTold shows that two Objects which set one field to different values end their fight, and that each is told
+// of the other.
+func TestFightIsTold(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	color := func(name, value string) build.Object {
+		o := w.scope.Object(w.namespace, w.target+"-"+name, w.config, build.ConfigMap(w.target, "settings", "color", value))
+		create(t, c, o)
+		return o
+	}
+	first, second := color("first", "blue"), color("second", "red")
+	for _, o := range []build.Object{first, second} {
+		awaitCondition(t, c, o, wantCondition{
+			Type: xpv2.TypeSynced, Status: corev1.ConditionFalse, Reason: commonv1.ReasonContested,
+		}, ".data.color is set by")
+	}
 }

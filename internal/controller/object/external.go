@@ -138,9 +138,32 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
 		return managed.ExternalObservation{}, nil
 	}
+	wait, err := e.contested(o)
+	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, err
+}
+
+// contested reports whether it is too early to restore a resource that others have changed. It says what they do if that
+// is a fight.
+func (e *external) contested(o Object) (bool, error) {
 	e.pass.retry = e.drift.Wait(e.owner)
-	wait := e.pass.retry > 0
-	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, nil
+	if !e.drift.Fights(e.owner) {
+		return false, nil
+	}
+	what, err := "it is deleted, as the garbage collector does if no owner in metadata.ownerReferences exists", error(nil)
+	if e.live != nil {
+		what, err = apply.Rival(e.live, e.manifest, e.manager)
+	}
+	e.pass.report(o, commonv1.ReasonContested,
+		"the resource is restored ever more slowly, as others change it again and again: "+what)
+	return e.pass.retry > 0, errors.Wrap(err, "cannot compare resource")
+}
+
+// peaceful reports that the resource is as it is to be, for now: an Object that is in a fight still says so.
+func (e *external) peaceful(o Object) bool {
+	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested && e.drift.Fights(e.owner) {
+		e.pass.synced = &c
+	}
+	return true
 }
 
 // ran reports whether a resource that is to be made once has been, of the present manifest. Then the Object is as ready
@@ -210,7 +233,7 @@ func (e *external) upToDate(o Object) (bool, error) {
 		return false, errors.Wrap(err, "cannot compare resource")
 	}
 	if held == applied.FieldsHash {
-		return true, nil
+		return e.peaceful(o), nil
 	}
 	// A server drops all managed fields each time that it cannot convert them. To apply again would help until then.
 	if len(e.live.GetManagedFields()) == 0 {
@@ -218,8 +241,7 @@ func (e *external) upToDate(o Object) (bool, error) {
 			return shown, errors.Wrap(err, "cannot compare resource")
 		}
 	}
-	e.pass.retry = e.drift.Wait(e.owner)
-	return e.pass.retry > 0, nil
+	return e.contested(o)
 }
 
 // Create applies the manifest.
