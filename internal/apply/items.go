@@ -41,8 +41,8 @@ func (f finder) find(v any, p fieldpath.Path) (any, bool) {
 	return v, true
 }
 
-// gives reports whether a manifest gives the field at a path of a live resource. A key that it leaves to a default, such
-// as the protocol of a port, may be any.
+// gives reports whether a manifest gives the field at a path of a live resource. A key that it leaves to a default,
+// such as the protocol of a port, may be any.
 func (f finder) gives(v any, p fieldpath.Path) bool {
 	for _, e := range p {
 		next, ok := f.step(v, e)

@@ -198,7 +198,8 @@ func TestMigrated(t *testing.T) {
 // TestMigratedVersion shows that what a manager has applied in another version of the API becomes its own in that of
 // the manifest, and that entries of others stay as they are.
 func TestMigratedVersion(t *testing.T) {
-	ours, theirs := entry(manager, applied, `{"f:spec":{"f:port":{}}}`), entry("other", applied, `{"f:spec":{"f:port":{}}}`)
+	const port = `{"f:spec":{"f:port":{}}}`
+	ours, theirs := entry(manager, applied, port), entry("other", applied, port)
 	ours.APIVersion, theirs.APIVersion = "example.org/v1beta1", "example.org/v1beta1"
 	m := Migration{
 		Live:     &unstructured.Unstructured{Object: map[string]any{}},

@@ -14,9 +14,9 @@ var ofServer = []string{
 	"resourceVersion", "selfLink", "uid",
 }
 
-// Prepare makes of a manifest, in place, what is applied of it, so that each apply, hash and preview sees the same. What
-// a server moves is where the server has it. What only a server sets is left out, as of a manifest that was copied from
-// a live resource, and the status with it. It returns the paths of what is left out.
+// Prepare makes of a manifest, in place, what is applied of it, so that each apply, hash and preview sees the same.
+// What a server moves is where the server has it. What only a server sets is left out, as of a manifest that was copied
+// from a live resource, and the status with it. It returns the paths of what is left out.
 func Prepare(manifest *unstructured.Unstructured) (leftOut []string) {
 	encodeStringData(manifest)
 	metadata, _ := manifest.Object["metadata"].(map[string]any)

@@ -15,8 +15,9 @@ func TestPrepare(t *testing.T) {
 	}{
 		"StringData": {
 			reason:   "stringData of a Secret becomes data, and wins over it; what is no text stays for the server to refuse.",
-			manifest: `{"apiVersion":"v1","kind":"Secret","data":{"a":"eA==","b":"eQ=="},"stringData":{"a":"new","c":1,"d":null}}`,
-			want:     `{"apiVersion":"v1","kind":"Secret","data":{"a":"bmV3","b":"eQ==","d":""},"stringData":{"c":1}}`,
+			manifest: `{"apiVersion":"v1","kind":"Secret","data":{"a":"eA==","b":"eQ=="},` +
+				`"stringData":{"a":"new","c":1,"d":null}}`,
+			want: `{"apiVersion":"v1","kind":"Secret","data":{"a":"bmV3","b":"eQ==","d":""},"stringData":{"c":1}}`,
 		},
 		"EmptyStringData": {
 			reason:   "An empty map is none.",

@@ -161,8 +161,9 @@ func (w refusalWriter) explain(err error, r schema.GroupVersionResource, content
 func refusalWarning(r *RefusalError) (reason, message string) {
 	switch {
 	case r.Hidden != "":
-		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the provider "+
-			"of the service. Accept it for all objects, or give this one the labels of its selector", r.Resource, r.Hidden)
+		return ReasonClaimMissing, fmt.Sprintf("The permission claim for %s in the APIBinding does not show %q to the "+
+			"provider of the service. Accept it for all objects, or give this one the labels of its selector",
+			r.Resource, r.Hidden)
 	case r.Workspace && r.Cause == RefusedByRights:
 		return ReasonClaimMissing, "This workspace does not let the provider of the service write " +
 			r.Resource.String() +

@@ -88,9 +88,14 @@ func (p *pass) createRelated(ctx context.Context, fresh []relation, both primari
 		p.state = before
 		return oneOf(append(errs, err))
 	}
+	return oneOf(append(errs, p.createExpected(ctx, fresh, made)...))
+}
+
+// createExpected makes copies of related objects. The state says already that they are about to be made.
+func (p *pass) createExpected(ctx context.Context, fresh []relation, expected map[int]map[string]any) (errs []error) {
 	there := map[Record]bool{} // One object can have several identifiers.
 	for i, m := range fresh {
-		desired, ok := made[i]
+		desired, ok := expected[i]
 		if !ok {
 			continue
 		}
@@ -111,7 +116,7 @@ func (p *pass) createRelated(ctx context.Context, fresh []relation, both primari
 			errs = append(errs, err)
 		}
 	}
-	return oneOf(errs)
+	return errs
 }
 
 // target returns what the copy of a related object would be.
