@@ -14,7 +14,7 @@ func TestPrepare(t *testing.T) {
 		leftOut  []string
 	}{
 		"StringData": {
-			reason:   "stringData of a Secret becomes data, and wins over it; what is no text stays for the server to refuse.",
+			reason: "stringData of a Secret becomes data, and wins over it; what is no text stays for the server to refuse.",
 			manifest: `{"apiVersion":"v1","kind":"Secret","data":{"a":"eA==","b":"eQ=="},` +
 				`"stringData":{"a":"new","c":1,"d":null}}`,
 			want: `{"apiVersion":"v1","kind":"Secret","data":{"a":"bmV3","b":"eQ==","d":""},"stringData":{"c":1}}`,

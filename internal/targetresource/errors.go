@@ -5,6 +5,7 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -60,6 +61,8 @@ func ReasonOf(err error) xpv2.ConditionReason {
 		return commonv1.ReasonInvalidConnection
 	case target.IsNoKind(err):
 		return commonv1.ReasonUnknownKind
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return commonv1.ReasonNamespaceTerminating
 	case isQuotaExceeded(err):
 		return commonv1.ReasonQuotaExceeded
 	case apierrors.IsForbidden(err):

@@ -6,11 +6,22 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
+
+// TestReasonOfTermination shows that a namespace which is being deleted is no matter of rights.
+func TestReasonOfTermination(t *testing.T) {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web", errors.New("it is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	if got := ReasonOf(errors.Wrap(err, "cannot apply")); got != commonv1.ReasonNamespaceTerminating {
+		t.Errorf("want NamespaceTerminating, got %s", got)
+	}
+}
 
 // TestReasonOfForbidden shows that who can cure a 403 follows from its reason.
 func TestReasonOfForbidden(t *testing.T) {

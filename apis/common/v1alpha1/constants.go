@@ -66,6 +66,8 @@ const (
 	ReasonUnknownKind xpv2.ConditionReason = "UnknownKind"
 	// ReasonContested means that others change or remove the resource again and again, so that it is restored more slowly.
 	ReasonContested xpv2.ConditionReason = "Contested"
+	// ReasonNamespaceTerminating means that the namespace of the resource is being deleted on the target.
+	ReasonNamespaceTerminating xpv2.ConditionReason = "NamespaceTerminating"
 	// ReasonQuotaExceeded means that a ResourceQuota of the target has no room for the resource.
 	ReasonQuotaExceeded xpv2.ConditionReason = "QuotaExceeded"
 	// ReasonForbidden means that the target denies the request to the credentials of the ProviderConfig.

@@ -142,8 +142,8 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 	return managed.ExternalObservation{ResourceExists: wait, ResourceUpToDate: wait}, err
 }
 
-// contested reports whether it is too early to restore a resource that others have changed. It says what they do if that
-// is a fight.
+// contested reports whether it is too early to restore a resource that others have changed. It says what they do if
+// that is a fight.
 func (e *external) contested(o Object) (bool, error) {
 	e.pass.retry = e.drift.Wait(e.owner)
 	if !e.drift.Fights(e.owner) {
