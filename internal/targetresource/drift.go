@@ -13,7 +13,7 @@ import (
 
 const (
 	// driftBurst is how many changes by others are reverted at once, and driftPause how far apart after that.
-	driftBurst = 30
+	driftBurst = 100
 	driftPause = time.Minute
 )
 

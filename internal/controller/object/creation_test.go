@@ -162,8 +162,8 @@ func TestLongName(t *testing.T) {
 // spin.
 func TestDeletionsAreSlowedDown(t *testing.T) {
 	t.Parallel()
-	// Thirty at once, one a minute after that, and some for a slow machine.
-	const window, most = 15 * time.Second, 35
+	// A hundred at once, one a minute after that, and some for a slow machine.
+	const window, most = 15 * time.Second, 105
 	c, tc := provide(t), target.Client(t)
 	s := build.Cluster()
 	tns := target.Namespace(t)

@@ -29,8 +29,11 @@ import (
 // reasonLeftOut is the reason of events about what is left out of a manifest.
 const reasonLeftOut event.Reason = "LeftOutOfManifest"
 
-// messageMissing is the message of condition Ready while there is no resource.
-const messageMissing = "The resource does not exist"
+// Messages of condition Ready while there is no resource, and while there can be none.
+const (
+	messageMissing = "The resource does not exist"
+	messageNoKind  = "The target does not serve the kind of the resource"
+)
 
 // An external is the resource of one Object on its target, for one pass.
 type external struct {
@@ -117,7 +120,9 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 	e.pass.wanted = e.manifest
 	e.mapping, err = e.cluster.Mapping(ctx, e.owner, e.manifest.GroupVersionKind())
 	if err != nil {
-		e.pass.woken = target.IsNoKind(err)
+		if e.pass.woken = target.IsNoKind(err); e.pass.woken {
+			e.pass.verdict = &readiness.Verdict{Message: messageNoKind}
+		}
 		return errors.Wrap(err, "cannot find kind of manifest")
 	}
 	return place(e.manifest, e.mapping)

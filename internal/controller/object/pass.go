@@ -101,7 +101,7 @@ func (p *pass) amend(obj client.Object) {
 		p.set(o, synced)
 	}
 	p.explainDeletion(o)
-	if p.verdict == nil || p.err != nil || o.GetDeletionTimestamp() != nil {
+	if p.verdict == nil || p.err != nil && !target.IsNoKind(p.err) || o.GetDeletionTimestamp() != nil {
 		return
 	}
 	ready := xpv2.Available()
