@@ -11,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +35,10 @@ const (
 	messageMissing = "The resource does not exist"
 	messageNoKind  = "The target does not serve the kind of the resource"
 )
+
+// messageImmutable says what to do about a field that a server does not change.
+const messageImmutable = "the manifest changes what cannot be changed: delete the resource on the target, and it is " +
+	"made again as the manifest wants it"
 
 // An external is the resource of one Object on its target, for one pass.
 type external struct {
@@ -269,6 +274,9 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
 	}
 	live, err := e.remote().Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
+	if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "field is immutable") {
+		err = errors.Wrap(err, messageImmutable)
+	}
 	if err != nil {
 		return e.pass.fail(err)
 	}

@@ -66,6 +66,24 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
+// TestImmutableFieldSaysWhatToDo shows that a change which a server does not make is refused with what cures it, and that
+// the cure does.
+func TestImmutableFieldSaysWhatToDo(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	o := w.object(job(w.target, "a"))
+	create(t, c, o)
+	made := w.awaitJob(t, "a", "")
+	awaitReady(t, c, o)
+	setManifest(t, c, o, job(w.target, "b"))
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest), "delete the resource on the target, and it is made again")
+	if err := w.tc.Delete(t.Context(), made, client.PropagationPolicy("Background")); err != nil {
+		t.Fatal(err)
+	}
+	w.awaitJob(t, "b", made.UID)
+	awaitCondition(t, c, o, wantCondition{Type: xpv2.TypeSynced, Status: corev1.ConditionTrue})
+}
+
 // awaitJob waits until there is a Job with an image that is not the one of a UID, and returns it.
 func (w world) awaitJob(t *testing.T, image string, not types.UID) *batchv1.Job {
 	t.Helper()
