@@ -1,6 +1,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -20,6 +21,8 @@ const (
 	// lateMost is how many requests of a lane may be late. More are given up: they would hold workers that other
 	// targets need.
 	lateMost = 20
+	// answerOfTLS is what net/http answers to a request without TLS on a port with TLS.
+	answerOfTLS = "Client sent an HTTP request to an HTTPS server"
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
 	// maxVersion is how much of the answer to a probe is read, in bytes.
@@ -292,6 +295,9 @@ func (b *breaker) probe() error {
 	if err == nil {
 		answer, err = io.ReadAll(io.LimitReader(res.Body, maxVersion))
 		_ = res.Body.Close() // All of it that counts is read.
+		if res.StatusCode == http.StatusBadRequest && bytes.Contains(answer, []byte(answerOfTLS)) {
+			err = errors.New("the server speaks TLS: its URL in the kubeconfig begins with https:// and not with http://")
+		}
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause

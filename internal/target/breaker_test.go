@@ -123,6 +123,18 @@ func TestBreakerGivesUpUnanswered(t *testing.T) {
 	await(t, "the breaker to open", down)
 }
 
+// TestBreakerTellsOfTLS shows that a URL with http:// of a server with TLS is no target that answers, and that the error
+// says what to write.
+func TestBreakerTellsOfTLS(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	plain := strings.Replace(s.URL, "https://", "http://", 1)
+	b, _, _ := newTestBreaker(t, plain+"/version")
+	if err := b.probe(); err == nil || !strings.Contains(err.Error(), "begins with https://") {
+		t.Errorf("want an error that names https://, got %v", err)
+	}
+}
+
 func TestBreakerKeepsSlowButAlive(t *testing.T) {
 	slow := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

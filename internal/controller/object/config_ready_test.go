@@ -83,6 +83,17 @@ func TestConfigIsReady(t *testing.T) {
 	})
 }
 
+// TestConfigOfPlainHTTP shows that a ProviderConfig is not ready whose kubeconfig names a server with TLS by http://.
+func TestConfigOfPlainHTTP(t *testing.T) {
+	c, s := provide(t), build.Namespaced()
+	host := strings.Replace(target.Config().Host, "https://", "http://", 1)
+	ns, pc := connect(t, c, s, &rest.Config{Host: host})
+	o := s.Object(ns, ns, pc, build.ConfigMap(ns, "settings"))
+	create(t, c, o)
+	awaitCondition(t, c, o, failed(commonv1.ReasonTargetUnreachable), "begins with https://")
+	readConfig(t, c, s, ns, pc).await(t, corev1.ConditionFalse, commonv1.ReasonTargetUnreachable)
+}
+
 // collectUsages deletes the records of use of a ProviderConfig, as the garbage collector does when users are gone.
 func collectUsages(t *testing.T, c client.Client, s build.Scope, namespace, config string) {
 	t.Helper()
