@@ -170,8 +170,12 @@ func (e foreignError) Error() string {
 	if e.message != "" {
 		return e.message
 	}
+	behind := ""
+	if e.code == http.StatusServiceUnavailable {
+		behind = ", or the APIService of an aggregated API behind it"
+	}
 	return fmt.Sprintf("server answers %d %s, but not as a Kubernetes API server does: "+
-		"check the server of the kubeconfig and proxies before it", e.code, http.StatusText(e.code))
+		"check the server of the kubeconfig and proxies before it%s", e.code, http.StatusText(e.code), behind)
 }
 
 // Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
