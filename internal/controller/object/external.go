@@ -145,7 +145,7 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 			"management policies do not allow to create the resource: "+diffwrite.MessageMissing)
 		return managed.ExternalObservation{ResourceUpToDate: true}, nil
 	}
-	if identity(o) == nil || !policy.Owns(o.GetManagementPolicies()) {
+	if identity(o) == nil {
 		return managed.ExternalObservation{}, nil
 	}
 	wait, err := e.contested(o)
