@@ -123,8 +123,8 @@ func TestBreakerGivesUpUnanswered(t *testing.T) {
 	await(t, "the breaker to open", down)
 }
 
-// TestBreakerTellsOfTLS shows that a URL with http:// of a server with TLS is no target that answers, and that the error
-// says what to write.
+// TestBreakerTellsOfTLS shows that a URL with http:// of a server with TLS is no target that answers, and that the
+// error says what to write.
 func TestBreakerTellsOfTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()

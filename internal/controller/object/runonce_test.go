@@ -66,8 +66,8 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
-// TestImmutableFieldSaysWhatToDo shows that a change which a server does not make is refused with what cures it, and that
-// the cure does.
+// TestImmutableFieldSaysWhatToDo shows that a change which a server does not make is refused with what cures it, and
+// that the cure does.
 func TestImmutableFieldSaysWhatToDo(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
@@ -76,7 +76,8 @@ func TestImmutableFieldSaysWhatToDo(t *testing.T) {
 	made := w.awaitJob(t, "a", "")
 	awaitReady(t, c, o)
 	setManifest(t, c, o, job(w.target, "b"))
-	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest), "delete the resource on the target, and it is made again")
+	awaitCondition(t, c, o, failed(commonv1.ReasonInvalidManifest),
+		"delete the resource on the target, and it is made again")
 	if err := w.tc.Delete(t.Context(), made, client.PropagationPolicy("Background")); err != nil {
 		t.Fatal(err)
 	}
