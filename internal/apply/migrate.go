@@ -79,8 +79,8 @@ func (l Legacy) names(manager string) bool {
 }
 
 // Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. So it
-// does with what no manager is known of, and with those fields of the manifest that kubectl apply has written: two
-// owners of a field would keep it when it leaves the manifest. What the manager has applied in another version of the
+// does with those fields of the manifest that kubectl apply has written, or nobody known, if the resource is to be the
+// manager's: two owners of a field would keep it when it leaves the manifest. What the manager has applied in another version of the
 // API becomes its own in that of the manifest: a server refuses to apply to a resource that has fields, such as
 // defaults, which the former version does not know. It returns the resource as the server holds it then. The server
 // answers with a conflict if the resource has changed since it was read.
@@ -108,8 +108,8 @@ type Migration struct {
 	Live, Manifest *unstructured.Unstructured
 	// Manager is the field manager that gets the fields.
 	Manager string
-	// Again says that the manager has applied the resource before: then what no manager is known of was its own.
-	Again bool
+	// Owned says that the resource is to be the manager's, and not one of others of which it keeps some fields.
+	Owned bool
 }
 
 // outdated reports whether an entry is of what the manager has applied in another version of the API.
@@ -197,16 +197,10 @@ func (l Legacy) keeps(manager string, m Migration) func(fieldpath.Path) bool {
 	switch {
 	case l.names(manager):
 		return isBookkeeping
-	case manager == managerOfLost && m.Again:
-		return isMetadata // Others write labels and annotations, too.
-	case manager == managerOfLost, manager == managerOfKubectl:
+	case m.Owned && (manager == managerOfLost || manager == managerOfKubectl):
 		return func(fieldpath.Path) bool { return true }
 	}
 	return nil
-}
-
-func isMetadata(p fieldpath.Path) bool {
-	return len(p) > 0 && p[0].FieldName != nil && *p[0].FieldName == "metadata"
 }
 
 // isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest

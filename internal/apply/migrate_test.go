@@ -48,7 +48,7 @@ func TestMigrated(t *testing.T) {
 		reason   string
 		entries  []metav1.ManagedFieldsEntry
 		manifest string
-		again    bool // the manager has applied the resource before
+		owned    bool // the resource is to be the manager's
 		holds    bool
 		want     map[string]string
 	}{
@@ -132,34 +132,28 @@ func TestMigrated(t *testing.T) {
 			want:     map[string]string{"legacy Apply": `{"f:data":{"f:a":{}}}`},
 		},
 		"Lost": {
-			reason: "What no manager is known of was ours, but for the metadata of others.",
-			entries: []metav1.ManagedFieldsEntry{
-				entry(manager, applied, `{"f:data":{"f:a":{}}}`), entry("before-first-apply", update,
-					`{"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:labels":{".":{},"f:theirs":{}}}}`),
-			},
-			manifest: manifest, again: true, holds: true,
-			want: map[string]string{
-				manager + " Apply":          `{"f:data":{".":{},"f:a":{},"f:b":{}}}`,
-				"before-first-apply Update": `{"f:metadata":{"f:labels":{".":{},"f:theirs":{}}}}`,
-			},
-		},
-		"LostByOthers": {
-			reason: "Of a resource that is adopted only what the manifest gives is ours.",
+			reason: "Of what no manager is known of only what the manifest gives is ours.",
 			entries: []metav1.ManagedFieldsEntry{
 				entry(manager, applied, `{"f:data":{"f:a":{}}}`),
 				entry("before-first-apply", update, `{"f:data":{".":{},"f:a":{},"f:b":{}}}`),
 			},
-			manifest: manifest, holds: true,
+			manifest: manifest, owned: true, holds: true,
 			want: map[string]string{
 				manager + " Apply": `{"f:data":{".":{},"f:a":{}}}`, "before-first-apply Update": `{"f:data":{"f:b":{}}}`,
 			},
+		},
+		"KubectlOfOthers": {
+			reason:   "A resource of others keeps what they have written when a manager withdraws.",
+			entries:  []metav1.ManagedFieldsEntry{entry("kubectl-client-side-apply", update, `{"f:data":{"f:a":{}}}`)},
+			manifest: manifest,
+			want:     map[string]string{"kubectl-client-side-apply Update": `{"f:data":{"f:a":{}}}`},
 		},
 		"Kubectl": {
 			reason: "So it is with what kubectl apply has written, also of items of a list.",
 			entries: []metav1.ManagedFieldsEntry{entry("kubectl-client-side-apply", update,
 				`{"f:metadata":{`+annotation+`},"f:ports":{".":{},`+
 					`"k:{\"port\":80}":{".":{},"f:name":{},"f:port":{}},"k:{\"port\":81}":{".":{},"f:port":{}}}}`)},
-			manifest: `{"ports":[{"port":80,"name":"http"}]}`, again: true, holds: true,
+			manifest: `{"ports":[{"port":80,"name":"http"}]}`, owned: true, holds: true,
 			want: map[string]string{
 				manager + " Apply": `{"f:ports":{".":{},"k:{\"port\":80}":{".":{},"f:name":{},"f:port":{}}}}`,
 				"kubectl-client-side-apply Update": `{"f:metadata":{` + annotation + `},` +
@@ -170,7 +164,7 @@ func TestMigrated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := Migration{
 				Live: &unstructured.Unstructured{Object: map[string]any{}}, Manifest: &unstructured.Unstructured{},
-				Manager: manager, Again: tc.again,
+				Manager: manager, Owned: tc.owned,
 			}
 			m.Live.SetManagedFields(tc.entries)
 			if err := json.Unmarshal([]byte(`{"apiVersion":"v1",`+tc.manifest[1:]), &m.Manifest.Object); err != nil {

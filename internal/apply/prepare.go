@@ -3,7 +3,6 @@ package apply
 import (
 	"encoding/base64"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -30,7 +29,7 @@ func Prepare(manifest *unstructured.Unstructured) (leftOut []string) {
 		delete(manifest.Object, "status")
 		leftOut = append(leftOut, "status")
 	}
-	return slices.Clip(leftOut)
+	return leftOut
 }
 
 // encodeStringData does to a Secret what a server does: stringData becomes data. What is no text is left for the server

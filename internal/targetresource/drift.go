@@ -53,11 +53,17 @@ func (d *Drift) Wait(o informer.Owner) time.Duration {
 }
 
 // Fights reports whether so much has been reverted of late that it is a fight. It ends some minutes after the last one.
-func (d *Drift) Fights(o informer.Owner) bool {
+func (d *Drift) Fights(o informer.Owner) bool { return d.Reverts(o) > driftBurst*2/3 }
+
+// Reverts returns how many changes have been reverted of late. Each minute takes one off.
+func (d *Drift) Reverts(o informer.Owner) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l, ok := d.limiters[o]
-	return ok && l.Tokens() < driftBurst/3
+	if !ok {
+		return 0
+	}
+	return driftBurst - int(l.Tokens())
 }
 
 // Forget forgets the changes of what an owner has.

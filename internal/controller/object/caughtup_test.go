@@ -54,11 +54,8 @@ func TestReadyMeansReadyNow(t *testing.T) {
 // TestReadyFollowsItsKind shows that an Object is not ready when the target serves the kind of its resource no more,
 // and is again when that is back.
 func TestReadyFollowsItsKind(t *testing.T) {
-	c := provide(t)
-	w := newWorld(t, c, build.Namespaced())
-	group := w.target + ".example.org"
-	create(t, w.tc, twoVersions(group))
-	o := w.object(gate(group, "v1", w.target, "size", "big"))
+	w, group := gates(t)
+	c, o := w.c, w.object(gate(group, "v1", w.target, "size", "big"))
 	create(t, c, o)
 	awaitReady(t, c, o)
 	crd := twoVersions(group)

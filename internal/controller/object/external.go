@@ -36,6 +36,9 @@ const (
 	messageNoKind  = "The target does not serve the kind of the resource"
 )
 
+// lossesMost is how often in a few minutes a resource is applied again that has only lost its managed fields.
+const lossesMost = 2
+
 // messageImmutable says what to do about a field that a server does not change.
 const messageImmutable = "the manifest changes what cannot be changed: delete the resource on the target, and it is " +
 	"made again as the manifest wants it"
@@ -245,8 +248,8 @@ func (e *external) upToDate(o Object) (bool, error) {
 	if held == applied.FieldsHash {
 		return e.peaceful(o), nil
 	}
-	// A server drops all managed fields each time that it cannot convert them. To apply again would help until then.
-	if len(e.live.GetManagedFields()) == 0 {
+	// A server that cannot convert managed fields drops them with each write. To apply again helps until the next one.
+	if len(e.live.GetManagedFields()) == 0 && e.drift.Reverts(e.owner) >= lossesMost {
 		if shown, err := apply.Shows(e.live, e.manifest); shown || err != nil {
 			return shown, errors.Wrap(err, "cannot compare resource")
 		}

@@ -2,12 +2,15 @@ package object_test
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -146,6 +149,15 @@ func twoVersions(group string) *apiextensionsv1.CustomResourceDefinition {
 	return d
 }
 
+// gates returns a world whose target serves twoVersions, in a group of its own.
+func gates(t *testing.T) (w world, group string) {
+	t.Helper()
+	w = newWorld(t, provide(t), build.Namespaced())
+	group = w.target + ".example.org"
+	create(t, w.tc, twoVersions(group))
+	return w, group
+}
+
 // gate returns the manifest of a resource of twoVersions.
 func gate(group, version, namespace string, spec ...string) build.Manifest {
 	m := build.ConfigMap(namespace, "gate", spec...)
@@ -170,11 +182,8 @@ func (w world) awaitGate(t *testing.T, group string, want map[string]any) *unstr
 // TestVersionMovesOn shows that a manifest moves to a version of its API that has more defaults than the one before,
 // and that the resource stays the same.
 func TestVersionMovesOn(t *testing.T) {
-	c := provide(t)
-	w := newWorld(t, c, build.Namespaced())
-	group := w.target + ".example.org"
-	create(t, w.tc, twoVersions(group))
-	o := w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
+	w, group := gates(t)
+	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big", "more", "x"))
 	create(t, c, o)
 	awaitReady(t, c, o)
 	before := w.awaitGate(t, group, map[string]any{"size": "big", "more": "x", "access": "deny"})
@@ -187,18 +196,14 @@ func TestVersionMovesOn(t *testing.T) {
 }
 
 // TestLostManagedFields shows that a server which drops all managed fields with each write of the status, as it cannot
-// convert them, is not written to for it.
+// convert them, is not written to for each of these, and that drift is seen all the same.
 func TestLostManagedFields(t *testing.T) {
-	c := provide(t)
-	w := newWorld(t, c, build.Namespaced())
-	group := w.target + ".example.org"
-	create(t, w.tc, twoVersions(group))
-	o := w.object(gate(group, "v1beta1", w.target, "size", "big"))
+	w, group := gates(t)
+	c, o := w.c, w.object(gate(group, "v1beta1", w.target, "size", "big"))
 	create(t, c, o)
 	awaitReady(t, c, o)
-	audit := target.Audit(t)
-	mark := audit.Mark()
-	for _, phase := range []string{"a", "b", "c"} {
+	report := func(phase string) {
+		t.Helper()
 		u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
 		if err := w.tc.Status().Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
 			[]byte(`{"status":{"phase":"`+phase+`"}}`))); err != nil {
@@ -211,11 +216,22 @@ func TestLostManagedFields(t *testing.T) {
 			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 			return err == nil && strings.Contains(string(o.Observed().Manifest.Raw), `"phase":"`+phase+`"`), message(err)
 		})
+		awaitReady(t, c, o)
 	}
+	const losses, most = 6, 9 // Two are made good by three requests each, and a slow machine has time for one more.
+	audit := target.Audit(t)
+	mark := audit.Mark()
+	for i := range losses {
+		report(strconv.Itoa(i))
+	}
+	n := 0
 	for _, e := range audit.Since(mark).By(user) {
 		if e.Namespace == w.target {
-			t.Errorf("want no write, got %s %s", e.Verb, e.Subject())
+			n++
 		}
+	}
+	if n > most {
+		t.Errorf("want at most %d requests, got %d", most, n)
 	}
 	u := w.awaitGate(t, group, map[string]any{"size": "big", "access": "deny"})
 	if err := w.tc.Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
@@ -226,7 +242,7 @@ func TestLostManagedFields(t *testing.T) {
 }
 
 // TestFieldLeavesAfterLoss shows that a field which leaves the manifest goes although the server has once lost who owns
-// it, and that labels of others stay.
+// it, and that what others have written stays.
 func TestFieldLeavesAfterLoss(t *testing.T) {
 	c := provide(t)
 	w := newWorld(t, c, build.Namespaced())
@@ -236,12 +252,40 @@ func TestFieldLeavesAfterLoss(t *testing.T) {
 	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
 	cm := awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
 	if err := w.tc.Patch(t.Context(), cm, client.RawPatch(types.MergePatchType,
-		[]byte(`{"metadata":{"managedFields":[{}],"labels":{"team":"theirs"}}}`))); err != nil {
+		[]byte(`{"metadata":{"managedFields":[{}],"labels":{"team":"theirs"}},"data":{"theirs":"too"}}`))); err != nil {
 		t.Fatal(err)
 	}
+	kube.Eventually(t, "fields to be ours again", func() (bool, string) {
+		err := w.tc.Get(t.Context(), key, cm)
+		return err == nil && slices.ContainsFunc(cm.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+			return e.Operation == metav1.ManagedFieldsOperationApply
+		}), message(err)
+	})
+	awaitReady(t, c, o)
 	setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
-	cm = awaitData(t, w.tc, key, map[string]string{"color": "red"})
+	cm = awaitData(t, w.tc, key, map[string]string{"color": "red", "theirs": "too"})
 	if cm.Labels["team"] != "theirs" {
 		t.Errorf("want the label of others left alone, got %v", cm.Labels)
 	}
+}
+
+// TestKubectlKeepsItsOwn shows that an Object which keeps some fields of a resource of others takes none from kubectl
+// apply: they stay when the Object goes.
+func TestKubectlKeepsItsOwn(t *testing.T) {
+	c := provide(t)
+	w := newWorld(t, c, build.Namespaced())
+	theirs := emptySettings(w.target)
+	theirs.Data = map[string]string{"color": "blue"}
+	if err := w.tc.Create(t.Context(), theirs, client.FieldOwner("kubectl-client-side-apply")); err != nil {
+		t.Fatal(err)
+	}
+	o := w.object(build.ConfigMap(w.target, "settings", "color", "blue", "size", "big"))
+	o.SetManagementPolicies(observeUpdate)
+	create(t, c, o)
+	key := types.NamespacedName{Namespace: w.target, Name: "settings"}
+	awaitReady(t, c, o)
+	awaitData(t, w.tc, key, map[string]string{"color": "blue", "size": "big"})
+	remove(t, c, o)
+	awaitGone(t, c, o)
+	awaitData(t, w.tc, key, map[string]string{"color": "blue"})
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 )
 
 // Managers under which provider-kubernetes has written without server-side apply: the name of its program in its
@@ -78,6 +79,6 @@ func (e *external) migrateAndApply(ctx context.Context, o Object,
 // migration returns what of a resource may become ours.
 func (e *external) migration(o Object, live *unstructured.Unstructured) apply.Migration {
 	return apply.Migration{
-		Live: live, Manifest: e.manifest, Manager: e.manager, Again: o.Observed().Applied != nil,
+		Live: live, Manifest: e.manifest, Manager: e.manager, Owned: policy.Owns(o.GetManagementPolicies()),
 	}
 }
