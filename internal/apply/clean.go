@@ -80,6 +80,13 @@ func (d discreet) Patch(
 	return answer, d.private.clean(err)
 }
 
+// IsQuotaExceeded reports whether a server has refused to write a resource because a ResourceQuota has no room for it.
+// Only the text tells that from a denied right, which names the user: that may be called anything.
+func IsQuotaExceeded(err error) bool {
+	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `is forbidden: User "`) &&
+		strings.Contains(err.Error(), "exceeded quota")
+}
+
 // privateOf returns what of a manifest is private because of its kind.
 func privateOf(manifest *unstructured.Unstructured) Private {
 	if manifest.GetAPIVersion() != "v1" || manifest.GetKind() != "Secret" {

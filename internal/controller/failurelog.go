@@ -2,7 +2,6 @@ package controller
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -13,9 +12,6 @@ import (
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 )
-
-// loggedMost is how many bytes of the message of a condition are logged.
-const loggedMost = 1 << 10
 
 // conditioned is a resource of ours with conditions.
 type conditioned interface {
@@ -70,7 +66,7 @@ func (l failureLog) compare(was, is conditioned) {
 		case isFailure(before) == isFailure(after):
 		case isFailure(after):
 			l.log.Info("Condition has failed", append(l.about(is, t), "reason", string(after.Reason),
-				"message", firstBytes(after.Message))...)
+				"message", after.Message)...)
 		default:
 			l.log.Info("Condition fails no more", append(l.about(is, t), "reason", string(after.Reason),
 				"failed", string(before.Reason))...)
@@ -128,12 +124,4 @@ func configOf(o conditioned) string {
 // is being deleted, is on its way, and a pause is somebody's wish.
 func isFailure(c xpv2.Condition) bool {
 	return c.Status == corev1.ConditionFalse && !slices.Contains(expectedReasons[c.Type], c.Reason)
-}
-
-// firstBytes returns the beginning of a message. Servers of tenants write part of it.
-func firstBytes(message string) string {
-	if len(message) <= loggedMost {
-		return message
-	}
-	return strings.ToValidUTF8(message[:loggedMost], "") + "…"
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
@@ -135,16 +134,11 @@ func TestFailureLog(t *testing.T) {
 // TestFailureLogOfAdded shows that a resource that is seen first while it fails is logged, and that what a provider
 // finds at its start is not.
 func TestFailureLogOfAdded(t *testing.T) {
-	o := newLogged("1", xpv2.ReconcileError(errors.New(strings.Repeat("ü", loggedMost))))
+	o := newLogged("1", xpv2.ReconcileError(errors.New("no right")))
 	for initial, want := range map[bool]int{true: 0, false: 1} {
 		got := lines(true, func(l failureLog) { l.OnAdd(o, initial) })
 		if len(got) != want {
 			t.Errorf("found at the start: %t, want %d lines, got %q", initial, want, got)
-		}
-		for _, line := range got {
-			if len(line) > 2*loggedMost || !strings.Contains(line, "ü…") {
-				t.Errorf("want the beginning of the message, got %d bytes", len(line))
-			}
 		}
 	}
 }

@@ -98,7 +98,7 @@ func refusalOf(err error, workspace bool, r schema.GroupResource) error {
 	case strings.Contains(err.Error(), `is forbidden: User "`):
 		// The text of every authorizer, see responsewriters.Forbidden.
 		out.Cause = RefusedByRights
-	case strings.Contains(err.Error(), "exceeded quota"): // The text of admission plugin ResourceQuota.
+	case apply.IsQuotaExceeded(err):
 		out.Cause = RefusedByQuota
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -63,7 +64,7 @@ func ReasonOf(err error) xpv2.ConditionReason {
 		return commonv1.ReasonUnknownKind
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return commonv1.ReasonNamespaceTerminating
-	case isQuotaExceeded(err):
+	case apply.IsQuotaExceeded(err):
 		return commonv1.ReasonQuotaExceeded
 	case apierrors.IsForbidden(err):
 		return commonv1.ReasonForbidden
@@ -75,13 +76,6 @@ func ReasonOf(err error) xpv2.ConditionReason {
 		return commonv1.ReasonInvalidManifest
 	}
 	return ""
-}
-
-// isQuotaExceeded reports whether a target has refused to write a resource because a ResourceQuota has no room for it.
-// Only the text tells that from a denied right, which names the user: that may be called anything.
-func isQuotaExceeded(err error) bool {
-	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `is forbidden: User "`) &&
-		strings.Contains(err.Error(), "exceeded quota")
 }
 
 // isNamespaceMissing reports whether a target has refused to write a resource because the namespace of the resource
