@@ -80,10 +80,10 @@ func (l Legacy) names(manager string) bool {
 
 // Migrate makes fields that legacy managers own those of a manager, which the next Apply then keeps or removes. So it
 // does with those fields of the manifest that kubectl apply has written, or nobody known, if the resource is to be the
-// manager's: two owners of a field would keep it when it leaves the manifest. What the manager has applied in another version of the
-// API becomes its own in that of the manifest: a server refuses to apply to a resource that has fields, such as
-// defaults, which the former version does not know. It returns the resource as the server holds it then. The server
-// answers with a conflict if the resource has changed since it was read.
+// manager's: two owners of a field would keep it when it leaves the manifest. What the manager has applied in another
+// version of the API becomes its own in that of the manifest: a server refuses to apply to a resource that has fields,
+// such as defaults, which the former version does not know. It returns the resource as the server holds it then. The
+// server answers with a conflict if the resource has changed since it was read.
 func Migrate(ctx context.Context, c dynamic.ResourceInterface, l Legacy,
 	m Migration,
 ) (*unstructured.Unstructured, error) {
