@@ -171,8 +171,8 @@ type Synchronization struct {
 // +kubebuilder:printcolumn:name="PROVIDERCONFIG",type="string",JSONPath=".spec.providerConfigRef.name",priority=1
 // +kubebuilder:printcolumn:name="EXPORT",type="string",JSONPath=".status.apiExport",priority=1
 // +kubebuilder:printcolumn:name="SCHEMA",type="string",JSONPath=".status.resourceSchemaName",priority=1
-// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.status=='False')].reason",priority=1
-// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.status=='False')].message",priority=1
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.message)].reason",priority=1
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.message)].message",priority=1
 type PublishedResource struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

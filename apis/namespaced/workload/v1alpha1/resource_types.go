@@ -110,8 +110,8 @@ type SubmittedRecord struct {
 // +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status",priority=1
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status",priority=1
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp",priority=1
-// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.status=='False')].reason",priority=1
-// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.status=='False')].message",priority=1
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.message)].reason",priority=1
+// +kubebuilder:printcolumn:name="MESSAGE",type="string",JSONPath=".status.conditions[?(@.message)].message",priority=1
 type KubernetesApplicationResource struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
