@@ -9,6 +9,7 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -97,6 +98,12 @@ func (d *Draft) RemoveClaim(r schema.GroupResource) error {
 		return err
 	}
 	return d.hideV1Alpha1(r)
+}
+
+// LacksIdentity reports whether kcp has refused an APIExport because a claim to an API that is not built in names no
+// identity. kcp answers Forbidden then, as if a right was missing (v0.31.2, pkg/admission/apiexport).
+func LacksIdentity(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "identityHash is required")
 }
 
 // AddedClaims returns the resources whose claims were added here, sorted.

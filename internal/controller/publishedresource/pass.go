@@ -133,6 +133,7 @@ func reason(err error) xpv2.ConditionReason {
 		{target.IsUnreachable, commonv1.ReasonTargetUnreachable},
 		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection},
 		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection},
+		{kcp.LacksIdentity, v1alpha1.ReasonInvalidSpec},
 		{apierrors.IsForbidden, commonv1.ReasonForbidden},
 		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized},
 	} {

@@ -219,7 +219,7 @@ func TestIdentity(t *testing.T) {
 		}},
 	}}
 	create(t, s.c, o)
-	await(t, s.c, o, isNot(xpv2.TypeSynced, ""))
+	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), "identityHash is required")
 	kube.Eventually(t, "the identity of the other APIExport", func() (bool, string) {
 		return other.export(t).Status.IdentityHash != "", "none"
 	})
