@@ -1,9 +1,9 @@
 package deletedearly
 
 import (
+	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -11,121 +11,71 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// missedFor is how long an object that a write has missed is remembered. The event of its deletion comes within that
-// time or not at all.
-const missedFor = time.Minute
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// objects are the lost objects of one controller.
-type objects struct {
+// Objects are the objects of one controller that are gone in spite of their finalizer. Its methods may be called
+// concurrently.
+type Objects[T client.Object] struct {
 	finalizer string
 
-	mu     sync.Mutex
-	losses map[types.NamespacedName]deletedObject
-	misses map[types.UID]missedDeletion
+	mu   sync.Mutex
+	last map[types.NamespacedName]T
 }
 
-// A deletedObject is an object that is lost.
-type deletedObject struct {
-	object client.Object
-	queue  queue // of the controller
+// NewObjects returns Objects that know of none. The finalizer is the one by which the controller keeps its objects.
+func NewObjects[T client.Object](finalizer string) *Objects[T] {
+	return &Objects[T]{finalizer: finalizer, last: map[types.NamespacedName]T{}}
 }
 
-// A missedDeletion is an object whose status could not be written, as it was in memory.
-type missedDeletion struct {
-	object client.Object
-	at     time.Time
+// Handler hears of the deletion of objects, and has those reconciled that are gone early.
+func (s *Objects[T]) Handler() handler.EventHandler {
+	return handler.Funcs{DeleteFunc: func(_ context.Context, e event.DeleteEvent,
+		q workqueue.TypedRateLimitingInterface[reconcile.Request],
+	) {
+		if last, ok := e.Object.(T); ok && !e.DeleteStateUnknown && s.add(last) {
+			q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(last)})
+		}
+	}}
 }
 
-func newObjects(finalizer string) *objects {
-	return &objects{
-		finalizer: finalizer, losses: map[types.NamespacedName]deletedObject{}, misses: map[types.UID]missedDeletion{},
-	}
-}
-
-// get returns a copy of a lost object, nil if there is none of that name.
-func (s *objects) get(key types.NamespacedName) client.Object {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, ok := s.losses[key]
-	if !ok {
-		return nil
-	}
-	return copyOf(l.object)
-}
-
-// add records the loss of an object, whose last state it is given, and reports whether it is one. One that is paused is
-// not: nobody can let it go on, and the next object of its name would wait for that.
-func (s *objects) add(last client.Object, q queue) bool {
+// add remembers an object, whose last state it is given, and reports whether it is gone early. The finalizers of others
+// are left out, as nobody removes them any more.
+func (s *Objects[T]) add(last T) bool {
 	if last.GetDeletionTimestamp() != nil || !slices.Contains(last.GetFinalizers(), s.finalizer) || isPaused(last) {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m, ok := s.misses[last.GetUID()]; ok {
-		last = m.object
-		delete(s.misses, last.GetUID())
-	}
-	s.losses[client.ObjectKeyFromObject(last)] = deletedObject{object: s.leaving(last), queue: q}
-	return true
-}
-
-// leaving returns a copy of an object that is being deleted and has our finalizer. Those of others nobody will remove.
-func (s *objects) leaving(last client.Object) client.Object {
-	o := copyOf(last)
-	now := metav1.Now()
-	o.SetDeletionTimestamp(&now)
-	o.SetFinalizers([]string{s.finalizer})
-	return o
-}
-
-// missed records an object whose status could not be written as there is no such object.
-func (s *objects) missed(obj client.Object) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := client.ObjectKeyFromObject(obj)
-	if l, ok := s.losses[key]; ok && l.object.GetUID() == obj.GetUID() {
-		s.losses[key] = deletedObject{object: s.leaving(obj), queue: l.queue}
-		return
-	}
-	now := time.Now()
-	for uid, m := range s.misses {
-		if now.Sub(m.at) > missedFor {
-			delete(s.misses, uid)
-		}
-	}
-	s.misses[obj.GetUID()] = missedDeletion{object: copyOf(obj), at: now}
-}
-
-// written takes a write about an object if that is lost, and reports whether it is. Without the finalizer it is
-// finished with, and the object that has its name now is reconciled.
-func (s *objects) written(obj client.Object) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := client.ObjectKeyFromObject(obj)
-	l, ok := s.losses[key]
-	if !ok || l.object.GetUID() != obj.GetUID() || obj.GetDeletionTimestamp() == nil {
+	o, ok := last.DeepCopyObject().(T)
+	if !ok {
 		return false
 	}
-	if slices.Contains(obj.GetFinalizers(), s.finalizer) {
-		s.losses[key] = deletedObject{object: copyOf(obj), queue: l.queue}
-		return true
-	}
-	delete(s.losses, key)
-	l.queue.Add(reconcile.Request{NamespacedName: key})
+	o.SetDeletionTimestamp(new(metav1.Now()))
+	o.SetFinalizers([]string{s.finalizer})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last[client.ObjectKeyFromObject(o)] = o
 	return true
 }
 
-// isAwaited reports whether an object has the name of a lost one.
-func (s *objects) isAwaited(o client.Object) bool {
+// Get returns a copy of an object that is gone early, as one that is being deleted, and whether there is one.
+func (s *Objects[T]) Get(key types.NamespacedName) (T, bool) {
+	s.mu.Lock()
+	last, there := s.last[key]
+	s.mu.Unlock()
+	if !there {
+		return last, false
+	}
+	o, ok := last.DeepCopyObject().(T)
+	return o, ok
+}
+
+// Finished forgets an object of which nothing is left.
+func (s *Objects[T]) Finished(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, ok := s.losses[client.ObjectKeyFromObject(o)]
-	return ok && l.object.GetUID() != o.GetUID()
+	delete(s.last, key)
 }
 
 // isPaused reports whether a user has told reconcilers to leave an object alone, by its annotation or by management
@@ -135,9 +85,4 @@ func isPaused(o client.Object) bool {
 		GetManagementPolicies() xpv2.ManagementPolicies
 	})
 	return meta.IsPaused(o) || ok && len(p.GetManagementPolicies()) == 0
-}
-
-func copyOf(o client.Object) client.Object {
-	c, _ := o.DeepCopyObject().(client.Object) // A copy has the type of what it is a copy of.
-	return c
 }

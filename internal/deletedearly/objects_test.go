@@ -8,20 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const ours = "example.org/ours"
 
-// configMap returns an object of a UID with a value of its data, which stands for its status, and finalizers.
-func configMap(uid types.UID, value string, finalizers ...string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings", UID: uid, Finalizers: finalizers},
-		Data:       map[string]string{"value": value},
-	}
+// configMap returns an object with finalizers.
+func configMap(finalizers ...string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "settings", Finalizers: finalizers,
+	}}
 }
 
 // leaving returns it as it is while it is being deleted.
@@ -36,101 +35,52 @@ func paused(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return cm
 }
 
-func TestObjects(t *testing.T) {
-	type args struct {
-		missed, missedAfter client.Object   // what a write could not find, before and after the deletion
-		deleted             client.Object   // the last state that the event of the deletion tells
-		writes              []client.Object // what the reconciler writes after that
-	}
-	type want struct {
-		lost   bool
-		value  string // of what is shown
-		queued int
-	}
-	cases := map[string]struct {
-		reason string
-		args   args
-		want   want
+func TestHandler(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		deleted event.DeleteEvent
+		want    []string // finalizers of what is remembered, nil if nothing is
 	}{
-		"Lost": {
-			reason: "It has our finalizer, and nobody has marked it as being deleted.",
-			args:   args{deleted: configMap("1", "last", ours, "example.org/theirs")},
-			want:   want{lost: true, value: "last"},
+		"Early": {
+			reason:  "It has our finalizer, and nobody has marked it as being deleted.",
+			deleted: event.DeleteEvent{Object: configMap(ours, "example.org/theirs")},
+			want:    []string{ours},
 		},
 		"WithoutFinalizer": {
-			reason: "There was nothing to keep it.",
-			args:   args{deleted: configMap("1", "last", "example.org/theirs")},
+			reason:  "There was nothing to keep it.",
+			deleted: event.DeleteEvent{Object: configMap("example.org/theirs")},
 		},
-		"Finished": {
-			reason: "Of an object whose finalizers were removed while it was being deleted, the last state still shows them.",
-			args:   args{deleted: leaving(configMap("1", "last", ours))},
+		"Deleted": {
+			reason:  "The last state of an object whose finalizer was removed still shows it, beside the mark.",
+			deleted: event.DeleteEvent{Object: leaving(configMap(ours))},
 		},
 		"Paused": {
-			reason: "Nobody could let it go on, and its name would never be free.",
-			args:   args{deleted: paused(configMap("1", "last", ours))},
+			reason:  "Nobody could resume it, and its name would never be free.",
+			deleted: event.DeleteEvent{Object: paused(configMap(ours))},
 		},
-		"MissedBefore": {
-			reason: "What a pass could not write is shown.",
-			args:   args{missed: configMap("1", "done", ours), deleted: configMap("1", "last", ours)},
-			want:   want{lost: true, value: "done"},
+		"Unknown": {
+			reason:  "The last state was not seen, so that its finalizer may have been removed.",
+			deleted: event.DeleteEvent{Object: configMap(ours), DeleteStateUnknown: true},
 		},
-		"MissedAfter": {
-			reason: "It is shown, too, if the event comes first.",
-			args:   args{missedAfter: configMap("1", "done", ours), deleted: configMap("1", "last", ours)},
-			want:   want{lost: true, value: "done"},
-		},
-		"MissedOther": {
-			reason: "What was written about an object that had the name before tells nothing of this one.",
-			args:   args{missed: configMap("0", "done", ours), deleted: configMap("1", "last", ours)},
-			want:   want{lost: true, value: "last"},
-		},
-		"MissedAndStripped": {
-			reason: "That a write has missed it does not make it lost: somebody has taken the finalizer off.",
-			args:   args{missed: configMap("1", "done", ours), deleted: leaving(configMap("1", "last", ours))},
-		},
-		"Written": {
-			reason: "The reconciler sees what it has written.",
-			args: args{
-				deleted: configMap("1", "last", ours), writes: []client.Object{leaving(configMap("1", "less", ours))},
-			},
-			want: want{lost: true, value: "less"},
-		},
-		"Released": {
-			reason: "Without the finalizer it is finished with, and the object that has its name now has its turn.",
-			args: args{
-				deleted: configMap("1", "last", ours), writes: []client.Object{leaving(configMap("1", "last"))},
-			},
-			want: want{queued: 1},
-		},
-	}
-	for name, tc := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := newObjects(ours)
+			s := NewObjects[*corev1.ConfigMap](ours)
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-			if tc.args.missed != nil {
-				s.missed(tc.args.missed)
+			s.Handler().Delete(t.Context(), tc.deleted, q)
+			key := client.ObjectKeyFromObject(tc.deleted.Object)
+			o, there := s.Get(key)
+			if want := tc.want != nil; there != want || q.Len() > 0 != want {
+				t.Fatalf("%s\nwant it remembered and reconciled: %t, got %t and %d reconciles", tc.reason, want, there, q.Len())
 			}
-			s.add(tc.args.deleted, q)
-			if tc.args.missedAfter != nil {
-				s.missed(tc.args.missedAfter)
+			if !there {
+				return
 			}
-			for _, o := range tc.args.writes {
-				if !s.written(o) {
-					t.Errorf("%s\na write about it must not reach the server", tc.reason)
-				}
+			if diff := cmp.Diff(tc.want, o.GetFinalizers()); diff != "" || o.GetDeletionTimestamp() == nil {
+				t.Errorf("%s\nwant it as being deleted; finalizers: -want, +got:\n%s", tc.reason, diff)
 			}
-			got := want{queued: q.Len()}
-			if cm, ok := s.get(client.ObjectKeyFromObject(tc.args.deleted)).(*corev1.ConfigMap); ok {
-				got.lost, got.value = cm.DeletionTimestamp != nil, cm.Data["value"]
-				if diff := cmp.Diff([]string{ours}, cm.Finalizers); diff != "" {
-					t.Errorf("%s\nfinalizers: -want, +got:\n%s", tc.reason, diff)
-				}
-			}
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
-				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
-			}
-			if s.written(configMap("2", "namesake")) {
-				t.Errorf("%s\na write about an object that has the name now must reach the server", tc.reason)
+			s.Finished(key)
+			if _, there := s.Get(key); there {
+				t.Errorf("%s\nwant it forgotten", tc.reason)
 			}
 		})
 	}
@@ -151,16 +101,11 @@ func TestIsPaused(t *testing.T) {
 		o      client.Object
 		want   bool
 	}{
-		"Plain": {
-			reason: "An object without policies goes by its annotation alone.",
-			o:      configMap("1", "last"),
-			want:   false,
-		},
-		"Annotation": {reason: "The annotation pauses any object.", o: paused(configMap("1", "last")), want: true},
+		"Plain":      {reason: "An object without policies goes by its annotation alone.", o: configMap()},
+		"Annotation": {reason: "The annotation pauses any object.", o: paused(configMap()), want: true},
 		"Policies": {
 			reason: "Policies that allow something do not pause.",
 			o:      &policed{policies: xpv2.ManagementPolicies{xpv2.ManagementActionObserve}},
-			want:   false,
 		},
 		"NoPolicies": {
 			reason: "Policies that allow nothing pause.",

@@ -116,6 +116,11 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
 		return nil
 	}
+	if p.early {
+		r.early.Finished(p.owner.NamespacedName)
+		r.forget(p.owner.NamespacedName)
+		return nil
+	}
 	err := diffwrite.PatchMetadata(ctx, r.local, p.resource,
 		func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
 	if client.IgnoreNotFound(errors.Cause(err)) != nil {

@@ -16,6 +16,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -36,6 +37,7 @@ type Reconciler struct {
 	record     event.Recorder
 	drift      *targetresource.Drift
 	poll       diffwrite.Poll
+	early      *deletedearly.Objects[*workloadv1alpha1.KubernetesApplicationResource]
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -52,6 +54,7 @@ type pass struct {
 	left     error                      // why what is on the cluster is left there
 	retry    time.Duration              // when to look again, if earlier than the next poll
 	paused   bool
+	early    bool // it is gone already, in spite of its finalizer
 	done     bool // it is as good as gone
 }
 
@@ -60,8 +63,12 @@ type step = subreconciler.Step[*pass]
 // Reconcile reconciles one KubernetesApplicationResource.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
 	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
-	o := &workloadv1alpha1.KubernetesApplicationResource{}
-	err := r.local.Get(ctx, req.NamespacedName, o)
+	o, early := r.early.Get(req.NamespacedName)
+	var err error
+	if !early {
+		o = &workloadv1alpha1.KubernetesApplicationResource{}
+		err = r.local.Get(ctx, req.NamespacedName, o)
+	}
 	if apierrors.IsNotFound(err) {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
@@ -69,7 +76,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if err != nil {
 		return reconcile.Result{}, errors.Wrapf(err, "cannot get KubernetesApplicationResource %q", req.Name)
 	}
-	p := &pass{resource: o, before: o.DeepCopy(), owner: r.owner(req.NamespacedName)}
+	p := &pass{resource: o, before: o.DeepCopy(), owner: r.owner(req.NamespacedName), early: early}
 	defer func() { res, rerr = r.report(ctx, p, rerr) }()
 	switch {
 	case meta.IsPaused(o):
@@ -158,6 +165,9 @@ func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApp
 func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
 	if target.IsQueued(err) && apierrors.IsConflict(err) || targetresource.IsSuppressed(err) {
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
+	}
+	if p.early {
+		return reconcile.Result{RequeueAfter: deletePoll}, nil // It has no status, and another one may have its name.
 	}
 	if apierrors.IsConflict(err) || p.done {
 		return reconcile.Result{}, err

@@ -22,14 +22,12 @@ import (
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ResourceGroupVersionKind.GroupKind().String())
 	record := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	lasting := deletedearly.NewManager(mgr, deletedearly.Options{
-		Finalizer: workloadv1alpha1.FinalizerResource, Log: o.Logger.WithValues("controller", name), Record: record,
-	})
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ResourceGroupVersionKind),
 		controller: name, registry: o.Registry, drift: targetresource.NewDrift(),
-		local:  diffwrite.NewManager(lasting).GetClient(),
+		local:  diffwrite.NewManager(mgr).GetClient(),
 		record: record,
+		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
 		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	o.Registry.Patient(name)
@@ -38,7 +36,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		WithOptions(targetresource.Retrying(o.Options)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
 			builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
-		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, lasting.Handler()).
+		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))

@@ -41,13 +41,7 @@ func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error 
 
 // RemoveFinalizer removes the finalizer and gives up all that is kept for the Object.
 func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	if err := f.references.awaitDependents(ctx, obj); err != nil {
-		return err
-	}
-	if err := f.release(ctx, obj); err != nil {
-		return errors.Wrap(err, "cannot release resource")
-	}
-	if err := f.references.release(ctx, obj); err != nil {
+	if err := f.letGo(ctx, obj); err != nil {
 		return err
 	}
 	err := diffwrite.PatchMetadata(ctx, f.local, obj,
@@ -60,4 +54,15 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) err
 		f.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "resource is left as it is")))
 	}
 	return nil
+}
+
+// letGo gives up what others hold for a deleted Object, and what it holds of others.
+func (f finalizer) letGo(ctx context.Context, obj resource.Object) error {
+	if err := f.references.awaitDependents(ctx, obj); err != nil {
+		return err
+	}
+	if err := f.release(ctx, obj); err != nil {
+		return errors.Wrap(err, "cannot release resource")
+	}
+	return f.references.release(ctx, obj)
 }

@@ -22,6 +22,9 @@ import (
 // notReadyPoll is how soon an Object that is not ready is looked at again, if the poll interval is longer.
 const notReadyPoll = 30 * time.Second
 
+// earlyPoll is how soon an Object is looked at again that is gone early, if nothing else says when.
+const earlyPoll = 2 * time.Second
+
 // A reconciler wraps crossplane-runtime's, and gives each of its reconciles a pass.
 type reconciler struct {
 	managed    reconcile.Reconciler
@@ -30,6 +33,8 @@ type reconciler struct {
 	forget     func(types.NamespacedName)
 	load       *Load
 	coalesce   *coalescing
+	// finish finishes an Object of a name that is gone early, and reports whether there is none any more.
+	finish func(context.Context, types.NamespacedName) bool
 }
 
 // Reconcile reconciles one Object.
@@ -40,7 +45,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	owner := informer.Owner{Controller: r.controller, NamespacedName: req.NamespacedName}
 	ctx, done := target.Reconciling(ctx, owner)
 	defer done()
-	res, err := r.managed.Reconcile(withPass(ctx, p), req)
+	ctx = withPass(ctx, p)
+	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
+	if r.finish(ctx, req.NamespacedName) {
+		res, err = r.managed.Reconcile(ctx, req)
+	}
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
 	}

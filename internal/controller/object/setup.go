@@ -71,20 +71,29 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	}
 	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
 		o.EventFilterFunctions...)).Limited()
-	lasting := deletedearly.NewManager(mgr,
-		deletedearly.Options{
-			Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events,
-		})
-	m := diffwrite.NewManager(lasting)
+	m := diffwrite.NewManager(mgr)
+	c := &connector[T]{
+		kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o,
+	}
+	refs := references{
+		resolver: o.References, recorder: events, local: m.GetClient(), controller: name, gvk: k.GVK,
+	}
+	early := earlyFinisher[T]{
+		objects: deletedearly.NewObjects[T](managed.FinalizerName), connector: c,
+		log: o.Logger.WithValues("controller", name),
+		finalizer: finalizer{
+			local: m.GetClient(), events: events, references: refs, release: c.release,
+			forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) },
+		},
+	}
 	r := &reconciler{
-		managed: newManaged(m, o, &connector[T]{
-			kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o,
-		}, forget),
+		managed:    newManaged(m, o, c, early.finalizer),
 		controller: name,
 		local:      m.GetClient(),
 		forget:     forget,
 		load:       o.Load,
 		coalesce:   &coalescing{writes: writes, references: o.References, gvk: k.GVK},
+		finish:     early.finish,
 	}
 	o.Registry.Patient(name)
 	o.Registry.Patient(name + formerController)
@@ -96,7 +105,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		WithOptions(targetresource.Retrying(o.Options)).
 		For(k.New(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
 			diffwrite.FinalizerReleased()))).
-		Watches(k.New(), lasting.Handler()).
+		Watches(k.New(), early.objects.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+formerController, 0))
@@ -109,24 +118,16 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	return addStateMetrics(mgr, o, k)
 }
 
-func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T],
-	forget func(types.NamespacedName),
-) *managed.Reconciler {
-	refs := references{
-		resolver: o.References, recorder: c.events, local: m.GetClient(), controller: c.controller, gvk: c.kind.GVK,
-	}
+func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T], f finalizer) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
 		managed.WithRecorder(outageRecorder{next: c.events}),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
-		managed.WithInitializers(refs),
-		managed.WithReferenceResolver(refs),
-		managed.WithFinalizer(finalizer{
-			local: m.GetClient(), events: c.events, references: refs, release: c.release,
-			forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) },
-		}),
+		managed.WithInitializers(f.references),
+		managed.WithReferenceResolver(f.references),
+		managed.WithFinalizer(f),
 		managed.WithCriticalAnnotationUpdater(diffwrite.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}

@@ -36,7 +36,6 @@ const (
 type connector struct {
 	controller string
 	local      client.Client
-	lasting    client.Client // shows PublishedResources that were deleted early, too
 	registry   *target.Registry
 	publisher  scope.Publisher
 	events     event.Recorder

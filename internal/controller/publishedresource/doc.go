@@ -53,9 +53,7 @@
 //
 // # Deletion
 //
-// A PublishedResource that is deleted early, in spite of its finalizer, is finished as if it were there; see package
-// deletedearly. A deleted PublishedResource that withdraws its API goes by what it has last published, not by what the
-// source says. It waits until consumers have no objects: withdrawing an API strands its objects where nobody can reach
+// A deleted PublishedResource that withdraws its API goes by what it has last published, not by what the source says. It waits until consumers have no objects: withdrawing an API strands its objects where nobody can reach
 // them. It does not wait for bindings, because the APIExport may offer other APIs. Where watches show no objects, kcp
 // is asked once before the API goes. We rejected to go by the watches alone: the first list of each may come from a
 // cache of the server that lags behind.

@@ -52,13 +52,12 @@ func (o Options) selects(obj client.Object) bool {
 	return o.Selector == nil || o.Selector.Matches(labels.Set(obj.GetLabels()))
 }
 
-// selected reports whether a PublishedResource is to be reconciled here, and counts it. One that was deleted early
-// comes before the one that has its name now. One that is not selected any more stays as it is, finalizers included:
-// another provider takes it over. One that cannot be read is reconciled: the reconcile reports what is wrong, or
+// selected reports whether a PublishedResource is to be reconciled here, and counts it. One that is not selected any
+// more stays as it is, finalizers included: another provider takes it over. One that cannot be read is reconciled: the reconcile reports what is wrong, or
 // finishes one that is gone.
 func (c *connector) selected(ctx context.Context, n types.NamespacedName) bool {
 	o := &v1alpha1.PublishedResource{}
-	if err := c.lasting.Get(ctx, n, o); err != nil {
+	if err := c.local.Get(ctx, n, o); err != nil {
 		return true
 	}
 	if !c.selects(o) {

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -63,14 +62,9 @@ type Options struct {
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	lasting := deletedearly.NewManager(mgr,
-		deletedearly.Options{
-			Finalizer: managed.FinalizerName, Log: o.Logger.WithValues("controller", name), Record: events,
-			Owns: o.selects,
-		})
-	m := diffwrite.NewManager(lasting)
+	m := diffwrite.NewManager(mgr)
 	c := &connector{
-		controller: name, registry: o.Registry, local: mgr.GetClient(), lasting: lasting.GetClient(),
+		controller: name, registry: o.Registry, local: mgr.GetClient(),
 		publisher: scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
 		events:    events,
 		writer:    kcp.NewWriter(), sources: newSources(), projections: newProjections(), keptSchemas: newKeptSchemas(),
@@ -91,7 +85,6 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
 			builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
-		Watches(&v1alpha1.PublishedResource{}, lasting.Handler()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
