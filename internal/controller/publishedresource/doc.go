@@ -53,8 +53,9 @@
 //
 // # Deletion
 //
-// A deleted PublishedResource that withdraws its API goes by what it has last published, not by what the source says. It waits until consumers have no objects: withdrawing an API strands its objects where nobody can reach
-// them. It does not wait for bindings, because the APIExport may offer other APIs. Where watches show no objects, kcp
-// is asked once before the API goes. We rejected to go by the watches alone: the first list of each may come from a
-// cache of the server that lags behind.
+// A deleted PublishedResource that withdraws its API goes by what it has last published, not by what the source says.
+// It waits until consumers have no objects: withdrawing an API strands its objects where nobody can reach them. It does
+// not wait for bindings, because the APIExport may offer other APIs. Where watches show no objects, kcp is asked once
+// before the API goes. We rejected to go by the watches alone: the first list of each may come from a cache of the
+// server that lags behind.
 package publishedresource

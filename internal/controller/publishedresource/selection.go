@@ -53,8 +53,8 @@ func (o Options) selects(obj client.Object) bool {
 }
 
 // selected reports whether a PublishedResource is to be reconciled here, and counts it. One that is not selected any
-// more stays as it is, finalizers included: another provider takes it over. One that cannot be read is reconciled: the reconcile reports what is wrong, or
-// finishes one that is gone.
+// more stays as it is, finalizers included: another provider takes it over. One that cannot be read is reconciled: the
+// reconcile reports what is wrong, or finishes one that is gone.
 func (c *connector) selected(ctx context.Context, n types.NamespacedName) bool {
 	o := &v1alpha1.PublishedResource{}
 	if err := c.local.Get(ctx, n, o); err != nil {
