@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -39,10 +40,10 @@ type Private struct {
 	// Secret says that content of a Secret is in the manifest. Of an answer only the reason and the names of fields are
 	// left then, as nobody knows what a server makes of a value before it repeats it.
 	Secret bool
-	// Fields of the manifest, as data.key, that hold such content. What is in them is not named either.
+	// Content is what is sent, nil if that is not known. Fields are named as far as they are in it.
+	Content map[string]any
+	// Fields of the manifest, as data.key, that hold content of a Secret. What is in them is not named either.
 	Fields []string
-	// Values are JSON values that came from elsewhere. They are masked in all that is left of an answer.
-	Values []any
 }
 
 // Discreet returns a client whose answers to a manifest repeat nothing private.
@@ -92,8 +93,29 @@ func privateOf(manifest *unstructured.Unstructured) Private {
 	if manifest.GetAPIVersion() != "v1" || manifest.GetKind() != "Secret" {
 		return Private{}
 	}
-	return Private{Secret: true, Values: []any{manifest.Object["data"], manifest.Object["stringData"]}}
+	return Private{Secret: true, Content: manifest.Object}
 }
+
+// HideSecret returns an error whose text repeats nothing of a Secret, and whose cause is the answer to a write of that.
+// content is what was sent, nil if that is not known: then no field is named either.
+func HideSecret(err error, content map[string]any) error {
+	if err == nil {
+		return nil
+	}
+	return hiddenError{text: Private{Secret: true, Content: content}.clean(err).Error(), cause: err}
+}
+
+// A hiddenError says of an answer only what is not private. Its reason and what else is known of it can still be found.
+type hiddenError struct {
+	text  string
+	cause error
+}
+
+// Error returns the text without what is private.
+func (e hiddenError) Error() string { return e.text }
+
+// Unwrap returns the whole answer, which must not be shown.
+func (e hiddenError) Unwrap() error { return e.cause }
 
 // clean returns an answer of a server without what is of no use to a reader, and without what is private: servers quote
 // the value they find wrong, and webhooks say what they like.
@@ -107,7 +129,7 @@ func (p Private) clean(err error) error {
 	}
 	s := answer.Status()
 	s.Message = pointer.ReplaceAllString(s.Message, "(pointer)")
-	if p.Secret || len(p.Values) > 0 {
+	if p.Secret {
 		p.censor(&s)
 	}
 	return &apierrors.StatusError{ErrStatus: s}
@@ -115,12 +137,7 @@ func (p Private) clean(err error) error {
 
 // censor takes what is private out of an answer.
 func (p Private) censor(s *metav1.Status) {
-	m, few := newMask(p.Values)
-	text, safe := m.apply(s.Message)
-	if !few || p.Secret || !safe {
-		text = p.reduce(s, m)
-	}
-	s.Message = text
+	s.Message = p.reduce(s)
 	if s.Details == nil {
 		return
 	}
@@ -133,22 +150,19 @@ func (p Private) censor(s *metav1.Status) {
 }
 
 // reduce returns the reason of an answer, and the names of fields.
-func (p Private) reduce(s *metav1.Status, m mask) string {
+func (p Private) reduce(s *metav1.Status) string {
 	if denied.MatchString(s.Message) || full.MatchString(s.Message) ||
 		s.Reason == metav1.StatusReasonNotFound && missing.MatchString(s.Message) {
-		text, _ := m.apply(s.Message)
-		return text
+		return s.Message
 	}
 	if parts := untyped.FindStringSubmatch(s.Message); parts != nil {
-		text, _ := m.apply(parts[1] + ": ." + p.outer(strings.TrimPrefix(parts[2], ".")))
-		return text
+		return parts[1] + ": ." + p.known(strings.TrimPrefix(parts[2], "."))
 	}
 	text := fmt.Sprintf("the server answers with reason %s, and its message is left out "+
-		"as it may repeat values of Secrets or references", s.Reason)
+		"as it may repeat values of Secrets", s.Reason)
 	if fields := p.about(s.Details); fields != "" {
 		text += ": " + fields
 	}
-	text, _ = m.apply(text)
 	return text
 }
 
@@ -159,23 +173,43 @@ func (p Private) about(d *metav1.StatusDetails) string {
 	}
 	var fields []string
 	for _, c := range d.Causes {
-		if c.Field != "" {
-			fields = append(fields, p.outer(c.Field))
+		if field := p.known(c.Field); field != "" {
+			fields = append(fields, field)
 		}
 	}
 	slices.Sort(fields)
 	return strings.Join(slices.Compact(fields), ", ")
 }
 
-// outer returns the name of a field, or that of the private field it is in: the keys in that may be private, too.
-func (p Private) outer(field string) string {
+// known returns the name of a field as far as it is known not to be private: servers and webhooks name what they like,
+// and the keys in a private field may be private, too.
+func (p Private) known(field string) string {
 	at := steps(field)
 	for _, private := range p.Fields {
 		if in := steps(private); len(in) <= len(at) && slices.Equal(in, at[:len(in)]) {
-			return private
+			at = in
 		}
 	}
-	return field
+	content, name := any(p.Content), ""
+	for _, step := range at {
+		switch c := content.(type) {
+		case map[string]any:
+			v, ok := c[step]
+			if !ok {
+				return name
+			}
+			content, name = v, strings.TrimPrefix(name+"."+step, ".")
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(c) {
+				return name
+			}
+			content, name = c[i], name+"["+step+"]"
+		default:
+			return name
+		}
+	}
+	return name
 }
 
 // steps returns the parts of a field path, whether it is written as data.key or as data[key].

@@ -61,7 +61,7 @@ func TestRefusalsRepeatNoSecret(t *testing.T) {
 			cause:   RefusedByPolicy,
 		},
 		"Field": {
-			reason:  "The name of a field that is a value is masked.",
+			reason:  "A field that was not sent is not named.",
 			answer:  field,
 			says:    "reason BadRequest",
 			refused: true,

@@ -119,7 +119,7 @@ func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *deta
 
 func (c publishingClient) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	r := apply.Discreet(c.local.Resource(secrets, u.GetNamespace()),
-		apply.Private{Secret: true, Values: []any{u.Object["data"]}})
+		apply.Private{Secret: true, Content: u.Object})
 	if u.GetResourceVersion() == "" {
 		answer, err := r.Create(ctx, u, metav1.CreateOptions{})
 		return known(answer, err)

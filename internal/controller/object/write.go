@@ -9,7 +9,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
-	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 )
 
 // send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes
@@ -27,19 +26,13 @@ func (e *external) send(ctx context.Context, o Object,
 	return apply.Update(ctx, c, e.manifest, apply.Target{UID: live.GetUID(), Manager: e.manager})
 }
 
-// client returns a client for the manifest, whose errors repeat nothing that references have put into it.
+// client returns a client for the manifest, whose errors repeat nothing that references have put into it from Secrets.
 func (e *external) client() dynamic.ResourceInterface {
-	return apply.Discreet(e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), private(e.pass.references))
-}
-
-// private returns what references put into a manifest.
-func private(refs *reference.Resolution) apply.Private {
-	p := apply.Private{}
-	for _, v := range refs.Values() {
-		p.Values = append(p.Values, v.Read, v.Written)
+	p := apply.Private{Content: e.manifest.Object}
+	for _, v := range e.pass.references.Values() {
 		if v.Secret {
 			p.Secret, p.Fields = true, append(p.Fields, v.To)
 		}
 	}
-	return p
+	return apply.Discreet(e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), p)
 }
