@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -21,6 +22,18 @@ const (
 	sweepInterval = time.Minute
 	// abandoned is when a change that nobody asks about any more is forgotten: it was undone before it was written.
 	abandoned = 10 * time.Minute
+
+	// budgetBurst and budgetRate are how many writes a composite can take at once, and how many a second after that.
+	// Crossplane 2.4 stops to listen to what a composite is made of after 50 writes at once, and after one each two
+	// seconds: --circuit-breaker-burst=100 and --circuit-breaker-refill-rate=1, which count each write twice. The rest
+	// is for what we do not write: what Crossplane does itself.
+	budgetBurst = 40
+	budgetRate  = 0.25
+
+	// reserve is what writes that can wait leave for those that cannot, and reservePassing is what they leave as long
+	// as an object is not ready: it will be, and then what has changed meanwhile is written along with that.
+	reserve        = 10
+	reservePassing = 30
 )
 
 // A Change is a status that differs from the one the control plane has.
@@ -44,7 +57,7 @@ type Coalescer struct {
 
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*changes
-	budgets map[types.UID]*budget
+	budgets map[types.UID]*rate.Limiter // writes that cannot wait overdraw them
 	swept   time.Time
 }
 
@@ -59,7 +72,7 @@ type changes struct {
 
 // NewCoalescer returns a Coalescer that has seen no change.
 func NewCoalescer() *Coalescer {
-	return &Coalescer{now: time.Now, objects: map[types.NamespacedName]*changes{}, budgets: map[types.UID]*budget{}}
+	return &Coalescer{now: time.Now, objects: map[types.NamespacedName]*changes{}, budgets: map[types.UID]*rate.Limiter{}}
 }
 
 // Wait returns how long the write of a change waits. If it is to be made now, the answer is 0, and counts as written.
@@ -74,17 +87,17 @@ func (c *Coalescer) Wait(ch Change) time.Duration {
 		c.objects[ch.Name] = s
 	}
 	if b == nil {
-		b = newBudget(now)
+		b = rate.NewLimiter(budgetRate, budgetBurst)
 		c.budgets[ch.Budget] = b
 	}
 	wait := time.Duration(0)
 	if !ch.Urgent {
 		wait = s.wait(now, ch.Content)
-		wait = max(wait, min(b.wait(now, ch.Passing), s.since.Add(coalescePatience).Sub(now)))
+		wait = max(wait, min(shortfall(b, now, ch.Passing), s.since.Add(coalescePatience).Sub(now)))
 	}
 	if wait == 0 {
 		s.write(now, ch.Urgent)
-		b.spend(now)
+		b.ReserveN(now, 1)
 	}
 	return wait
 }
@@ -103,7 +116,7 @@ func (c *Coalescer) sweep(now time.Time) {
 	}
 	c.swept = now
 	maps.DeleteFunc(c.objects, func(_ types.NamespacedName, s *changes) bool { return s.over(now) })
-	maps.DeleteFunc(c.budgets, func(_ types.UID, b *budget) bool { return b.full(now) })
+	maps.DeleteFunc(c.budgets, func(_ types.UID, b *rate.Limiter) bool { return b.TokensAt(now) >= budgetBurst })
 }
 
 // wait returns how long a change waits: until there has been none for a while, or there have been some for long.
@@ -138,4 +151,13 @@ func (s *changes) over(now time.Time) bool {
 		return now.Sub(s.wrote) > coalesceMax
 	}
 	return now.Sub(s.changed) > abandoned
+}
+
+// shortfall returns how long it takes until a budget has enough for a write that can wait.
+func shortfall(b *rate.Limiter, now time.Time, passing bool) time.Duration {
+	keep := reserve
+	if passing {
+		keep = reservePassing
+	}
+	return time.Duration((float64(keep) - b.TokensAt(now)) / budgetRate * float64(time.Second))
 }
