@@ -2,16 +2,28 @@ package object
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -170,4 +182,166 @@ func (e *external) withdraw(ctx context.Context, o Object) error {
 		return nil
 	}
 	return errors.Wrapf(targetresource.Asked(err), "cannot withdraw fields from %s", describe(e.live))
+}
+
+// deletionBlockers returns what keeps a resource that is being deleted, in words that follow the resource in a message:
+// its finalizers, the time it has to end, and what its conditions say if they are about that. Empty if it is not being
+// deleted.
+func deletionBlockers(live *unstructured.Unstructured) string {
+	if live == nil || live.GetDeletionTimestamp() == nil {
+		return ""
+	}
+	var parts []string
+	if finalizers := finalizersOf(live); len(finalizers) > 0 {
+		parts = append(parts, "finalizers: "+strings.Join(finalizers, ", "))
+	}
+	if grace := live.GetDeletionGracePeriodSeconds(); grace != nil && *grace > 0 {
+		parts = append(parts, fmt.Sprintf("it has %d s to end", *grace))
+	}
+	return strings.Join(append(parts, endingConditions(live)...), "; ")
+}
+
+// finalizersOf returns the finalizers of a resource, sorted. A Namespace has some in its spec, too.
+func finalizersOf(live *unstructured.Unstructured) []string {
+	all := slices.Clone(live.GetFinalizers())
+	if isNamespace(live) {
+		more, _, _ := unstructured.NestedStringSlice(live.Object, "spec", "finalizers")
+		all = append(all, more...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// endingConditions returns the conditions of a resource that say why it is not gone: all that are True of a Namespace,
+// and Terminating of others, such as CustomResourceDefinitions.
+func endingConditions(live *unstructured.Unstructured) []string {
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	var said []string
+	for _, x := range conditions {
+		c, _ := x.(map[string]any)
+		kind, _ := c["type"].(string)
+		message, _ := c["message"].(string)
+		if c["status"] != "True" || message == "" || !isNamespace(live) && kind != "Terminating" {
+			continue
+		}
+		said = append(said, kind+": "+strings.TrimSuffix(message, "."))
+	}
+	slices.Sort(said)
+	return said
+}
+
+func isNamespace(u *unstructured.Unstructured) bool {
+	return u.GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Namespace"}
+}
+
+// explainDeletion says in condition Ready of a deleted Object what its resource waits for.
+func (p *pass) explainDeletion(o Object) {
+	ready := o.GetCondition(xpv2.TypeReady)
+	if p.remains == "" || ready.Reason != xpv2.ReasonDeleting || ready.Status != corev1.ConditionFalse {
+		return
+	}
+	ready.Message = p.remains
+	p.set(o, ready)
+}
+
+// A finalizer keeps our finalizer on an Object, and writes its external name along with it.
+type finalizer struct {
+	local      client.Client
+	events     event.Recorder
+	references references
+	release    func(context.Context, client.Object) error // called before an Object goes
+	forget     func(client.Object)                        // called when an Object is done with
+}
+
+// AddFinalizer adds the finalizer and, if it has none, the external name, in one write.
+func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error {
+	if meta.FinalizerExists(obj, managed.FinalizerName) {
+		return f.references.hold(ctx, obj)
+	}
+	err := diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) {
+		meta.AddFinalizer(o, managed.FinalizerName)
+		if meta.GetExternalName(o) == "" {
+			meta.SetExternalName(o, o.GetName())
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return f.references.hold(ctx, obj)
+}
+
+// RemoveFinalizer removes the finalizer and gives up all that is kept for the Object.
+func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := f.letGo(ctx, obj); err != nil {
+		return err
+	}
+	err := diffwrite.PatchMetadata(ctx, f.local, obj,
+		func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
+	if err := resource.IgnoreNotFound(err); err != nil {
+		return errors.Wrap(err, "cannot remove finalizer")
+	}
+	f.forget(obj)
+	if left := passOf(ctx).left; left != nil {
+		f.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "resource is left as it is")))
+	}
+	return nil
+}
+
+// letGo gives up what others hold for a deleted Object, and what it holds of others.
+func (f finalizer) letGo(ctx context.Context, obj resource.Object) error {
+	if err := f.references.awaitDependents(ctx, obj); err != nil {
+		return err
+	}
+	if err := f.release(ctx, obj); err != nil {
+		return errors.Wrap(err, "cannot release resource")
+	}
+	return f.references.release(ctx, obj)
+}
+
+// An earlyFinisher deletes what Objects have made that are gone in spite of their finalizer.
+type earlyFinisher[T Object] struct {
+	objects   *deletedearly.Objects[T]
+	connector *connector[T]
+	finalizer finalizer
+	log       logging.Logger
+}
+
+// finish deletes the resource of an Object that is gone early, and reports whether nothing is left of it, or there is
+// no such Object. The pass knows why it could not be done.
+func (f earlyFinisher[T]) finish(ctx context.Context, key types.NamespacedName) bool {
+	o, there := f.objects.Get(key)
+	if !there {
+		return true
+	}
+	left, err := f.deleteResource(ctx, o)
+	if err == nil && !left {
+		err = f.finalizer.letGo(ctx, o)
+	}
+	if err != nil || left {
+		f.log.Debug("Finishing an Object that is gone in spite of its finalizer", "request", key, "error", err)
+		return false
+	}
+	f.finalizer.forget(o)
+	f.objects.Finished(client.ObjectKeyFromObject(o))
+	return true
+}
+
+// deleteResource does what crossplane-runtime does with a deleted Object, and reports whether its resource is left.
+func (f earlyFinisher[T]) deleteResource(ctx context.Context, o T) (left bool, err error) {
+	if err := f.finalizer.references.Initialize(ctx, o); err != nil {
+		return true, err
+	}
+	if policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Delete {
+		return false, nil
+	}
+	e, err := f.connector.Connect(ctx, o)
+	if err != nil {
+		return true, err
+	}
+	seen, err := e.Observe(ctx, o)
+	if err != nil || !seen.ResourceExists {
+		return err != nil, err
+	}
+	_, err = e.Delete(ctx, o)
+	return true, err
 }

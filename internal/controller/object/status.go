@@ -5,14 +5,17 @@ import (
 	"maps"
 
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
+	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 )
 
 // record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is
@@ -96,4 +99,108 @@ func (e *external) remember(o Object) error {
 // decode decodes JSON the way unstructured resources are: whole numbers are int64.
 func decode(raw []byte, into any) error {
 	return errors.Wrap(utiljson.Unmarshal(raw, into), "cannot decode")
+}
+
+// fits reports whether the control plane can be expected to store an Object, by what is large in one.
+func fits(o Object) bool {
+	size := len(o.Desired().ForProvider.Manifest.Raw) + len(o.Observed().Manifest.Raw)
+	for k, v := range o.GetAnnotations() {
+		size += len(k) + len(v)
+	}
+	for _, f := range o.GetManagedFields() {
+		if f.FieldsV1 != nil {
+			size += len(f.FieldsV1.GetRawBytes())
+		}
+	}
+	return size <= diffwrite.FitsMost
+}
+
+// omit leaves all of the resource out of the status but what identifies it. Conditions and the record of what was
+// applied matter more.
+func omit(obs *commonv1.ObjectObservation) error {
+	u := &unstructured.Unstructured{}
+	if err := decode(obs.Manifest.Raw, &u.Object); err != nil {
+		return err
+	}
+	size, err := sizeOf(u.Object)
+	if err != nil {
+		return err
+	}
+	short := &unstructured.Unstructured{}
+	short.SetGroupVersionKind(u.GroupVersionKind())
+	short.SetNamespace(u.GetNamespace())
+	short.SetName(u.GetName())
+	short.SetUID(u.GetUID())
+	raw, err := json.Marshal(short.Object)
+	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, size
+	return errors.Wrap(err, "cannot encode resource")
+}
+
+// staysOmitted reports whether a resource is still left out of the status: it is the same one, and no smaller than when
+// it did not fit. Only the control plane knows what fits, so that it is asked again when the resource is smaller, and
+// not at each look.
+func staysOmitted(obs *commonv1.ObjectObservation, live *unstructured.Unstructured, seen map[string]any) (bool, error) {
+	if obs.OmittedBytes == 0 {
+		return false, nil
+	}
+	was := &unstructured.Unstructured{}
+	if err := decode(obs.Manifest.Raw, &was.Object); err != nil {
+		return false, err
+	}
+	size, err := sizeOf(seen)
+	same := was.GetUID() == live.GetUID() && was.GroupVersionKind() == live.GroupVersionKind()
+	return same && size >= obs.OmittedBytes, err
+}
+
+// sizeOf returns the size of a resource in bytes, without what each write changes.
+func sizeOf(content map[string]any) (int64, error) {
+	b, err := json.Marshal(essence(content))
+	return int64(len(b)), errors.Wrap(err, "cannot encode resource")
+}
+
+// shrink leaves the resource out of the status of an Object, if it is in there.
+func shrink(obj client.Object) bool {
+	o, ok := obj.(Object)
+	if !ok || o.Observed().OmittedBytes > 0 || len(o.Observed().Manifest.Raw) == 0 {
+		return false
+	}
+	return omit(o.Observed()) == nil
+}
+
+// show gives the live resource to those who refer to the Object, if the status is not to show all of it.
+func (e *external) show(o Object) {
+	if !e.options.SanitizeSecrets {
+		return
+	}
+	if !diff.IsSecret(e.live.Object) {
+		e.options.References.Hide(e.gvk, e.owner.NamespacedName)
+		return
+	}
+	all := e.options
+	all.SanitizeSecrets = false
+	e.options.References.Show(o, e.gvk, present(e.live, all))
+}
+
+// withoutValues returns the content of a Secret without its values, nor the annotation that repeats them. Other parts
+// are shared.
+func withoutValues(content map[string]any) map[string]any {
+	content = maps.Clone(content)
+	content["data"] = map[string]any{"redacted": nil}
+	if _, ok := content["stringData"]; ok {
+		content["stringData"] = map[string]any{"redacted": nil}
+	}
+	return withoutAnnotation(content, corev1.LastAppliedConfigAnnotation)
+}
+
+// withoutAnnotation returns the content of a resource without an annotation. Other parts are shared.
+func withoutAnnotation(content map[string]any, key string) map[string]any {
+	m, _ := content["metadata"].(map[string]any)
+	a, ok := m["annotations"].(map[string]any)
+	if !ok {
+		return content
+	}
+	a, m, content = maps.Clone(a), maps.Clone(m), maps.Clone(content)
+	delete(a, key)
+	m["annotations"], content["metadata"] = a, m
+	return content
 }

@@ -4,14 +4,83 @@ import (
 	"context"
 	"slices"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
+
+// purposeManifest is the resource of an Object's manifest.
+const purposeManifest informer.Purpose = "manifest"
+
+// look finds the live resource. It asks the target only where no watch can tell.
+func (e *external) look(ctx context.Context, o Object) error {
+	owns := owns(o)
+	scopes := []informer.Stream{informer.StreamByName}
+	if owns {
+		scopes = e.remote().Labelled()
+	}
+	var err error
+	if e.live, err = e.remote().See(ctx, scopes...); err == nil && e.live == nil && owns && appliedByClient(o) {
+		return e.ask(ctx) // It may only lack our label.
+	}
+	return err
+}
+
+// find finds the live resource like look, and asks the target if no watch shows it: it may only have lost our label.
+func (e *external) find(ctx context.Context, o Object) error {
+	if err := e.look(ctx, o); err != nil || e.live != nil || !e.mapping.Watchable {
+		return err
+	}
+	return e.ask(ctx)
+}
+
+// ask reads the resource from the target.
+func (e *external) ask(ctx context.Context) error {
+	var err error
+	e.live, err = e.remote().Ask(ctx)
+	return err
+}
+
+// remote returns the resource as package targetresource deals with it.
+func (e *external) remote() targetresource.Resource {
+	return targetresource.Resource{
+		Cluster: e.cluster, Owner: e.owner, Purpose: purposeManifest, Manifest: e.manifest, Mapping: e.mapping,
+	}
+}
+
+// send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes
+// the resource at this moment.
+func (e *external) send(ctx context.Context, o Object,
+	live *unstructured.Unstructured,
+) (*unstructured.Unstructured, error) {
+	c, p := e.client(), o.GetManagementPolicies()
+	switch {
+	case policy.Owns(p):
+		return apply.Apply(ctx, c, e.manifest, e.manager)
+	case policy.Allows(p, xpv2.ManagementActionCreate):
+		return apply.Create(ctx, c, e.manifest, e.manager)
+	}
+	return apply.Update(ctx, c, e.manifest, apply.Target{UID: live.GetUID(), Manager: e.manager})
+}
+
+// client returns a client for the manifest, whose errors repeat nothing that references have put into it from Secrets.
+func (e *external) client() dynamic.ResourceInterface {
+	p := apply.Private{Content: e.manifest.Object}
+	for _, v := range e.pass.references.Values() {
+		if v.Secret {
+			p.Secret, p.Fields = true, append(p.Fields, v.To)
+		}
+	}
+	return apply.Discreet(e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), p)
+}
 
 // Managers under which provider-kubernetes has written without server-side apply: the name of its program in its
 // images, and when it is built by hand. Programs of other providers have the second name, too.
