@@ -157,7 +157,7 @@ func mayApply(o Object) bool {
 }
 
 // claim finds the field manager of an Object on its resource.
-func (e *external) claim(ctx context.Context, o Object) error {
+func (e *remote) claim(ctx context.Context, o Object) error {
 	s := claimKey{
 		NamespacedName: name(e.manifest), server: e.cluster.Server(), kind: e.manifest.GroupVersionKind().GroupKind(),
 		object: o.GetName(),
@@ -178,7 +178,7 @@ func (e *external) claim(ctx context.Context, o Object) error {
 }
 
 // alone reports whether nobody else has the manager of an Object's name on its resource.
-func (e *external) alone(ctx context.Context, o Object, s claimKey) (bool, error) {
+func (e *remote) alone(ctx context.Context, o Object, s claimKey) (bool, error) {
 	if mine, others := e.options.Claims.held(e.owner, claimKeysOf(s, e.live)); mine || others {
 		return mine, nil
 	}
@@ -203,7 +203,7 @@ func (e *external) alone(ctx context.Context, o Object, s claimKey) (bool, error
 }
 
 // seen reports whether the resource is the one an Object last saw.
-func (e *external) seen(o Object, s claimKey) bool {
+func (e *remote) seen(o Object, s claimKey) bool {
 	return isAt(o, s) && (e.live == nil || identity(o).GetUID() == e.live.GetUID())
 }
 
@@ -251,12 +251,12 @@ const reasonLeftShared event.Reason = "LeftSharedResource"
 // adopter returns the Object to which an Object that ends leaves its resource. If none is found it is to delete it:
 // there is no other, or it does not share. Of Objects that are deleted at once the last to be looked at sees that all
 // others are, too, as one cache shows all of them.
-func (e *external) adopter(ctx context.Context, o Object) (to Object, found bool, err error) {
+func adopter(ctx context.Context, o Object, all *Claims) (to Object, found bool, err error) {
 	seen := identity(o)
 	if seen == nil || o.Desired().SharedResource != commonv1.SharedResourceKeep {
 		return nil, false, nil
 	}
-	others, err := e.options.Claims.others(ctx, o)
+	others, err := all.others(ctx, o)
 	if err != nil {
 		return nil, false, errors.Wrap(err, "cannot find out who shares the resource")
 	}
@@ -277,7 +277,7 @@ func (e *external) adopter(ctx context.Context, o Object) (to Object, found bool
 }
 
 // transferOwnership leaves the resource of an Object to another, without the fields that only the former has applied.
-func (e *external) transferOwnership(ctx context.Context, o, to Object) error {
+func (e deletion) transferOwnership(ctx context.Context, o, to Object) error {
 	err := e.release(ctx, o)
 	if releasesResource(o, err) {
 		e.pass.left = err

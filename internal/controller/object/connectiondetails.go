@@ -30,9 +30,12 @@ type details struct {
 	missing []string          // keys that have no value now, and keep the one they had
 }
 
+// A detailsReader reads what is to be in the connection secret of an Object.
+type detailsReader struct{ *remote }
+
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
 // harm. The error satisfies informer.IsNotSynced as long as a watch has not begun.
-func (e *external) gather(ctx context.Context, o Object) error {
+func (e detailsReader) gather(ctx context.Context, o Object) error {
 	e.pass.details = nil
 	secret := o.ConnectionSecret()
 	if secret.Name == "" {
@@ -69,7 +72,7 @@ func (e *external) gather(ctx context.Context, o Object) error {
 // gatherApplied reads the connection details of an Object whose manifest has just been applied, which is no failure if
 // a watch has not begun: the Object is woken when it has. One that was ready, as those of an earlier provider are,
 // counts as ready until then.
-func (e *external) gatherApplied(ctx context.Context, o Object) error {
+func (e detailsReader) gatherApplied(ctx context.Context, o Object) error {
 	err := e.gather(ctx, o)
 	if !informer.IsNotSynced(err) {
 		return err
@@ -106,7 +109,7 @@ func (s origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 }
 
 // origins looks at all resources that details come from, each once.
-func (e *external) origins(ctx context.Context, wanted []commonv1.ConnectionDetail) (map[originID]origin, error) {
+func (e detailsReader) origins(ctx context.Context, wanted []commonv1.ConnectionDetail) (map[originID]origin, error) {
 	ids := distinct(wanted)
 	served, err := e.cluster.Mappings(ctx, e.owner, purposeDetails, kindsOf(ids)...)
 	if err != nil {
@@ -131,7 +134,7 @@ func (e *external) origins(ctx context.Context, wanted []commonv1.ConnectionDeta
 }
 
 // locateOrigin finds where on the target an origin lives.
-func (e *external) locateOrigin(id originID, served map[schema.GroupVersionKind]target.Mapping) origin {
+func (e detailsReader) locateOrigin(id originID, served map[schema.GroupVersionKind]target.Mapping) origin {
 	m, ok := served[id.gvk]
 	s := origin{id: id, watchable: m.Watchable, interest: informer.Interest{
 		Resource: m.Resource, NamespacedName: id.NamespacedName, Stream: informer.StreamByName,
@@ -152,7 +155,7 @@ func (e *external) locateOrigin(id originID, served map[schema.GroupVersionKind]
 }
 
 // seeOrigin looks at an origin. That it may not be read is a lack of the detail and not a failure.
-func (e *external) seeOrigin(ctx context.Context, s origin) (origin, error) {
+func (e detailsReader) seeOrigin(ctx context.Context, s origin) (origin, error) {
 	var err error
 	switch {
 	case s.lack != "":

@@ -58,7 +58,7 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 	if moved && meta.WasDeleted(o) {
 		via, moved = c.before(o), false
 	}
-	e := &external{
+	r := &remote{
 		owner: c.owner(o), gvk: c.kind.GVK, pass: p, drift: c.drift, events: c.events, options: c.options,
 		local: c.registry.Local(), config: c.kind.Ref(via), moved: moved,
 		former: func(ctx context.Context) (*target.Cluster, error) {
@@ -67,13 +67,13 @@ func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
 		forget: func() { c.registry.Forget(formerOwner(c.owner(o))) },
 	}
 	var err error
-	if e.cluster, err = c.connect(ctx, e.owner, via); err != nil {
+	if r.cluster, err = c.connect(ctx, r.owner, via); err != nil {
 		// An owner whose target or credentials are missing is woken when they are there.
 		p.woken = targetresource.IsCutOff(err)
 		return nil, err
 	}
-	p.cluster = e.cluster
-	return e, nil
+	p.cluster = r.cluster
+	return &external{remote: r}, nil
 }
 
 func (c *connector[T]) connect(ctx context.Context, owner informer.Owner, o T) (*target.Cluster, error) {

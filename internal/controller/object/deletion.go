@@ -35,10 +35,13 @@ const reasonNotWithdrawn event.Reason = "CannotWithdrawFields"
 // errDependents is the cause of errors about others that need the resource of a deleted Object.
 var errDependents = errors.New("waiting for those who hold the Object")
 
+// A deletion is an Object that is being deleted.
+type deletion struct{ *remote }
+
 // observeDeleted looks at the resource of an Object that is being deleted.
-func (e *external) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+func (e deletion) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if len(o.GetFinalizers()) == 1 { // Until then others hold the Object, and with it its resource.
-		to, found, err := e.adopter(ctx, o)
+		to, found, err := adopter(ctx, o, e.options.Claims)
 		if err != nil {
 			return managed.ExternalObservation{}, err
 		}
@@ -64,7 +67,7 @@ func (e *external) observeDeleted(ctx context.Context, o Object) (managed.Extern
 // checkRecreation looks whether others may make the resource again that a deleted Object deletes, and how long. They
 // may if the policy leaves that to them, as long as the Objects that go with this one are there: a Subscription, say,
 // whose operator it is.
-func (e *external) checkRecreation(ctx context.Context, o Object) error {
+func (e deletion) checkRecreation(ctx context.Context, o Object) error {
 	p := o.GetManagementPolicies()
 	if policy.OfDeleted(p, orphans(o)) != policy.Delete || policy.Allows(p, xpv2.ManagementActionCreate) {
 		return nil
@@ -80,7 +83,7 @@ func (e *external) checkRecreation(ctx context.Context, o Object) error {
 // last finds the resource of an Object that is being deleted, and reports whether it is there. It goes by what the
 // Object last saw, and by the manifest only if that is nothing: deletion does not depend on a manifest that can be
 // applied.
-func (e *external) last(ctx context.Context, o Object) (bool, error) {
+func (e deletion) last(ctx context.Context, o Object) (bool, error) {
 	e.manifest = identity(o)
 	if e.manifest == nil {
 		m, err := e.unseen(ctx, o)
@@ -94,7 +97,7 @@ func (e *external) last(ctx context.Context, o Object) (bool, error) {
 }
 
 // findSeen finds the resource that the manifest identifies, and reports whether it is there and the one of the Object.
-func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
+func (e *remote) findSeen(ctx context.Context, o Object) (bool, error) {
 	served, err := e.locate(ctx)
 	if err != nil || !served {
 		return false, err // What the target does not serve is gone.
@@ -115,7 +118,7 @@ func (e *external) findSeen(ctx context.Context, o Object) (bool, error) {
 }
 
 // locate finds how the target serves the kind, in another version if need be, and reports whether it does.
-func (e *external) locate(ctx context.Context) (bool, error) {
+func (e *remote) locate(ctx context.Context) (bool, error) {
 	m, served, err := targetresource.Locate(ctx, e.cluster, e.owner, e.manifest)
 	if err != nil || !served {
 		return false, err
@@ -127,7 +130,7 @@ func (e *external) locate(ctx context.Context) (bool, error) {
 // ours reports whether the live resource is the one an Object has made or last seen: by its UID or, if the Object was
 // interrupted before it could record that, by the fields it has applied. What others may have made again is known by
 // its name.
-func (e *external) ours(o Object) bool {
+func (e *remote) ours(o Object) bool {
 	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || e.pass.regrows) {
 		return true
 	}
@@ -150,7 +153,7 @@ func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
 	}
 	e, err := c.open(ctx, o)
 	if err == nil {
-		err = e.release(ctx, o)
+		err = deletion{e.remote}.release(ctx, o)
 	}
 	if releasesResource(o, err) {
 		p.left = err
@@ -159,7 +162,7 @@ func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
 	return p.fail(waiting(err))
 }
 
-func (e *external) release(ctx context.Context, o Object) error {
+func (e deletion) release(ctx context.Context, o Object) error {
 	there, err := e.last(ctx, o)
 	if err != nil || !there {
 		return err
@@ -169,7 +172,7 @@ func (e *external) release(ctx context.Context, o Object) error {
 
 // withdraw takes back the fields an Object has applied to the resource. If the resource would be invalid without them,
 // they stay.
-func (e *external) withdraw(ctx context.Context, o Object) error {
+func (e *remote) withdraw(ctx context.Context, o Object) error {
 	if !apply.Manages(e.live, e.manager) {
 		return nil
 	}

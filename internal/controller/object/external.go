@@ -1,7 +1,6 @@
 package object
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -12,19 +11,15 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
-	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // reasonLeftOut is the reason of events about what is left out of a manifest.
@@ -43,30 +38,11 @@ const lossesMost = 2
 const messageImmutable = "the manifest changes what cannot be changed: delete the resource on the target, and it is " +
 	"made again as the manifest wants it"
 
-// An external is the resource of one Object on its target, for one pass.
+// An external is what crossplane-runtime asks about one Object and its target, for one pass.
 type external struct {
-	cluster *target.Cluster
-	local   *target.Cluster // the control plane
-	owner   informer.Owner
-	gvk     schema.GroupVersionKind // of the Object
-	pass    *pass
-	drift   *targetresource.Drift
-	events  event.Recorder
-	options Options
+	*remote
 
-	// config is the ProviderConfig of the cluster, and moved says that the Object has seen its resource through another
-	// one last.
-	config xpv2.ProviderConfigReference
-	moved  bool
-	// former connects to the target the Object has left, and forget ends that connection.
-	former func(context.Context) (*target.Cluster, error)
-	forget func()
-
-	manifest *unstructured.Unstructured
-	leftOut  []string // paths of what only a server sets, which is left out of the manifest
-	mapping  target.Mapping
-	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
-	manager  string                     // the field manager, known after look
+	leftOut []string // paths of what only a server sets, which is left out of the manifest
 }
 
 // Observe looks at the resource and records what it sees in the status of the Object.
@@ -84,7 +60,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 
 func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if meta.WasDeleted(o) {
-		return e.observeDeleted(ctx, o)
+		return deletion{e.remote}.observeDeleted(ctx, o)
 	}
 	if err := e.prepare(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
@@ -92,7 +68,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if dryRun(o) {
 		return e.preview(ctx, o)
 	}
-	if done, err := e.replace(ctx, o); err != nil || !done {
+	if done, err := (replacement{e.remote}).replace(ctx, o); err != nil || !done {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
 	if previews(o) {
@@ -110,7 +86,7 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 	if err := e.see(o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
-	if err := e.gather(ctx, o); err != nil {
+	if err := (detailsReader{e.remote}).gather(ctx, o); err != nil {
 		return managed.ExternalObservation{}, err
 	}
 	current, err := e.upToDate(o)
@@ -134,6 +110,18 @@ func (e *external) prepare(ctx context.Context, o Object) error {
 		return errors.Wrap(err, "cannot find kind of manifest")
 	}
 	return place(e.manifest, e.mapping)
+}
+
+// preview looks at the resource and records what an apply would change. On a dry run a missing resource counts as one
+// that is as it should be, so that nobody creates it.
+func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+	if err := (previewer{e.remote}).preview(ctx, o); err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	if e.live == nil && !dryRun(o) {
+		return e.missing(o)
+	}
+	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
 // missing returns what follows from there being no resource. One that was there and is made again and again is made
@@ -201,7 +189,7 @@ func (e *external) ran(o Object) (bool, error) {
 
 // see records the live resource in the status, and whether it is ready, and gives what is not to be there to those who
 // refer to it.
-func (e *external) see(o Object) error {
+func (e *remote) see(o Object) error {
 	if err := e.note(o); err != nil {
 		return err
 	}
@@ -210,7 +198,7 @@ func (e *external) see(o Object) error {
 }
 
 // note is see without giving anything to others.
-func (e *external) note(o Object) error {
+func (e *remote) note(o Object) error {
 	v, err := readiness.Of(o.Desired().Readiness, e.live)
 	if err != nil {
 		return errors.Wrap(err, "cannot derive readiness")
@@ -276,7 +264,7 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	if !ok {
 		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
 	}
-	live, err := e.remote().Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
+	live, err := e.resource().Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
 	if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "field is immutable") {
 		err = errors.Wrap(err, messageImmutable)
 	}
@@ -295,7 +283,7 @@ func (e *external) apply(ctx context.Context, mg resource.Managed) error {
 	if err := e.see(o); err != nil {
 		return e.pass.fail(err)
 	}
-	return e.pass.fail(e.gatherApplied(ctx, o))
+	return e.pass.fail(detailsReader{e.remote}.gatherApplied(ctx, o))
 }
 
 // Delete requests the deletion of the resource that Observe has seen.
@@ -304,8 +292,7 @@ func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.Ext
 	if !ok || e.live == nil {
 		return managed.ExternalDelete{}, e.pass.fail(errors.Errorf("resource is a %T that was not observed", mg))
 	}
-	p := cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground)
-	return managed.ExternalDelete{}, e.pass.fail(e.remote().Delete(ctx, e.live, p))
+	return managed.ExternalDelete{}, e.pass.fail(e.remove(ctx, o))
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.

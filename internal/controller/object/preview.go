@@ -70,30 +70,26 @@ func saysMore(raw []byte) bool {
 	return false
 }
 
-// preview returns what follows from the resource for an Object that may not apply, and records what an apply would
-// change. On a dry run a missing resource counts as one that is as it should be, so that nobody creates it.
-func (e *external) preview(ctx context.Context, o Object) (managed.ExternalObservation, error) {
+// A previewer compares the resource of an Object with its manifest.
+type previewer struct{ *remote }
+
+// preview looks at the resource, and records what an apply would change.
+func (e previewer) preview(ctx context.Context, o Object) error {
 	if err := e.look(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
+		return err
 	}
 	if err := e.claim(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
+		return err
 	}
 	if err := e.seePreviewed(o); err != nil {
-		return managed.ExternalObservation{}, err
+		return err
 	}
-	if err := e.compare(ctx, o); err != nil {
-		return managed.ExternalObservation{}, err
-	}
-	if e.live == nil && !dryRun(o) {
-		return e.missing(o)
-	}
-	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
+	return e.compare(ctx, o)
 }
 
 // seePreviewed records the live resource and whether it is ready. A dry run for another resource than the one the
 // Object has applied does not make it forget that one.
-func (e *external) seePreviewed(o Object) error {
+func (e previewer) seePreviewed(o Object) error {
 	obs := o.Observed()
 	kept, omitted, config := obs.Manifest, obs.OmittedBytes, obs.ProviderConfigReference
 	elsewhere := dryRun(o) && identity(o) != nil && (e.moved || !sameResource(identity(o), e.manifest))
@@ -122,7 +118,7 @@ const compareAgain = 30 * time.Second
 
 // compare records what an apply would change, unless that is known already. A resource that keeps changing is compared
 // ever more slowly.
-func (e *external) compare(ctx context.Context, o Object) error {
+func (e previewer) compare(ctx context.Context, o Object) error {
 	hash, err := e.comparison(o)
 	if err != nil || o.Observed().Compared == hash {
 		return err
@@ -150,7 +146,7 @@ func (e *external) compare(ctx context.Context, o Object) error {
 
 // comparison returns the hexadecimal SHA-256 of all that the outcome of a comparison follows from. A user may ask for
 // another one by the annotation that requests a reconcile.
-func (e *external) comparison(o Object) (string, error) {
+func (e previewer) comparison(o Object) (string, error) {
 	held := ""
 	if e.live != nil {
 		var err error
@@ -169,9 +165,9 @@ func (e *external) comparison(o Object) (string, error) {
 
 // tryApply returns what an apply would change, and the condition that says so. Where the target does not let us try,
 // the manifest is laid over the live resource here.
-func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
+func (e previewer) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2.Condition, error) {
 	wanted, err := apply.DryRun(ctx, e.client(), e.manifest, e.manager)
-	doubt, unserved := "", e.remote().Distrust(err)
+	doubt, unserved := "", e.resource().Distrust(err)
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !unserved:
 		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
@@ -194,7 +190,7 @@ func (e *external) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2
 	return diff.Limit(ops), c, nil
 }
 
-func (e *external) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
+func (e previewer) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
 	switch {
 	case e.live == nil:
 		return xpv2.Condition{

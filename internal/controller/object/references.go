@@ -138,7 +138,7 @@ func (p *pass) failReference(err error) error {
 }
 
 // unseen returns what a deleted Object that has seen no resource may have applied in its last moments, nil if nothing.
-func (e *external) unseen(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+func (e deletion) unseen(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	refs, err := e.options.References.Resolve(ctx, reference.Referrer{Object: o, GVK: e.gvk, Owner: e.owner})
 	if apierrors.IsConflict(err) {
 		return nil, err // It is too early to tell.

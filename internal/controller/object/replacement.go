@@ -35,10 +35,13 @@ func orphans(o Object) xpv2.DeletionPolicy {
 	return ""
 }
 
+// A replacement is an Object whose manifest or ProviderConfig names another resource than it has seen last.
+type replacement struct{ *remote }
+
 // replace deals with the resource that an Object has seen last, if the manifest or the ProviderConfig names another one
 // now, and reports whether that is done. Until then the record of it in the status stays, as it is all that tells of it
 // after a restart.
-func (e *external) replace(ctx context.Context, o Object) (bool, error) {
+func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
 	if seen == nil || !e.moved && sameName(seen, e.manifest) &&
 		seen.GroupVersionKind().Group == e.manifest.GroupVersionKind().Group {
@@ -70,7 +73,7 @@ func sameName(a, b *unstructured.Unstructured) bool {
 
 // holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached
 // through another ProviderConfig, or served in another group too.
-func (e *external) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
+func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
 	if !sameName(seen, e.manifest) {
 		return false, nil
 	}
@@ -79,7 +82,7 @@ func (e *external) holds(ctx context.Context, o Object, seen *unstructured.Unstr
 }
 
 // arrive ends what an Object has of the target that it has left.
-func (e *external) arrive() {
+func (e replacement) arrive() {
 	if e.moved {
 		e.forget()
 	}
@@ -87,12 +90,12 @@ func (e *external) arrive() {
 
 // dispose does with the resource that was seen what the policies say of one that is replaced, and reports whether
 // nothing is left to wait for.
-func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
+func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
 	ending := policy.OfReplaced(o.GetManagementPolicies(), orphans(o))
 	if ending == policy.Leave {
 		return true, nil
 	}
-	_, found, err := e.adopter(ctx, o)
+	_, found, err := adopter(ctx, o, e.options.Claims)
 	if err != nil {
 		return false, err
 	}
@@ -114,7 +117,7 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 	if mayApply(o) && !old.applied(o) {
 		return true, nil // It was only looked at, under another policy or on a dry run.
 	}
-	if _, err := old.Delete(ctx, o); err != nil {
+	if err := e.pass.fail(old.remove(ctx, o)); err != nil {
 		return false, errors.Wrapf(err, "cannot replace %s", describe(seen))
 	}
 	e.await(o, old)
@@ -122,8 +125,8 @@ func (e *external) dispose(ctx context.Context, o Object, seen *unstructured.Uns
 }
 
 // old returns the resource that was seen, on the target where it was seen, and whether it is there.
-func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstructured) (*external, bool, error) {
-	old := &external{
+func (e replacement) old(ctx context.Context, o Object, seen *unstructured.Unstructured) (*remote, bool, error) {
+	old := &remote{
 		cluster: e.cluster, owner: e.owner, pass: e.pass, drift: e.drift, events: e.events, options: e.options,
 		manifest: seen,
 	}
@@ -140,12 +143,12 @@ func (e *external) old(ctx context.Context, o Object, seen *unstructured.Unstruc
 }
 
 // applied reports whether an Object has ever applied the live resource.
-func (e *external) applied(o Object) bool {
+func (e *remote) applied(o Object) bool {
 	return o.Observed().Applied != nil || appliedByClient(o) || apply.Manages(e.live, e.manager)
 }
 
 // await reports that a resource is not gone yet, and why.
-func (e *external) await(o Object, old *external) {
+func (e replacement) await(o Object, old *remote) {
 	m := fmt.Sprintf("Waiting until %s, which it replaces, is gone", describe(old.manifest))
 	if why := deletionBlockers(old.live); why != "" {
 		m += "; " + why

@@ -1,41 +1,70 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
 // purposeManifest is the resource of an Object's manifest.
 const purposeManifest informer.Purpose = "manifest"
 
+// A remote is the resource of one Object on its target, for one pass.
+type remote struct {
+	cluster *target.Cluster
+	local   *target.Cluster // the control plane
+	owner   informer.Owner
+	gvk     schema.GroupVersionKind // of the Object
+	pass    *pass
+	drift   *targetresource.Drift
+	events  event.Recorder
+	options Options
+
+	// config is the ProviderConfig of the cluster, and moved says that the Object has seen its resource through another
+	// one last.
+	config xpv2.ProviderConfigReference
+	moved  bool
+	// former connects to the target the Object has left, and forget ends that connection.
+	former func(context.Context) (*target.Cluster, error)
+	forget func()
+
+	manifest *unstructured.Unstructured
+	mapping  target.Mapping
+	live     *unstructured.Unstructured // shared with the watch; nil if it does not exist
+	manager  string                     // the field manager, known after look
+}
+
 // look finds the live resource. It asks the target only where no watch can tell.
-func (e *external) look(ctx context.Context, o Object) error {
+func (e *remote) look(ctx context.Context, o Object) error {
 	owns := owns(o)
 	scopes := []informer.Stream{informer.StreamByName}
 	if owns {
-		scopes = e.remote().Labelled()
+		scopes = e.resource().Labelled()
 	}
 	var err error
-	if e.live, err = e.remote().See(ctx, scopes...); err == nil && e.live == nil && owns && appliedByClient(o) {
+	if e.live, err = e.resource().See(ctx, scopes...); err == nil && e.live == nil && owns && appliedByClient(o) {
 		return e.ask(ctx) // It may only lack our label.
 	}
 	return err
 }
 
 // find finds the live resource like look, and asks the target if no watch shows it: it may only have lost our label.
-func (e *external) find(ctx context.Context, o Object) error {
+func (e *remote) find(ctx context.Context, o Object) error {
 	if err := e.look(ctx, o); err != nil || e.live != nil || !e.mapping.Watchable {
 		return err
 	}
@@ -43,14 +72,14 @@ func (e *external) find(ctx context.Context, o Object) error {
 }
 
 // ask reads the resource from the target.
-func (e *external) ask(ctx context.Context) error {
+func (e *remote) ask(ctx context.Context) error {
 	var err error
-	e.live, err = e.remote().Ask(ctx)
+	e.live, err = e.resource().Ask(ctx)
 	return err
 }
 
 // remote returns the resource as package targetresource deals with it.
-func (e *external) remote() targetresource.Resource {
+func (e *remote) resource() targetresource.Resource {
 	return targetresource.Resource{
 		Cluster: e.cluster, Owner: e.owner, Purpose: purposeManifest, Manifest: e.manifest, Mapping: e.mapping,
 	}
@@ -58,7 +87,7 @@ func (e *external) remote() targetresource.Resource {
 
 // send sends the manifest in the request that can do no more than the policies allow, even if somebody makes or deletes
 // the resource at this moment.
-func (e *external) send(ctx context.Context, o Object,
+func (e *remote) send(ctx context.Context, o Object,
 	live *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	c, p := e.client(), o.GetManagementPolicies()
@@ -72,7 +101,7 @@ func (e *external) send(ctx context.Context, o Object,
 }
 
 // client returns a client for the manifest, whose errors repeat nothing that references have put into it from Secrets.
-func (e *external) client() dynamic.ResourceInterface {
+func (e *remote) client() dynamic.ResourceInterface {
 	p := apply.Private{Content: e.manifest.Object}
 	for _, v := range e.pass.references.Values() {
 		if v.Secret {
@@ -114,7 +143,7 @@ func appliedByClient(o Object) bool {
 
 // write applies the manifest, after it has made ours what was applied client-side. That of a resource which could not
 // be seen before shows in the answer, and is made ours by a second round.
-func (e *external) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+func (e *remote) write(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	live, err := e.migrateAndApply(ctx, o, e.live)
 	if err != nil {
 		return nil, err
@@ -126,7 +155,7 @@ func (e *external) write(ctx context.Context, o Object) (*unstructured.Unstructu
 	return e.migrateAndApply(ctx, o, live)
 }
 
-func (e *external) migrateAndApply(ctx context.Context, o Object,
+func (e *remote) migrateAndApply(ctx context.Context, o Object,
 	live *unstructured.Unstructured,
 ) (*unstructured.Unstructured, error) {
 	c := e.client()
@@ -146,8 +175,14 @@ func (e *external) migrateAndApply(ctx context.Context, o Object,
 }
 
 // migration returns what of a resource may become ours.
-func (e *external) migration(o Object, live *unstructured.Unstructured) apply.Migration {
+func (e *remote) migration(o Object, live *unstructured.Unstructured) apply.Migration {
 	return apply.Migration{
 		Live: live, Manifest: e.manifest, Manager: e.manager, Owned: policy.Owns(o.GetManagementPolicies()),
 	}
+}
+
+// remove requests the deletion of the live resource.
+func (e *remote) remove(ctx context.Context, o Object) error {
+	p := cmp.Or(o.Desired().ForProvider.DeletionPropagationPolicy, metav1.DeletePropagationBackground)
+	return e.resource().Delete(ctx, e.live, p)
 }

@@ -80,7 +80,7 @@ func withoutMetadata(content map[string]any, fields ...string) map[string]any {
 }
 
 // remember records what was applied.
-func (e *external) remember(o Object) error {
+func (e *remote) remember(o Object) error {
 	wanted, err := apply.HashManifest(e.manifest)
 	if err != nil {
 		return errors.Wrap(err, "cannot record manifest")
@@ -168,7 +168,7 @@ func shrink(obj client.Object) bool {
 }
 
 // show gives the live resource to those who refer to the Object, if the status is not to show all of it.
-func (e *external) show(o Object) {
+func (e *remote) show(o Object) {
 	if !e.options.SanitizeSecrets {
 		return
 	}
