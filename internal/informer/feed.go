@@ -77,8 +77,6 @@ type feed struct {
 	begun  time.Time
 	ended  <-chan struct{} // closed when the stream is over
 	kick   chan struct{}
-	// Called before somebody waits for the first list; nil for nothing.
-	waits func(context.Context) (context.Context, func(bool))
 	round renewable
 	quota *quota
 
@@ -100,7 +98,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
 		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(),
-		kick: make(chan struct{}, 1), waits: o.Wait,
+		kick: make(chan struct{}, 1),
 		owners: map[types.NamespacedName]map[Owner]int{},
 		quota:  o.budget.newQuota(), streams: o.streams,
 		synced: make(chan struct{}),
@@ -341,30 +339,15 @@ func (f *feed) drop(n types.NamespacedName, o Owner) bool {
 	return f.unused()
 }
 
-// wait waits for the first list.
-func (f *feed) wait(ctx context.Context, patience time.Duration) {
-	arrived, done := false, func(bool) {}
-	if f.waits != nil {
-		ctx, done = f.waits(ctx)
-	}
+// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if
+// it should have long ago, and deniedError if the server refuses the stream.
+func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
 	case <-f.synced:
-		arrived = true
 	case <-t.C:
 	case <-ctx.Done():
-	}
-	done(arrived)
-}
-
-// await waits for the first list, for at most patience. It returns notSyncedError if it has not arrived, silentError if
-// it should have long ago, and deniedError if the server refuses the stream.
-func (f *feed) await(ctx context.Context, o Owner, patience time.Duration) error {
-	select {
-	case <-f.synced:
-	default:
-		f.wait(ctx, patience)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

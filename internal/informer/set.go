@@ -27,9 +27,6 @@ type Options struct {
 	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once
 	// for all streams that notice it. It must not block.
 	WentBack func()
-	// Wait, if set, is called before Get waits for a first list. The wait ends with the context that it returns, and
-	// done is called then, with whether the list has arrived.
-	Wait func(context.Context) (waiting context.Context, done func(arrived bool))
 	// PageSize is how many resources a page of a list has that does not come as a stream. Zero asks for whole lists,
 	// which API servers keep at hand, while most read pages from etcd. The requests for all pages of a list share its
 	// ListSize.

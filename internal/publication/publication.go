@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// workers is how many objects of a publication are synced at a time.
-	workers = 32
+	// workers is how many objects of a publication are synced at a time, of one workspace a third of them.
+	workers = 72
 	// passMax bounds one sync of one object: a little more than the 30 s that servers give a webhook at most.
 	passMax = 35 * time.Second
 )

@@ -6,6 +6,7 @@ import (
 	"github.com/pkg/errors"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
@@ -36,8 +37,10 @@ type queue struct {
 
 func newQueue() queue {
 	return queue{
-		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(
-			workqueue.TypedDelayingQueueConfig[objectsync.Primary]{Queue: newFairQueue(workers)}),
+		TypedDelayingInterface: fairqueue.NewDelaying(fairqueue.Options[objectsync.Primary]{
+			Workers: workers,
+			Lane:    func(p objectsync.Primary) fairqueue.Lane { return fairqueue.Lane{Tenant: p.Cluster} },
+		}),
 		passing: workqueue.NewTypedItemExponentialFailureRateLimiter[objectsync.Primary](retryFirst, retryMost),
 		lasting: newGrowingLimiter(retryFirst, lastingMost, lastingGrowth),
 	}

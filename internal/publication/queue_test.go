@@ -6,12 +6,34 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
 	kerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/jsonpath"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
+
+func in(cluster, name string) objectsync.Primary {
+	return objectsync.Primary{Cluster: cluster, NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// TestWorkspacesTakeTurns shows that a workspace with much to do delays another by one object.
+func TestWorkspacesTakeTurns(t *testing.T) {
+	q := newQueue()
+	defer q.ShutDown()
+	for _, p := range []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "3"), in("b", "1")} {
+		q.Add(p)
+	}
+	var got string
+	for q.Len() > 0 {
+		p, _ := q.Get()
+		got += p.Cluster + p.Name + " "
+	}
+	if diff := cmp.Diff("a1 b1 a2 a3 ", got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
 
 // TestPauses shows how long an object rests at most that fails again and again.
 func TestPauses(t *testing.T) {

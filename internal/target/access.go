@@ -12,7 +12,6 @@ import (
 
 // An access is how a cluster is reached, and as whom.
 type access struct {
-	slots  *targetSlots // nil for the control plane
 	config *rest.Config
 	tokens identity.Source // nil if the configuration is enough
 	route  route

@@ -39,7 +39,6 @@ type Cluster struct {
 
 	authentication authentication
 
-	slots  *targetSlots     // what reconciles have of the workers; nil if they are not limited
 	tokens *identity.Keeper // nil if the configuration is enough to authenticate
 	fails  *failures
 	cancel context.CancelFunc
@@ -67,7 +66,7 @@ func (c *Cluster) tell(f func(*Cluster)) {
 // newCluster connects, and changes the REST configuration it is given.
 func newCluster(a access, l listener) (*Cluster, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{cancel: cancel, fails: newFailures(l.wake), slots: a.slots, configs: map[string]struct{}{}}
+	c := &Cluster{cancel: cancel, fails: newFailures(l.wake), configs: map[string]struct{}{}}
 	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
@@ -77,7 +76,6 @@ func newCluster(a access, l listener) (*Cluster, error) {
 	c.server, c.address = host.String(), addressOf(host)
 	c.authentication.changed = func() { c.tell(l.health) }
 	up := func() {
-		c.slots.revive()
 		c.watches.Kick()
 		c.tell(l.reachable)
 	}
@@ -114,7 +112,7 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	if c.tokens != nil {
 		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
-	return append(w, c.slots.wrap)
+	return w
 }
 
 func (c *Cluster) dial(ctx context.Context, a access, wake func(informer.Owner)) error {
@@ -134,12 +132,11 @@ func (c *Cluster) dial(ctx context.Context, a access, wake func(informer.Owner))
 		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
-		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack, Wait: c.slots.waitForList,
+		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack,
 		PageSize: r.page, MaxBytes: r.cache, Interner: a.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
 	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); wake(o) })
-	c.kinds.slots = c.slots
 	return nil
 }
 
@@ -182,8 +179,6 @@ func (c *Cluster) Watches() *informer.Set { return c.watches }
 // Ready returns nil if the cluster answers and its identity gives a token, and an error that satisfies IsUnreachable or
 // IsInvalidConnection if not.
 func (c *Cluster) Ready(ctx context.Context) error {
-	ctx, done := c.slots.wait(ctx)
-	defer done(outcomeUnknown)
 	if err := c.breaker.ready(ctx); err != nil || c.tokens == nil {
 		return err
 	}
@@ -192,8 +187,8 @@ func (c *Cluster) Ready(ctx context.Context) error {
 
 // RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry
 // should be put off. At first that is as long as it takes to spread the retries of many. If the target goes on to
-// refuse it, one owner stands for all that are refused alike at the same work and is tried again every few seconds, and
-// the others up to once a minute. They are woken when it succeeds.
+// refuse it, it is tried again every few seconds; of owners that are refused alike at the same work one is in a second.
+// The others are woken when one of them succeeds.
 func (c *Cluster) RetryAfter(o informer.Owner, err error, work string) time.Duration {
 	answer := answerOf(err)
 	if answer != "" {
@@ -209,7 +204,6 @@ func (c *Cluster) Succeeded(o informer.Owner) { c.fails.succeeded(o) }
 func (c *Cluster) forget(o informer.Owner) {
 	c.watches.Forget(o)
 	c.kinds.forget(o)
-	c.slots.forget(o)
 	c.fails.forget(o)
 }
 
@@ -217,5 +211,4 @@ func (c *Cluster) forget(o informer.Owner) {
 func (c *Cluster) close() {
 	c.cancel()
 	c.watches.Close()
-	c.slots.close()
 }

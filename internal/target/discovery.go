@@ -69,13 +69,10 @@ func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) 
 		}
 		return found, err
 	})
-	ctx, over := k.slots.wait(ctx)
 	t := time.NewTimer(slowAfter)
 	defer t.Stop()
-	defer over(outcomeUnknown)
 	select {
 	case res := <-done:
-		over(outcomeOf(ctx, res.Err))
 		return res.Val, res.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)

@@ -4,14 +4,15 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
@@ -40,6 +41,10 @@ func (l *wokenList) get() []string {
 	return slices.Clone(l.names)
 }
 
+func owner(n int) informer.Owner {
+	return informer.Owner{NamespacedName: types.NamespacedName{Name: strconv.Itoa(n)}}
+}
+
 // failLong has an owner fail until its retries are put off, and returns for how long they are then.
 func failLong(f *failures, o informer.Owner, cause string) time.Duration {
 	var delay time.Duration
@@ -49,30 +54,41 @@ func failLong(f *failures, o informer.Owner, cause string) time.Duration {
 	return delay
 }
 
-// TestFailuresArePutOff shows that one owner stands for all that fail alike, and that the retries of the others are put
-// off ever longer.
+// TestFailuresArePutOff shows for how long retries are put off, which depends on how many owners fail alike, and at all.
 func TestFailuresArePutOff(t *testing.T) {
-	f, _ := newRecordedFailures()
-	one, other := owner("target", 1), owner("target", 2)
-	if got := f.retryAfter(one, "cause"); got != 0 {
-		t.Errorf("the first retry is put off for %s", got)
-	}
-	failLong(f, one, "cause")
-	failLong(f, other, "cause")
-	var pauses []time.Duration
-	for range 6 {
-		pauses = append(pauses, f.retryAfter(other, "cause"))
-	}
-	want := []time.Duration{
-		8 * time.Second, 16 * time.Second, 32 * time.Second, 64 * time.Second, putOffMost, putOffMost,
-	}
-	for i, least := range want {
-		if got := pauses[i]; got < least || got > least+least/4 {
-			t.Errorf("pause %d: want %s and up to a quarter more, got %s", i, least, got)
-		}
-	}
-	if got := f.retryAfter(one, "cause"); got < putOffFirst || got > 2*putOffFirst {
-		t.Errorf("the one that stands for all is put off for %s, want about %s", got, putOffFirst)
+	for name, tc := range map[string]struct {
+		reason           string
+		alike, otherwise int // beside the owner
+		want             time.Duration
+	}{
+		"One":       {reason: "One is tried every few seconds.", want: putOffLeast},
+		"Otherwise": {reason: "A few that fail otherwise change nothing.", otherwise: 9, want: putOffLeast},
+		"Alike":     {reason: "One of those that fail alike is tried in a second.", alike: 39, want: 40 * time.Second},
+		"ManyAlike": {reason: "None of them rests for longer than that.", alike: 299, want: putOffMost},
+		"Many": {
+			reason: "Of very many, few are tried in a second.", alike: 799, otherwise: 200, want: 250 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newRecordedFailures()
+			one := owner(0)
+			for n := range soonRetries {
+				if got := f.retryAfter(one, "cause"); got != 0 {
+					t.Errorf("retry %d is put off for %s", n, got)
+				}
+			}
+			f.soon.SetLimit(rate.Inf) // It is about the others.
+			for n := range tc.alike + tc.otherwise {
+				if n < tc.alike {
+					f.retryAfter(owner(n+1), "cause")
+					continue
+				}
+				f.retryAfter(owner(n+1), strconv.Itoa(n))
+			}
+			if got := f.retryAfter(one, "cause"); got < tc.want || got > tc.want+tc.want/4 {
+				t.Errorf("%s Want %s and up to a quarter more, got %s", tc.reason, tc.want, got)
+			}
+		})
 	}
 }
 
@@ -85,11 +101,11 @@ func TestFailuresOfManyRest(t *testing.T) {
 			f, _ := newRecordedFailures()
 			cause := func(n int) string { return strconv.Itoa(n % causes) }
 			for n := range owners {
-				failLong(f, owner("target", n), cause(n))
+				failLong(f, owner(n), cause(n))
 			}
 			retries := 0.0 // in a second
 			for n := range owners {
-				retries += 1 / f.retryAfter(owner("target", n), cause(n)).Seconds()
+				retries += 1 / f.retryAfter(owner(n), cause(n)).Seconds()
 			}
 			if retries > most {
 				t.Errorf("want at most %.0f retries in a second, got %.1f", most, retries)
@@ -104,16 +120,16 @@ func TestFailuresWake(t *testing.T) {
 	const members = 100
 	f, woken := newRecordedFailures()
 	for n := range members {
-		failLong(f, owner("target", n), "cause")
+		failLong(f, owner(n), "cause")
 	}
-	failLong(f, owner("other", 0), "other cause")
-	f.succeeded(owner("target", 0))
+	failLong(f, owner(members), "other cause")
+	f.succeeded(owner(0))
 	if got := woken.get(); len(got) != wokenAtOnce {
 		t.Fatalf("want %d owners woken, got %v", wokenAtOnce, got)
 	}
 	succeeded := 0
 	for succeeded < len(woken.get()) { // Each that is woken succeeds, too.
-		o := owner("target", 0)
+		o := owner(0)
 		o.Name = woken.get()[succeeded]
 		f.succeeded(o)
 		succeeded++
@@ -123,49 +139,31 @@ func TestFailuresWake(t *testing.T) {
 	if got := len(slices.Compact(names)); got != members-1 {
 		t.Errorf("want %d owners woken, got %d", members-1, got)
 	}
-	if len(f.groups) != 1 || len(f.owners) != 1 {
-		t.Errorf("want only what still fails to be kept, got %d groups and %d owners", len(f.groups), len(f.owners))
+	if len(f.alike) != 1 || len(f.causes) != 1 {
+		t.Errorf("want only what still fails to be kept, got %v", f.causes)
 	}
 }
 
-// TestFailuresHandOver shows that another owner stands for all when the one that does goes, or fails otherwise.
-func TestFailuresHandOver(t *testing.T) {
-	for name, leave := range map[string]func(f *failures, o informer.Owner){
+// TestFailuresChange shows that an owner which fails otherwise, or is forgotten, starts anew.
+func TestFailuresChange(t *testing.T) {
+	for name, change := range map[string]func(f *failures, o informer.Owner){
 		"Forgotten":       func(f *failures, o informer.Owner) { f.forget(o) },
 		"FailsOtherwise":  func(f *failures, o informer.Owner) { f.retryAfter(o, "other cause") },
 		"FailsByNoAnswer": func(f *failures, o informer.Owner) { f.retryAfter(o, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, woken := newRecordedFailures()
-			for n := range 3 {
-				failLong(f, owner("target", n), "cause")
+			failLong(f, owner(0), "cause")
+			failLong(f, owner(1), "cause")
+			change(f, owner(0))
+			if got := f.retryAfter(owner(0), "cause"); got != 0 {
+				t.Errorf("a new failure is put off for %s", got)
 			}
-			leave(f, owner("target", 0))
-			eventually(t, "another to be woken", func() bool { return slices.Equal(woken.get(), []string{"1"}) })
-			if got := f.retryAfter(owner("target", 1), "cause"); got > 2*putOffFirst {
-				t.Errorf("the one that stands for all now is put off for %s", got)
+			if got := woken.get(); got != nil {
+				t.Errorf("nobody has succeeded, and woken is %v", got)
 			}
 		})
 	}
-}
-
-// TestFailuresForgetUnderLock shows that who forgets an owner may hold a lock that waking another takes, as the
-// Registry does.
-func TestFailuresForgetUnderLock(t *testing.T) {
-	var held sync.Mutex
-	var woken atomic.Bool
-	f := newFailures(func(informer.Owner) {
-		held.Lock()
-		defer held.Unlock()
-		woken.Store(true)
-	})
-	for n := range 2 {
-		failLong(f, owner("target", n), "cause")
-	}
-	held.Lock()
-	f.forget(owner("target", 0))
-	held.Unlock()
-	eventually(t, "the other to be woken", woken.Load)
 }
 
 // TestAnswerOf shows which errors are answers of a server, and which of them are alike.

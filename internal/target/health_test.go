@@ -204,3 +204,12 @@ func assertReadyConfigs(t *testing.T, r *Registry, series int, value float64) {
 		}
 	}
 }
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("gave up waiting for %s", what)
+		}
+	}
+}

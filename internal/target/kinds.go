@@ -30,7 +30,6 @@ type Mapping struct {
 type kinds struct {
 	client rest.Interface
 	wake   func(informer.Owner)
-	slots  *targetSlots
 	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
 
 	flight singleflight.Group // one discovery of each group and version at a time, and one of the groups

@@ -44,7 +44,7 @@ func TestIsBrief(t *testing.T) {
 		},
 		"Silent": {
 			reason: "A target that answers nothing but probes may be back soon, too.",
-			err:    silentError{unreachableError{cause: errSlow, since: now}}, want: true,
+			err:    unreachableError{cause: errSlow, since: now}, want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,8 +24,6 @@ type Options struct {
 	Injected *rest.Config
 	// UserAgent is sent to every target.
 	UserAgent string
-	// Workers is how many reconciles each controller runs at a time; zero means 100.
-	Workers int
 	// AllowExec lets kubeconfigs from Secrets run credential plugins in the provider.
 	AllowExec bool
 	// AllowCrossNamespace lets namespaced ProviderConfigs name Secrets of other namespaces.
@@ -45,7 +43,6 @@ type Registry struct {
 	options Options
 	routes  map[identity.Writer]route
 	local   *Cluster
-	workers *workerSlots
 	// Connections of many users to one cluster hold the same resources.
 	interner *informer.Interner
 
@@ -84,7 +81,6 @@ func NewRegistry(o Options) (*Registry, error) {
 		patient:  map[string]struct{}{},
 		outages:  rate.NewLimiter(outageRate, 1),
 	}
-	r.workers = newWorkerSlots(o.Workers, r.wake)
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
 	// Its streams wake whom they concern.
@@ -186,9 +182,6 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 	if err := c.breaker.answers(); err != nil {
 		return c, err // It takes no time to say.
 	}
-	if err := c.slots.enter(ctx); err != nil {
-		return c, err
-	}
 	return c, c.Ready(ctx)
 }
 
@@ -245,7 +238,7 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 		if err != nil {
 			return nil, err
 		}
-		a.slots, a.interner = r.workers.newTargetSlots(), r.interner
+		a.interner = r.interner
 		if c, err = newCluster(a, listener{
 			wake: r.wake, reachable: r.reachable, unreachable: r.unreachable, changed: r.wakeUsers,
 			health: r.tellHealth,

@@ -1,13 +1,17 @@
 package targetresource
 
 import (
+	"cmp"
+	"context"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -32,5 +36,28 @@ type Options struct {
 func Retrying(o controller.Options) ctrlcontroller.Options {
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, RetryMax)
+	return opts
+}
+
+// workersForEach is how many workers a controller has for each resource of one target that it reconciles at a time. A
+// third of the workers is what a fair queue gives one target.
+const workersForEach = 3
+
+// Sharing returns the options of Retrying for a controller whose reconciles wait for targets. It reconciles
+// MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. blank returns an
+// empty resource, and config the key of the ProviderConfig of one.
+func Sharing[T client.Object](o controller.Options, local client.Reader, blank func() T,
+	config func(T) string,
+) ctrlcontroller.Options {
+	opts := Retrying(o)
+	opts.MaxConcurrentReconciles *= workersForEach
+	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, func(r reconcile.Request) fairqueue.Lane {
+		obj, name := blank(), ""
+		// What has gone has a lane of its own. The cache is asked, which does not block.
+		if err := local.Get(context.Background(), r.NamespacedName, obj, client.UnsafeDisableDeepCopy); err == nil {
+			name = config(obj)
+		}
+		return fairqueue.Lane{Tenant: cmp.Or(r.Namespace, name), Name: name}
+	})
 	return opts
 }

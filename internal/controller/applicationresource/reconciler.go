@@ -105,8 +105,6 @@ func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 			return targetresource.SuppressBriefOutage(s.Do(ctx, p), p.before)
 		}
 	}
-	ctx, done := target.Reconciling(ctx, p.owner)
-	defer done()
 	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
@@ -163,7 +161,7 @@ func (r *Reconciler) ends(ctx context.Context, o *workloadv1alpha1.KubernetesApp
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
 // that something was not seen yet.
 func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.Result, error) {
-	if target.IsQueued(err) && apierrors.IsConflict(err) || targetresource.IsSuppressed(err) {
+	if targetresource.IsSuppressed(err) {
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	}
 	if p.early {

@@ -31,9 +31,10 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	o.Registry.Patient(name)
+	blank := func() scope.Scheduled { return &workloadv1alpha1.KubernetesApplicationResource{} }
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Retrying(o.Options)).
+		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), blank, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
 			builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
 		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler()).

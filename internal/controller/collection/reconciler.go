@@ -105,17 +105,12 @@ func (r *Reconciler[T]) forget(n types.NamespacedName) {
 // run takes the steps of a pass until one fails.
 func (r *Reconciler[T]) run(ctx context.Context, p *pass[T], do ...step[T]) error {
 	record := func(e event.Event) { r.record.Event(p.collection, e) }
-	ctx, done := target.Reconciling(ctx, p.owner)
-	defer done()
 	return subreconciler.Run(ctx, subreconciler.Options{Timeout: passTimeout, Record: record}, p, do...)
 }
 
 // report writes the status if it has changed, and says when to look again. Conflicts pass without a word: they mean
 // that something was not seen yet.
 func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reconcile.Result, error) {
-	if target.IsQueued(err) && apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
-	}
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{}, err
 	}

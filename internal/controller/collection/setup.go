@@ -30,7 +30,7 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Retrying(o.Options)).
+		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
 		For(k.New(), builder.WithPredicates(diffwrite.DesiredStateChanged())).
 		Watches(k.NewMember(), members(k.GVK.GroupKind())).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather))

@@ -15,7 +15,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -43,8 +42,6 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer r.load.passes.Add(-1)
 	p := &pass{coalesce: r.coalesce}
 	owner := informer.Owner{Controller: r.controller, NamespacedName: req.NamespacedName}
-	ctx, done := target.Reconciling(ctx, owner)
-	defer done()
 	ctx = withPass(ctx, p)
 	res, err := reconcile.Result{RequeueAfter: earlyPoll}, error(nil)
 	if r.finish(ctx, req.NamespacedName) {
@@ -64,7 +61,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
 	case p.quiet.Unsaved:
 		return res, nil
-	case p.woken, target.IsQueued(p.err):
+	case p.woken:
 		return reconcile.Result{RequeueAfter: notReadyPoll}, nil
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.

@@ -102,7 +102,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Retrying(o.Options)).
+		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
 		For(k.New(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
 			diffwrite.FinalizerReleased()))).
 		Watches(k.New(), early.objects.Handler()).

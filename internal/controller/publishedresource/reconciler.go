@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // wokenPoll is how soon a PublishedResource is looked at again that is woken when the cause of its failure goes.
@@ -39,8 +38,6 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	p.quiet.Postpone = p.postpone(r.counts)
 	r.stopSync(ctx, req.NamespacedName)
 	owner := r.owner(req.NamespacedName)
-	ctx, done := target.Reconciling(ctx, owner)
-	defer done()
 	ctx = withPass(ctx, p)
 	if again := r.removeFinalizers(ctx, req.NamespacedName); again > 0 {
 		return reconcile.Result{RequeueAfter: again}, nil
@@ -57,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err // controller-runtime warns of any other result beside an error.
 	case p.quiet.Unsaved:
 		return res, nil
-	case p.woken, target.IsQueued(p.err):
+	case p.woken:
 		return p.sooner(reconcile.Result{RequeueAfter: wokenPoll}), nil
 	case p.err != nil && p.cluster != nil:
 		if delay := p.cluster.RetryAfter(owner, p.err, ""); delay > retryMax {

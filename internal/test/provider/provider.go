@@ -31,7 +31,7 @@ import (
 // Defaults of the settings that tests leave alone.
 const (
 	poll    = time.Hour // so that what follows a change follows its watch
-	workers = 20
+	workers = 100
 )
 
 // Start runs all controllers as the user of a configuration, until the process of the test ends. The CRDs must be
@@ -49,7 +49,7 @@ func StartUntil(t testing.TB, ctx context.Context, cfg *rest.Config, change ...f
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: "provider-kcp/test", Workers: workers})
+	registry, err := target.NewRegistry(target.Options{Injected: cfg, UserAgent: "provider-kcp/test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,402 @@
+package fairqueue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// laneOf returns the lane of an item such as "tenant/lane/item".
+func laneOf(item string) Lane {
+	parts := strings.Split(item, "/")
+	return Lane{Tenant: parts[0], Name: parts[1]}
+}
+
+func newTestQueue(workers int) *Queue[string] {
+	return New(Options[string]{Workers: workers, Lane: laneOf})
+}
+
+// takeAll takes what is handed out now.
+func takeAll(q *Queue[string]) []string {
+	var all []string
+	for q.lanes.Len() > 0 {
+		item, _ := q.Get()
+		all = append(all, item)
+	}
+	return all
+}
+
+// many returns the first items of lanes, one lane after the other.
+func many(n int, lanes ...string) []string {
+	var all []string
+	for _, l := range lanes {
+		for i := range n {
+			all = append(all, fmt.Sprintf("%s/%d", l, i))
+		}
+	}
+	return all
+}
+
+// counts returns how many of the items each lane has.
+func counts(items []string) map[string]int {
+	n := map[string]int{}
+	for _, item := range items {
+		l := laneOf(item)
+		n[l.Tenant+"/"+l.Name]++
+	}
+	return n
+}
+
+// TestTurns shows that lanes take turns, and that the items of each keep their order.
+func TestTurns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		added  string
+		want   string
+	}{
+		"One": {
+			reason: "The items of a lane come in the order in which they were added.",
+			added:  "a/x/1 a/x/2 a/x/3",
+			want:   "a/x/1 a/x/2 a/x/3",
+		},
+		"Busy": {
+			reason: "The one item of another lane comes second.",
+			added:  "a/x/1 a/x/2 a/x/3 b/x/1",
+			want:   "a/x/1 b/x/1 a/x/2 a/x/3",
+		},
+		"OfOneTenant": {
+			reason: "Lanes of one tenant take turns, too.",
+			added:  "a/x/1 a/x/2 a/y/1",
+			want:   "a/x/1 a/y/1 a/x/2",
+		},
+		"Several": {
+			reason: "Each has its turn.",
+			added:  "a/x/1 b/x/1 b/x/2 a/x/2 c/x/1",
+			want:   "a/x/1 b/x/1 c/x/1 a/x/2 b/x/2",
+		},
+		"Twice": {
+			reason: "What waits already keeps its place, and does not come twice.",
+			added:  "a/x/1 a/x/2 a/x/1",
+			want:   "a/x/1 a/x/2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newTestQueue(100)
+			for item := range strings.SplitSeq(tc.added, " ") {
+				q.Add(item)
+			}
+			if diff := cmp.Diff(tc.want, strings.Join(takeAll(q), " ")); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestShares shows how many workers lanes hold that never give one back, and that others get some nevertheless.
+func TestShares(t *testing.T) {
+	const workers, each = 300, 1000
+	all := func(tenants, lanes int) []string {
+		var names []string
+		for i := range tenants {
+			for n := range lanes {
+				names = append(names, fmt.Sprintf("t%d/l%d", i, n))
+			}
+		}
+		return names
+	}
+	for name, tc := range map[string]struct {
+		reason   string
+		held     []string
+		want     map[string]int // by lane; nil for no look
+		of       string         // a lane that comes later
+		wantThen int
+	}{
+		"One": {
+			reason:   "One lane holds a third, and another one half as many of the rest.",
+			held:     all(1, 1),
+			want:     map[string]int{"t0/l0": 100},
+			of:       "other/l",
+			wantThen: 67,
+		},
+		"SixTenants": {
+			reason:   "Six tenants leave a quarter, of which a seventh gets a third.",
+			held:     all(6, 1),
+			want:     map[string]int{"t0/l0": 38, "t1/l0": 38, "t2/l0": 38, "t3/l0": 38, "t4/l0": 37, "t5/l0": 37},
+			of:       "other/l",
+			wantThen: 25,
+		},
+		"OneOfFiveLanes": {
+			reason:   "One tenant with many targets leaves half to others, and some to its own.",
+			held:     all(1, 5),
+			of:       "t0/other",
+			wantThen: 4,
+		},
+		"ManyTenants": {
+			reason:   "Fifty tenants leave something.",
+			held:     all(50, 1),
+			of:       "other/l",
+			wantThen: 3,
+		},
+		"ManyLanes": {
+			reason:   "A hundred targets of one tenant leave half to others.",
+			held:     all(1, 100),
+			of:       "other/l",
+			wantThen: 50,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newTestQueue(workers)
+			for _, item := range many(each, tc.held...) {
+				q.Add(item)
+			}
+			held := counts(takeAll(q))
+			if diff := cmp.Diff(tc.want, held); tc.want != nil && diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+			for _, item := range many(each, tc.of) {
+				q.Add(item)
+			}
+			if got := counts(takeAll(q))[tc.of]; got < tc.wantThen {
+				t.Errorf("%s Want at least %d for who comes later, got %d", tc.reason, tc.wantThen, got)
+			}
+		})
+	}
+}
+
+// TestChangedLane shows that a worker goes back to the lane that it was taken for, although the item belongs to another
+// one meanwhile.
+func TestChangedLane(t *testing.T) {
+	lane := Lane{Name: "before"}
+	q := New(Options[string]{Workers: 9, Lane: func(string) Lane { return lane }})
+	q.Add("a")
+	item, _ := q.Get()
+	lane.Name = "after"
+	q.Add("a")
+	q.Done(item)
+	if _, left := q.lanes.all[Lane{Name: "before"}]; left {
+		t.Error("the lane is left")
+	}
+	item, _ = q.Get()
+	q.Done(item)
+	wantEmpty(t, q)
+}
+
+// wantEmpty checks that nothing is left of what was handed out.
+func wantEmpty(t *testing.T, q *Queue[string]) {
+	t.Helper()
+	s := q.lanes
+	if n := len(s.all) + len(s.turns) + len(s.held) + len(s.busy) + s.waiting; n > 0 {
+		t.Errorf("want nothing left, got %+v", s)
+	}
+}
+
+// A model is what a Queue is to do, in the simplest words.
+type model struct {
+	workers int
+	waiting []string // all, in the order in which they were added
+	busy    []string
+	again   map[string]bool // those under way that come again
+}
+
+func (m *model) add(item string) {
+	switch {
+	case slices.Contains(m.busy, item):
+		m.again[item] = true
+	case !slices.Contains(m.waiting, item):
+		m.waiting = append(m.waiting, item)
+	}
+}
+
+func (m *model) done(item string) {
+	m.busy = slices.DeleteFunc(m.busy, func(other string) bool { return other == item })
+	if m.again[item] {
+		delete(m.again, item)
+		m.add(item)
+	}
+}
+
+// next returns which items may be handed out: the first of each lane that may have a worker.
+func (m *model) next() []string {
+	var all []string
+	seen := map[Lane]bool{}
+	for _, item := range m.waiting {
+		l := laneOf(item)
+		if seen[l] {
+			continue
+		}
+		seen[l] = true
+		held := 0
+		for _, b := range m.busy {
+			if laneOf(b) == l {
+				held++
+			}
+			if laneOf(b).Tenant == l.Tenant {
+				held++
+			}
+		}
+		if held < m.workers-len(m.busy) {
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// TestModel compares a Queue with a model, for random operations: nothing is handed out twice at a time or out of its
+// order, no lane waits that may have a worker, and none is passed over for long.
+func TestModel(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		workers := 1 + r.IntN(12)
+		q, m := newTestQueue(workers), &model{workers: workers, again: map[string]bool{}}
+		passedOver := map[Lane]int{}
+		for range 300 {
+			switch n := r.IntN(4); {
+			case n == 0 && len(m.busy) > 0:
+				item := m.busy[r.IntN(len(m.busy))]
+				q.Done(item)
+				m.done(item)
+			case n == 1 && len(m.next()) > 0:
+				take(t, q, m, passedOver)
+			case n > 1:
+				item := fmt.Sprintf("%d/%d/%d", r.IntN(3), r.IntN(2), r.IntN(4))
+				q.Add(item)
+				m.add(item)
+			}
+			if got := q.Len(); got != len(m.waiting) {
+				t.Fatalf("seed %d: want %d that wait, got %d", seed, len(m.waiting), got)
+			}
+			if got := q.lanes.Len() > 0; got != (len(m.next()) > 0) {
+				t.Fatalf("seed %d: want one handed out: %t, got %t", seed, !got, got)
+			}
+		}
+		for len(m.waiting)+len(m.busy) > 0 {
+			if len(m.next()) > 0 {
+				take(t, q, m, passedOver)
+				continue
+			}
+			q.Done(m.busy[0])
+			m.done(m.busy[0])
+		}
+		wantEmpty(t, q)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// take takes an item and checks that it is the turn of its lane. passedOver counts how often others came before a lane
+// that could have a worker.
+func take(t *testing.T, q *Queue[string], m *model, passedOver map[Lane]int) {
+	t.Helper()
+	const lanes = 6
+	ready := m.next()
+	item, _ := q.Get()
+	if !slices.Contains(ready, item) {
+		t.Fatalf("want one of %v, got %s", ready, item)
+	}
+	for _, other := range ready {
+		l := laneOf(other)
+		if passedOver[l]++; other == item {
+			passedOver[l] = 0
+		}
+		if passedOver[l] > lanes {
+			t.Fatalf("%s was passed over %d times", other, passedOver[l])
+		}
+	}
+	m.waiting = slices.DeleteFunc(m.waiting, func(other string) bool { return other == item })
+	m.busy = append(m.busy, item)
+}
+
+// TestWorkers shows that workers which wait are woken for all that may be handed out, and told of the end.
+func TestWorkers(t *testing.T) {
+	const workers, items = 30, 500
+	q := newTestQueue(workers)
+	handled, ended := make(chan string), make(chan struct{})
+	for range workers {
+		go func() {
+			for {
+				item, shutdown := q.Get()
+				if shutdown {
+					ended <- struct{}{}
+					return
+				}
+				handled <- item
+				q.Done(item)
+			}
+		}()
+	}
+	for i := range items {
+		q.Add(fmt.Sprintf("%d/%d/%d", i%7, i%3, i))
+	}
+	seen := map[string]bool{}
+	for range items {
+		seen[<-handled] = true
+	}
+	if len(seen) != items {
+		t.Errorf("want each of %d items once, got %d", items, len(seen))
+	}
+	q.ShutDownWithDrain()
+	for range workers {
+		<-ended
+	}
+	q.Add("late/x/1")
+	if q.Len() != 0 {
+		t.Error("something is added after the end")
+	}
+	wantEmpty(t, q)
+}
+
+// TestDrain shows that the end waits for what is under way, and that what waits is handed out no more.
+func TestDrain(t *testing.T) {
+	q := newTestQueue(3)
+	q.Add("a/x/1")
+	q.Add("b/x/1")
+	item, _ := q.Get()
+	drained := make(chan struct{})
+	go func() {
+		q.ShutDownWithDrain()
+		close(drained)
+	}()
+	if _, shutdown := getAfterEnd(q); !shutdown {
+		t.Error("something is handed out after the end")
+	}
+	select {
+	case <-drained:
+		t.Error("it does not wait for what is under way")
+	default:
+	}
+	q.Done(item)
+	<-drained
+}
+
+// getAfterEnd waits until the queue is ending, and asks for an item.
+func getAfterEnd(q *Queue[string]) (string, bool) {
+	for !q.ShuttingDown() {
+		time.Sleep(time.Millisecond)
+	}
+	return q.Get()
+}
+
+// TestForController shows that a controller's queue delays, limits and hands out by lanes.
+func TestForController(t *testing.T) {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Millisecond, time.Second)
+	q := ForController(9, laneOf)("fairqueue-test", limiter)
+	defer q.ShutDown()
+	q.AddRateLimited("a/x/1")
+	q.AddAfter("b/x/1", time.Millisecond)
+	got := map[string]bool{}
+	for range 2 {
+		item, _ := q.Get()
+		got[item] = true
+		q.Done(item)
+	}
+	if !got["a/x/1"] || !got["b/x/1"] || q.NumRequeues("a/x/1") != 1 {
+		t.Errorf("got %v", got)
+	}
+}
