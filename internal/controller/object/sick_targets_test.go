@@ -18,7 +18,7 @@ import (
 // hold the workers, however many they are: an Object of another target is ready about as soon as alone. Their own
 // Objects say what is wrong, and are kept once their targets answer.
 func TestSickTargetsDelayNoOther(t *testing.T) {
-	const targets, each, probes = 6, 30, 3
+	const targets, each, probes = 6, 60, 3
 	c := provide(t)
 	forScopes(t, func(t *testing.T, s build.Scope) {
 		well := newWorld(t, c, s)

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// lateBy is how long a late answer takes: less than a request may stay unanswered until it counts as late.
+const lateBy = 4 * time.Second
+
 // dripInterval is the pause between two bytes of a slow answer.
 const dripInterval = time.Second
 
@@ -115,6 +118,29 @@ func drip(e exchange) {
 		case <-time.After(dripInterval):
 		}
 	}
+}
+
+// late passes a request on after a while.
+func late(e exchange) {
+	select {
+	case <-e.over:
+	case <-e.request.Context().Done():
+	case <-time.After(lateBy):
+	}
+	e.passOn()
+}
+
+// everySecond keeps every second request waiting, the first included, and passes the others on.
+func everySecond(e exchange) {
+	if e.server.Hits(verbOf(e.request))%2 == 1 {
+		e.hold()
+	}
+	e.passOn()
+}
+
+// passOn passes a request on to the API server.
+func (e exchange) passOn() {
+	e.server.pass.ServeHTTP(&stream{ResponseWriter: e.ResponseWriter, server: e.server, request: e.request}, e.request)
 }
 
 // stallGroups serves no kind, and stalls in the body of what tells of groups.

@@ -113,7 +113,8 @@ func TestModes(t *testing.T) {
 	want := map[string]func(code int, body string, err error) bool{
 		"StallAccept": stalled, "StallTLS": stalled, "ResetAccept": broken,
 		"CertificateExpired": broken, "CertificateOfAnother": broken, "AuthorityRotated": broken,
-		"StallAnswer": stalled, "StallHeaders": stalled, "StallBody": stalled, "Slow": stalled, "ResetBody": broken,
+		"StallAnswer": stalled, "StallHeaders": stalled, "StallBody": stalled, "Slow": stalled,
+		"Late": stalled, "EverySecond": stalled, "ResetBody": broken,
 		"StallGroups": stalled, "StallWatch": stalled, "Mute": stalled,
 		"Status401": foreign(401), "Status403": foreign(403), "Status404": foreign(404), "Status409": foreign(409),
 		"Status410": foreign(410),

@@ -68,6 +68,8 @@ func stalls() []Mode {
 		{Name: "StallHeaders", HTTP1: true, answer: stallHeaders},
 		{Name: "StallBody", answer: stallBody},
 		{Name: "Slow", answer: drip},
+		{Name: "Late", answer: late},
+		{Name: "EverySecond", answer: everySecond},
 		{Name: "ResetBody", answer: resetBody},
 		{Name: "StallGroups", Verbs: []Verb{Discovery}, answer: stallGroups},
 		{Name: "StallWatch", Verbs: []Verb{Watch}, answer: stallWatch},
