@@ -57,7 +57,7 @@ func newFlags(app *kingpin.Application) *flags {
 	app.Flag("log-format", "Format of the log: json or console, in any case.").Default(logJSON).
 		SetValue((*logFormat)(&f.logFormat))
 	app.Flag("max-reconcile-rate",
-		"How many resources of each kind are reconciled at a time.").Default("100").IntVar(&f.maxReconcileRate)
+		"How many resources of each kind are reconciled at a time for one target.").Default("100").IntVar(&f.maxReconcileRate)
 	f.election.addTo(app)
 	f.addIntervals(app)
 	f.addAddresses(app)

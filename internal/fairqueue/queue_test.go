@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -354,33 +355,29 @@ func TestWorkers(t *testing.T) {
 
 // TestDrain shows that the end waits for what is under way, and that what waits is handed out no more.
 func TestDrain(t *testing.T) {
-	q := newTestQueue(3)
-	q.Add("a/x/1")
-	q.Add("b/x/1")
-	item, _ := q.Get()
-	drained := make(chan struct{})
-	go func() {
-		q.ShutDownWithDrain()
-		close(drained)
-	}()
-	if _, shutdown := getAfterEnd(q); !shutdown {
-		t.Error("something is handed out after the end")
-	}
-	select {
-	case <-drained:
-		t.Error("it does not wait for what is under way")
-	default:
-	}
-	q.Done(item)
-	<-drained
-}
-
-// getAfterEnd waits until the queue is ending, and asks for an item.
-func getAfterEnd(q *Queue[string]) (string, bool) {
-	for !q.ShuttingDown() {
-		time.Sleep(time.Millisecond)
-	}
-	return q.Get()
+	synctest.Test(t, func(t *testing.T) {
+		q := newTestQueue(3)
+		q.Add("a/x/1")
+		q.Add("b/x/1")
+		item, _ := q.Get()
+		drained := false
+		go func() {
+			q.ShutDownWithDrain()
+			drained = true
+		}()
+		synctest.Wait()
+		if _, shutdown := q.Get(); !shutdown {
+			t.Error("something is handed out after the end")
+		}
+		if drained {
+			t.Error("it does not wait for what is under way")
+		}
+		q.Done(item)
+		synctest.Wait()
+		if !drained {
+			t.Error("it waits for nothing")
+		}
+	})
 }
 
 // TestForController shows that a controller's queue delays, limits and hands out by lanes.

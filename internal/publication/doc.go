@@ -27,10 +27,10 @@
 //
 // # Fair queue
 //
-// Workspaces take turns. One with much to do delays others by no more than what is under way. A quarter of the workers
-// is kept for workspaces with little under way, and each sync has a deadline, so that requests that hang do not hold
-// all workers. What only a change cures is retried rarely. We rejected a FIFO queue and the priorities of
-// controller-runtime, which are not fair between workspaces.
+// Workspaces take turns, by package fairqueue. One with much to do delays others by no more than what is under way, has
+// a third of the workers at most, and leaves some to others however long its requests hang. Each sync has a deadline.
+// What only a change cures is retried rarely. We rejected a FIFO queue and the priorities of controller-runtime, which
+// are not fair between workspaces.
 //
 // # Events
 //

@@ -25,12 +25,12 @@ func TestWorkspacesTakeTurns(t *testing.T) {
 	for _, p := range []objectsync.Primary{in("a", "1"), in("a", "2"), in("a", "3"), in("b", "1")} {
 		q.Add(p)
 	}
-	var got string
+	var got []string
 	for q.Len() > 0 {
 		p, _ := q.Get()
-		got += p.Cluster + p.Name + " "
+		got = append(got, p.Cluster+p.Name)
 	}
-	if diff := cmp.Diff("a1 b1 a2 a3 ", got); diff != "" {
+	if diff := cmp.Diff([]string{"a1", "b1", "a2", "a3"}, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

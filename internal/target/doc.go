@@ -24,22 +24,13 @@
 // targets together, because each of them writes to the control plane. We rejected a delay in each controller: only the
 // breaker knows when an outage has begun, and whether it is still the same.
 //
-// # Shares of workers
-//
-// A reconcile holds a slot of each target that it uses. All controllers share the slots. An unknown target has one
-// slot, and each answer gives it another, up to three quarters of the workers. Targets that are unknown or answer late
-// share half of the workers. Targets that answer nothing for a second while a reconcile waits share a quarter, and
-// waits beyond it end if others need the worker. A slot is taken before a reconcile does anything, so that nothing has
-// to be repeated; who is refused is woken in turn. We rejected a limit for each target, because many sick targets have
-// many times that number, and a timeout, because an admission webhook may rightly take 30 seconds.
-//
 // # Refused requests
 //
-// A refused request is retried soon at first. Of all owners that a target goes on to refuse alike, for the same kind in
-// the same namespace, one is tried again every few seconds and notices the cure. The others wait for up to two minutes,
-// or as long as it takes to try no more than two in a second, and are woken when that one succeeds. We rejected one
-// fixed pause, because hundreds of failing Objects keep a processor busy, and a pause that only grows, because nobody
-// would notice the cure.
+// A refused request is retried soon at first, and then ever more seldom, the more owners the target refuses: of those
+// that it refuses alike, for the same kind in the same namespace, about one in a second, which notices the cure. It
+// wakes others, and so on. We rejected one fixed pause, because hundreds of failing Objects keep a processor busy, and
+// a pause that only grows, because nobody would notice the cure. We rejected one owner that stands for all, because it
+// may be the one that is not cured.
 //
 // # The wall
 //

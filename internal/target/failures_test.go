@@ -54,7 +54,7 @@ func failLong(f *failures, o informer.Owner, cause string) time.Duration {
 	return delay
 }
 
-// TestFailuresArePutOff shows for how long retries are put off, which depends on how many owners fail alike, and at all.
+// TestFailuresArePutOff shows for how long retries are put off, by how many owners fail alike and at all.
 func TestFailuresArePutOff(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason           string
