@@ -50,10 +50,10 @@ func Sharing[T client.Object](o controller.Options, local client.Reader, blank f
 	config func(T) string,
 ) ctrlcontroller.Options {
 	opts := Retrying(o)
-	opts.MaxConcurrentReconciles *= workersForEach
+	opts.MaxConcurrentReconciles = workersForEach * max(1, o.MaxConcurrentReconciles)
 	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, func(r reconcile.Request) fairqueue.Lane {
 		obj, name := blank(), ""
-		// What has gone has a lane of its own. The cache is asked, which does not block.
+		// What has gone from the cache has a lane of its own.
 		if err := local.Get(context.Background(), r.NamespacedName, obj, client.UnsafeDisableDeepCopy); err == nil {
 			name = config(obj)
 		}
