@@ -6,6 +6,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
+// Shares is of how many parts of the workers a lane gets one if no other has anything to do.
+const Shares = 3
+
 // Options of a Queue of items.
 type Options[T comparable] struct {
 	// Name is that of the metrics. There are none without it.

@@ -9,14 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/fairqueue"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 const (
-	// workers is how many objects of a publication are synced at a time, of one workspace a third of them.
-	workers = 72
+	// workers is how many objects of a publication are synced at a time, of one workspace at most 24.
+	workers = 24 * fairqueue.Shares
 	// passMax bounds one sync of one object: a little more than the 30 s that servers give a webhook at most.
 	passMax = 35 * time.Second
 )

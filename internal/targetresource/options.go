@@ -39,10 +39,6 @@ func Retrying(o controller.Options) ctrlcontroller.Options {
 	return opts
 }
 
-// workersForEach is how many workers a controller has for each resource of one target that it reconciles at a time. A
-// third of the workers is what a fair queue gives one target.
-const workersForEach = 3
-
 // Sharing returns the options of Retrying for a controller whose reconciles wait for targets. It reconciles
 // MaxConcurrentReconciles resources of each target at a time, and those of all targets take turns. blank returns an
 // empty resource, and config the key of the ProviderConfig of one.
@@ -50,7 +46,7 @@ func Sharing[T client.Object](o controller.Options, local client.Reader, blank f
 	config func(T) string,
 ) ctrlcontroller.Options {
 	opts := Retrying(o)
-	opts.MaxConcurrentReconciles = workersForEach * max(1, o.MaxConcurrentReconciles)
+	opts.MaxConcurrentReconciles = fairqueue.Shares * max(1, o.MaxConcurrentReconciles)
 	opts.NewQueue = fairqueue.ForController(opts.MaxConcurrentReconciles, func(r reconcile.Request) fairqueue.Lane {
 		obj, name := blank(), ""
 		// What has gone from the cache has a lane of its own.
