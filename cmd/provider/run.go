@@ -76,7 +76,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	registry, err := target.NewRegistry(target.Options{
 		Addresses: addresses, Injected: cfg, UserAgent: version.UserAgent(), AllowExec: f.allowExec,
-		Fence: replica.fence,
+		Fence:               replica.fence,
 		AllowCrossNamespace: f.tenancy.crossNamespace, AllowProviderCredentials: f.tenancy.providerCredentials,
 	})
 	if err != nil {

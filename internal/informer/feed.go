@@ -77,8 +77,8 @@ type feed struct {
 	begun  time.Time
 	ended  <-chan struct{} // closed when the stream is over
 	kick   chan struct{}
-	round renewable
-	quota *quota
+	round  renewable
+	quota  *quota
 
 	streams func() int // how many streams the Set has
 	mu      sync.Mutex
@@ -98,7 +98,7 @@ func newFeed(ctx context.Context, c dynamic.Interface, key feedKey, o Options) *
 	ctx, cancel := context.WithCancel(ctx)
 	f := &feed{
 		key: key, begun: time.Now(), wake: o.Wake, back: o.wentBack, cancel: cancel, ended: ctx.Done(),
-		kick: make(chan struct{}, 1),
+		kick:   make(chan struct{}, 1),
 		owners: map[types.NamespacedName]map[Owner]int{},
 		quota:  o.budget.newQuota(), streams: o.streams,
 		synced: make(chan struct{}),
