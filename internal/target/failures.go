@@ -16,13 +16,15 @@ const (
 	// soonRate is how many retries a target gets in a second at most, and soonBurst how many at once.
 	soonRate  = 50
 	soonBurst = 200
-	// putOffLeast is the pause of a retry that is put off. For each owner that fails alike it is putOffAlike, up to
-	// putOffMost, and for each that fails at all putOffAll, if that is more. Up to a quarter is added to spread the
-	// retries.
+	// putOffLeast is the pause of a retry that is put off. On average it is putOffAlike for each owner that fails alike,
+	// up to putOffMost, and putOffAll for each that fails at all, if that is more. Pauses differ widely, so that one of
+	// many comes soon.
 	putOffLeast = 4 * time.Second
 	putOffAlike = time.Second
 	putOffMost  = 2 * time.Minute
 	putOffAll   = time.Second / 4
+	// putOffJitter is by how much the pauses of few differ.
+	putOffJitter = time.Second
 	// wokenAtOnce is how many owners are woken when one that failed alike has succeeded. Each of them that succeeds
 	// wakes as many.
 	wokenAtOnce = 2
@@ -67,9 +69,9 @@ func (f *failures) retryAfter(o informer.Owner, cause string) time.Duration {
 	if all[o] <= soonRetries {
 		return delay
 	}
-	pause := max(putOffLeast, min(putOffMost, putOffAlike*time.Duration(len(all))),
-		putOffAll*time.Duration(len(f.causes)))
-	return max(delay, pause+rand.N(pause/4)) //nolint:gosec // Jitter needs no secrecy.
+	mean := max(min(putOffMost, putOffAlike*time.Duration(len(all))), putOffAll*time.Duration(len(f.causes)))
+	//nolint:gosec // Jitter needs no secrecy.
+	return max(delay, putOffLeast+rand.N(max(putOffJitter, 2*(mean-putOffLeast))))
 }
 
 // succeeded records that an owner does not fail any more, and wakes others that failed alike.
