@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,13 +27,15 @@ import (
 // serve yet are added when it does. The log has a line for each condition that fails, and for each that fails no more.
 func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
-	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
 	o.Claims, o.Load = object.NewClaims(), &object.Load{}
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,
-		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
+		Sanitized:      o.SanitizeSecrets,
 	})
+	if err := mgr.Add(o.References); err != nil {
+		return errors.Wrap(err, "cannot add changes of finalizers")
+	}
 	o.Registry.OnRestored(func(r target.Restored) {
 		log.Info("Target has gone back in its history, as after a restore from a backup", "server", r.Server,
 			"providerConfigs", r.Configs)
@@ -80,7 +83,7 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 func objects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(client.Client) scope.Kind[T]) part {
 	k := kindOf(mgr.GetClient())
 	return part{kinds: append(configKinds(k.Configs...), k.GVK), setup: func() error {
-		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
+		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), kind(k)); err != nil {
 			return errors.Wrap(err, "cannot follow references")
 		}
 		if err := object.Setup(mgr, o, k); err != nil {
@@ -125,7 +128,7 @@ func configKinds(configs ...scope.Config) []schema.GroupVersionKind {
 // kind returns a kind of Objects as package reference reads it.
 func kind[T object.Object](k scope.Kind[T]) reference.Kind {
 	return reference.Kind{
-		GVK: k.GVK, Namespaced: k.Namespaced,
+		GVK: k.GVK, Namespaced: k.Namespaced, Controller: managed.ControllerName(k.GVK.GroupKind().String()),
 		New:     func() reference.Object { return k.New() },
 		NewList: func() client.ObjectList { return k.NewList() },
 	}

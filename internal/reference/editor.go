@@ -2,260 +2,333 @@ package reference
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/client-go/util/workqueue"
 
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-// editTimeout bounds the requests for one batch of changes, which no reconcile waits for.
-const editTimeout = 30 * time.Second
+const (
+	// editors is how many resources are changed at a time. The rest of the provider needs the control plane, too.
+	editors = 16
+	// editTimeout bounds the requests for the changes of one resource.
+	editTimeout = 30 * time.Second
+	// editAttempts is how often a change is tried at once while others change the same finalizers.
+	editAttempts = 10
+	// retryFirst and retryMost bound the time until the changes of a resource are tried again after a failure.
+	retryFirst, retryMost = 50 * time.Millisecond, time.Minute
+	// answerMost is how long a cache may lag behind the answer to a request. An answer is not believed for longer: the
+	// control plane may have been restored.
+	answerMost = 30 * time.Second
+)
 
-// editsMost is how many such requests are in flight at a time. The rest of the provider needs the control plane, too.
-const editsMost = 16
-
-// An editor changes the finalizers of resources. It sends one request at a time for each resource, as concurrent
-// patches would not fit what the others leave. Nobody waits for the request of another: while one is in flight, further
-// changes of that resource are collected and sent together, and their owners are woken when all of theirs are made.
+// An editor changes the finalizers of resources. Its queue holds the resources to change, so that each is changed by
+// one request at a time, with all that is asked of it by then.
 type editor struct {
-	cluster *target.Cluster
-	wake    func(informer.Owner)
+	client func(schema.GroupVersionResource, string) dynamic.ResourceInterface
+	wake   func(informer.Owner)
+	queue  workqueue.TypedRateLimitingInterface[resource]
+	// answers are the resources as the last request has left them, each a *metav1.ObjectMeta.
+	answers *cache.Expiring
 
-	mu     sync.Mutex
-	queues map[location]*queue
-	queued map[informer.Owner]int // how many changes of an owner are in queues or in batches
-	left   map[location]leftover
-	swept  time.Time
-	slots  chan struct{} // bounds the requests that no reconcile waits for
+	mu   sync.Mutex
+	jobs map[resource]*job
+	open map[informer.Owner]int // how many changes of an owner were not tried yet
 }
 
-// A location is where a resource is.
-type location struct {
-	types.NamespacedName
+// A resource is one whose finalizers change, with any UID if that is empty.
+type resource struct {
+	schema.GroupVersionResource
 
-	resource schema.GroupVersionResource
+	name types.NamespacedName
+	uid  types.UID
 }
 
-// locate returns where a pinned resource is.
-func locate(m target.Mapping, p commonv1.PinnedReference) location {
-	return location{resource: m.Resource, NamespacedName: nameOf(p)}
-}
-
-// A queue is the changes of one resource.
-type queue struct {
-	busy    bool // a request is in flight
-	waiting []*change
-	made    []*change // their owners have not asked for the result yet
-	// last is the resource as the last request has left it, nil if that is not known. It belongs to the goroutine that
-	// made the queue busy.
-	last *unstructured.Unstructured
-}
-
-// A change adds finalizers to a resource, or removes them.
+// A change is what an owner wants of a resource: to put a finalizer on it, or to take it off.
 type change struct {
-	owner      informer.Owner
-	uid        types.UID // of the resource; any if empty
-	finalizers []string
-	add        bool
-	last       bool          // the owner goes: it asks for the same change until all are made, and for no other
-	known      metav1.Object // the last known state of the resource, nil if there is none
-
-	answer *unstructured.Unstructured // nil if the resource is gone, or so nearly that it takes no new finalizers
-	err    error
+	owner     informer.Owner
+	finalizer string
+	add       bool
 }
 
-func newEditor(c *target.Cluster, wake func(informer.Owner)) *editor {
+// A job is what is asked of one resource.
+type job struct {
+	known   metav1.Object    // a state to begin with, nil for none
+	changes map[change]error // with how the last attempt has failed, nil before the first
+}
+
+func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface,
+	wake func(informer.Owner),
+) *editor {
 	return &editor{
-		cluster: c, wake: wake, queues: map[location]*queue{}, queued: map[informer.Owner]int{},
-		left:  map[location]leftover{},
-		slots: make(chan struct{}, editsMost),
+		client: client, wake: wake, answers: cache.NewExpiring(),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[resource](retryFirst, retryMost)),
+		jobs: map[resource]*job{}, open: map[informer.Owner]int{},
 	}
 }
 
-// same reports whether two changes are one that its owner asks for again.
-func (c *change) same(other *change) bool {
-	return c.owner == other.owner && c.uid == other.uid && c.add == other.add &&
-		slices.Equal(c.finalizers, other.finalizers)
+// run changes resources until a context ends.
+func (e *editor) run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range editors {
+		workers.Go(func() {
+			for e.work(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	e.queue.ShutDown()
+	workers.Wait()
 }
 
-// An edit makes a change of the finalizers of a resource, and returns the resource or nil if it is gone. If its error
-// is a conflict, the owner is woken once all of its changes are made, and the same edit then returns the result at
-// once.
-type edit func(context.Context, location, change) (*unstructured.Unstructured, error)
-
-// editFor returns how an owner makes a number of changes. One is made at once. Several would hold a worker for as many
-// requests.
-func (e *editor) editFor(changes int) edit {
-	if changes > 1 {
-		return e.later
-	}
-	return e.now
-}
-
-// now makes a change at once, unless another request for the resource is in flight.
-func (e *editor) now(ctx context.Context, at location, c change) (*unstructured.Unstructured, error) {
-	if made := e.result(at, &c); made != nil {
-		return made.answer, made.err
-	}
-	q := e.begin(at, nil, &c)
-	if q == nil {
-		return nil, queuedError{}
-	}
-	q.last = e.send(ctx, at, nil, []*change{&c})
-	if e.end(at, q) {
-		go e.work(context.WithoutCancel(ctx), at, q)
-	}
-	return c.answer, c.err
-}
-
-// later makes a change in the background.
-func (e *editor) later(ctx context.Context, at location, c change) (*unstructured.Unstructured, error) {
-	if made := e.result(at, &c); made != nil {
-		return made.answer, made.err
-	}
-	if q := e.begin(at, &c, &c); q != nil {
-		go e.work(context.WithoutCancel(ctx), at, q)
-	}
-	return nil, queuedError{}
-}
-
-// pending reports whether changes of an owner are not made yet. It then had better not ask for results: they are of use
-// together.
-func (e *editor) pending(o informer.Owner) bool {
+// set returns nil if a resource has the finalizer that a change adds, or has not the one that it removes. Otherwise the
+// change is made in the background until it succeeds or its owner asks for the opposite, and the owner is woken then. A
+// conflict says that it was not tried yet, any other error how the last attempt has failed. The copy is the resource as
+// it is known, nil if it is not.
+func (e *editor) set(at resource, c change, known metav1.Object) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.queued[o] > 0
-}
-
-// result returns the same change if it was made in a batch, else nil. It is returned once, or each time if it is the
-// last and has not failed.
-func (e *editor) result(at location, c *change) *change {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q := e.queues[at]
-	if q == nil {
+	j := e.jobs[at]
+	if j == nil {
+		j = &job{changes: map[change]error{}}
+	}
+	failed, asked := j.changes[c]
+	opposite := change{owner: c.owner, finalizer: c.finalizer, add: !c.add}
+	_, reversed := j.changes[opposite] // A request for it may be in flight.
+	now := e.newest(at, known)
+	switch {
+	case !reversed && now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add:
+		e.drop(at, c)
 		return nil
-	}
-	i := slices.IndexFunc(q.made, c.same)
-	if i < 0 {
-		return nil
-	}
-	made := q.made[i]
-	if !made.last || made.err != nil {
-		q.made = slices.Delete(q.made, i, i+1)
-		e.tidy(at, q)
-	}
-	return made
-}
-
-// begin makes a queue busy and returns it, with a first change in it unless that is nil. If it is busy already, begin
-// queues another change and returns nil.
-func (e *editor) begin(at location, first, other *change) *queue {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q := e.queues[at]
-	if q == nil {
-		q = &queue{}
-		e.queues[at] = q
-	}
-	if !q.busy {
-		q.busy = true
-		e.push(q, first)
-		return q
-	}
-	e.push(q, other)
-	return nil
-}
-
-// push adds a change to those that wait. The caller holds the lock.
-func (e *editor) push(q *queue, c *change) {
-	if c != nil && !slices.ContainsFunc(q.waiting, c.same) {
-		q.waiting = append(q.waiting, c)
-		e.queued[c.owner]++
-	}
-}
-
-// end ends a request, and reports whether changes wait for the next one. If so, the queue stays busy.
-func (e *editor) end(at location, q *queue) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(q.waiting) > 0 {
-		return true
-	}
-	e.leave(at, q.last)
-	q.busy, q.last = false, nil
-	e.tidy(at, q)
-	return false
-}
-
-// tidy forgets a queue without content. The caller holds the lock.
-func (e *editor) tidy(at location, q *queue) {
-	if !q.busy && len(q.made) == 0 {
-		delete(e.queues, at)
-	}
-}
-
-// work sends the changes of a busy queue in batches until none waits.
-func (e *editor) work(ctx context.Context, at location, q *queue) {
-	for {
-		e.slots <- struct{}{}
-		batch := e.take(q)
-		ctx, cancel := context.WithTimeout(ctx, editTimeout)
-		q.last = e.send(ctx, at, q.last, batch)
-		cancel()
-		<-e.slots
-		e.finish(q, batch)
-		if !e.end(at, q) {
-			return
+	case failed != nil:
+		return failed
+	case !asked:
+		e.drop(at, opposite)
+		j.changes[c], e.jobs[at] = nil, j
+		e.open[c.owner]++
+		if known != nil {
+			j.known = known
 		}
+		e.queue.Add(at)
+	}
+	return apierrors.NewConflict(at.GroupResource(), at.name.Name, errors.New("its finalizers are about to be changed"))
+}
+
+// drop ends a change. The caller holds the lock.
+func (e *editor) drop(at resource, c change) {
+	j := e.jobs[at]
+	if j == nil {
+		return
+	}
+	if failed, ok := j.changes[c]; ok && failed == nil {
+		e.tried(c.owner)
+	}
+	if delete(j.changes, c); len(j.changes) == 0 {
+		delete(e.jobs, at)
 	}
 }
 
-// take returns the changes that wait, which do so no longer.
-func (e *editor) take(q *queue) []*change {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	batch := q.waiting
-	q.waiting = nil
-	return batch
-}
-
-// finish keeps the results of a batch, and wakes the owners that have no further change queued.
-func (e *editor) finish(q *queue, batch []*change) {
-	e.mu.Lock()
-	var woken []informer.Owner
-	for _, c := range batch {
-		if e.queued[c.owner] == 0 {
-			continue // It was forgotten.
-		}
-		q.made = append(q.made, c)
-		if e.queued[c.owner]--; e.queued[c.owner] == 0 {
-			delete(e.queued, c.owner)
-			woken = append(woken, c.owner)
-		}
-	}
-	e.mu.Unlock()
-	for _, o := range woken {
-		e.wake(o)
+// tried counts a change of an owner as tried. The caller holds the lock.
+func (e *editor) tried(o informer.Owner) {
+	if e.open[o]--; e.open[o] == 0 {
+		delete(e.open, o)
 	}
 }
 
-// forget drops the changes of an owner that are not made yet, and the results of those that are.
+// forget drops the changes of an owner.
 func (e *editor) forget(o informer.Owner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.queued, o)
-	of := func(c *change) bool { return c.owner == o }
-	for at, q := range e.queues {
-		q.waiting, q.made = slices.DeleteFunc(q.waiting, of), slices.DeleteFunc(q.made, of)
-		e.tidy(at, q)
+	for at, j := range e.jobs {
+		for c := range j.changes {
+			if c.owner == o {
+				e.drop(at, c)
+			}
+		}
 	}
+}
+
+// newest returns the newer of a known state of a resource and of the last answer about it, nil if there is neither. One
+// that is gone has no finalizers, and is being deleted.
+func (e *editor) newest(at resource, known metav1.Object) metav1.Object {
+	v, _ := e.answers.Get(at)
+	answer, ok := v.(*metav1.ObjectMeta)
+	switch {
+	case known != nil && at.uid != "" && known.GetUID() != at.uid:
+		return gone() // It is a namesake.
+	case !ok:
+		return known
+	case known == nil || answer.ResourceVersion == "":
+		return answer
+	}
+	order, err := resourceversion.CompareResourceVersion(answer.ResourceVersion, known.GetResourceVersion())
+	if err != nil || order <= 0 {
+		return known
+	}
+	return answer
+}
+
+func gone() *metav1.ObjectMeta { return &metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}} }
+
+// work makes the changes of the next resource, and reports whether there may be more.
+func (e *editor) work(ctx context.Context) bool {
+	at, done := e.queue.Get()
+	if done {
+		return false
+	}
+	defer e.queue.Done(at)
+	batch, known := e.batch(at)
+	if len(batch) == 0 {
+		e.queue.Forget(at)
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, editTimeout)
+	defer cancel()
+	var now metav1.Object
+	err := retry.OnError(wait.Backoff{Steps: editAttempts, Duration: time.Millisecond}, isStale, func() error {
+		var err error
+		now, err = e.patch(ctx, at, batch, known)
+		known = nil
+		return err
+	})
+	for _, o := range e.finish(at, batch, now, err) {
+		e.wake(o)
+	}
+	return true
+}
+
+// batch returns what is asked of a resource, and the resource as it is known.
+func (e *editor) batch(at resource) (map[change]error, metav1.Object) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	j := e.jobs[at]
+	if j == nil {
+		return nil, nil
+	}
+	return maps.Clone(j.changes), e.newest(at, j.known)
+}
+
+// finish records how an attempt at some changes has ended, and returns whom to wake: the owners of which no other
+// change is still to be tried.
+func (e *editor) finish(at resource, batch map[change]error, now metav1.Object, err error) []informer.Owner {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil {
+		e.queue.Forget(at)
+		e.answers.Set(at, &metav1.ObjectMeta{
+			UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Finalizers: now.GetFinalizers(),
+			DeletionTimestamp: now.GetDeletionTimestamp(),
+		}, answerMost)
+	} else {
+		e.queue.AddRateLimited(at)
+		e.answers.Delete(at)
+	}
+	j := e.jobs[at]
+	if j == nil {
+		return nil
+	}
+	j.known = nil
+	var woken []informer.Owner
+	for c := range batch {
+		before, ok := j.changes[c]
+		if !ok {
+			continue // Nobody asks for it any more.
+		}
+		if err == nil {
+			e.drop(at, c)
+		} else if j.changes[c] = err; before == nil {
+			e.tried(c.owner)
+		}
+		if e.open[c.owner] == 0 && (err == nil || before == nil) {
+			woken = append(woken, c.owner)
+		}
+	}
+	return woken
+}
+
+// isStale reports whether a patch may have failed because the resource is not as it was known.
+func isStale(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
+
+// patch makes changes of a resource as it is known, or as the control plane has it. It returns the resource then.
+func (e *editor) patch(ctx context.Context, at resource, batch map[change]error,
+	known metav1.Object,
+) (metav1.Object, error) {
+	client := e.client(at.GroupVersionResource, at.name.Namespace)
+	var next []string
+	if known != nil {
+		next = after(known, batch)
+	}
+	if known == nil || slices.Equal(next, known.GetFinalizers()) {
+		u, err := client.Get(ctx, at.name.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || err == nil && at.uid != "" && u.GetUID() != at.uid {
+			return gone(), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if next = after(u, batch); slices.Equal(next, u.GetFinalizers()) {
+			return u, nil
+		}
+		known = u
+	}
+	body, err := patchOf(known, next)
+	if err != nil {
+		return nil, err
+	}
+	u, err := client.Patch(ctx, at.name.Name, types.JSONPatchType, body, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return gone(), nil
+	}
+	return u, err
+}
+
+// after returns the finalizers of a resource after some changes. One that is being deleted takes no new finalizers.
+func after(o metav1.Object, batch map[change]error) []string {
+	next := slices.Clone(o.GetFinalizers())
+	for c := range batch {
+		switch {
+		case !c.add:
+			next = slices.DeleteFunc(next, func(s string) bool { return s == c.finalizer })
+		case o.GetDeletionTimestamp() == nil && !slices.Contains(next, c.finalizer):
+			next = append(next, c.finalizer)
+		}
+	}
+	return next
+}
+
+// patchOf returns a JSON patch of finalizers that only fits a resource with the UID and the finalizers that are known
+// of it. Whatever else changes meanwhile is in nobody's way.
+func patchOf(known metav1.Object, finalizers []string) ([]byte, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	const path = "/metadata/finalizers"
+	var had any // null also fits if there is no such field
+	if len(known.GetFinalizers()) > 0 {
+		had = known.GetFinalizers()
+	}
+	b, err := json.Marshal([]operation{
+		{Op: "test", Path: "/metadata/uid", Value: known.GetUID()},
+		{Op: "test", Path: path, Value: had},
+		{Op: "add", Path: path, Value: finalizers},
+	})
+	return b, errors.Wrap(err, "cannot encode patch")
 }

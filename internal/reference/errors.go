@@ -2,7 +2,6 @@ package reference
 
 import (
 	"github.com/pkg/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
@@ -51,16 +50,4 @@ func ReasonOf(err error) xpv2.ConditionReason {
 func IsAwaited(err error) bool {
 	r := ReasonOf(err)
 	return r != "" && r != xpv2.ReasonReconcileError
-}
-
-// queuedError means that a change of finalizers is made together with those of others. The owner is woken when it is
-// made.
-type queuedError struct{}
-
-// Error says what is waited for.
-func (queuedError) Error() string { return "waiting for the finalizers of a resource to be changed" }
-
-// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently.
-func (e queuedError) Status() metav1.Status {
-	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
 }

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -24,9 +25,8 @@ const (
 
 // hiddenResources are the resources of Objects whose status does not show all of them.
 type hiddenResources struct {
-	mu    sync.Mutex
-	seen  map[objectInterest]observedResource
-	asked map[objectInterest]time.Time // since when somebody has asked for one that has not been seen
+	seen  sync.Map         // node to observedResource
+	asked func() time.Time // when somebody has asked for one that has not been seen, for the first time
 }
 
 // An observedResource is a resource as an Object has last seen it.
@@ -35,55 +35,35 @@ type observedResource struct {
 	content map[string]any // shared, as the status would show it
 }
 
-func newHiddenResources() *hiddenResources {
-	return &hiddenResources{seen: map[objectInterest]observedResource{}, asked: map[objectInterest]time.Time{}}
-}
-
 // Show gives a resource to those who refer to its Object, and wakes them if it has changed. It is for a resource whose
 // values the status is not to show. The content is what would be in the status else, which must not be changed any
 // more.
 func (r *Resolver) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
-	k := objectInterest{NamespacedName: client.ObjectKeyFromObject(o), kind: gvk.GroupKind()}
-	if r.withheld.put(k, observedResource{object: o.GetUID(), content: content}) {
-		r.objects.changed(k.kind, nil, o)
+	n := node{gvk.GroupKind(), client.ObjectKeyFromObject(o)}
+	if r.hidden.put(n, observedResource{object: o.GetUID(), content: content}) {
+		r.wakeReferrers(context.Background(), n.kind, o)
 	}
 }
 
 // Hide ends what Show has given of an Object.
 func (r *Resolver) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
-	r.withheld.remove(objectInterest{NamespacedName: n, kind: gvk.GroupKind()})
+	r.hidden.seen.Delete(node{gvk.GroupKind(), n})
 }
 
 // put records what an Object has seen, and reports whether that is new.
-func (w *hiddenResources) put(k objectInterest, s observedResource) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	was := w.seen[k]
-	w.seen[k] = s
-	delete(w.asked, k)
+func (h *hiddenResources) put(n node, s observedResource) bool {
+	v, _ := h.seen.Swap(n, s)
+	was, _ := v.(observedResource)
 	return was.object != s.object || version(was.content) != version(s.content)
 }
 
-func (w *hiddenResources) remove(k objectInterest) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.seen, k)
-	delete(w.asked, k)
-}
-
 // get returns what an Object has seen, nil if it has not, and then whether that was to be expected by now.
-func (w *hiddenResources) get(k objectInterest, uid types.UID) (content map[string]any, late bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if s, ok := w.seen[k]; ok && s.object == uid {
+func (h *hiddenResources) get(n node, uid types.UID) (content map[string]any, late bool) {
+	v, _ := h.seen.Load(n)
+	if s, ok := v.(observedResource); ok && s.object == uid {
 		return s.content, false
 	}
-	since, ok := w.asked[k]
-	if !ok {
-		since = time.Now()
-		w.asked[k] = since
-	}
-	return nil, time.Since(since) > patience
+	return nil, time.Since(h.asked()) > patience
 }
 
 // version returns what tells two states of a resource apart.
@@ -104,8 +84,7 @@ func (r *Resolver) contentOf(o Object, ref *Reference) (map[string]any, error) {
 	if !diff.IsSecret(shown) {
 		return c, nil
 	}
-	k := objectInterest{NamespacedName: client.ObjectKeyFromObject(o), kind: ref.GVK.GroupKind()}
-	seen, late := r.withheld.get(k, o.GetUID())
+	seen, late := r.hidden.get(node{ref.GVK.GroupKind(), client.ObjectKeyFromObject(o)}, o.GetUID())
 	switch {
 	case seen != nil:
 		err = unstructured.SetNestedField(c, seen, "status", "atProvider", "manifest")

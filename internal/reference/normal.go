@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -8,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
 // manifestPath is where the manifest lies in an Object. Absolute field paths begin with it.
@@ -33,6 +36,8 @@ type Reference struct {
 	Transforms []commonv1.Transform
 	// Err is why the reference cannot be followed, nil if it can.
 	Err error
+
+	mapping target.Mapping // how the control plane serves the kind, once that is known
 }
 
 // Rules say how the references of one Object are read.
@@ -50,20 +55,24 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 	var refs []Reference
 	for i, r := range spec.References {
 		at := fmt.Sprintf("spec.references[%d]", i)
+		to := ptr.Deref(r.ToFieldPath, "")
 		var n Reference
-		switch {
-		case r.PatchesFrom != nil:
-			n = fromPatches(r.PatchesFrom, r.ToFieldPath, rules)
-			n.At = at + ".patchesFrom"
-		case r.FromObject != nil:
-			n = fromObject(r.FromObject, r.ToFieldPath, rules)
-			n.At = at + ".fromObject"
-		case r.DependsOn != nil:
-			d := r.DependsOn
-			n = named(schema.FromAPIVersionAndKind(d.APIVersion, d.Kind),
-				types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, rules)
-			n.WaitFor = d.WaitFor
-			n.At = at + ".dependsOn"
+		switch p, f, d := r.PatchesFrom, r.FromObject, r.DependsOn; {
+		case p != nil:
+			n = rules.named(p.APIVersion, p.Kind, p.Namespace, p.Name)
+			n.At, n.From, n.To, n.Transforms = at+".patchesFrom", p.FieldPath, cmp.Or(to, p.FieldPath), p.Transforms
+			if p.Selector != nil {
+				n.Selector, n.Err = selector(p.Selector)
+			}
+		case f != nil:
+			n = rules.named(f.APIVersion, f.Kind, f.Namespace, f.Name)
+			n.At, n.From, n.To = at+".fromObject", f.FieldPath, strings.TrimPrefix(to, manifestPath)
+			if f.Name == "" && len(f.MatchLabels) > 0 {
+				n.Selector = labels.SelectorFromSet(f.MatchLabels).String()
+			}
+		case d != nil:
+			n = rules.named(d.APIVersion, d.Kind, d.Namespace, d.Name)
+			n.At, n.WaitFor = at+".dependsOn", d.WaitFor
 		default:
 			continue
 		}
@@ -73,50 +82,23 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 	return refs
 }
 
-func fromPatches(p *commonv1.PatchesFrom, to *string, rules Rules) Reference {
-	n := named(schema.FromAPIVersionAndKind(p.APIVersion, p.Kind),
-		types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, rules)
-	n.From, n.To, n.Transforms = p.FieldPath, p.FieldPath, p.Transforms
-	if to != nil && *to != "" {
-		n.To = *to
-	}
-	if p.Selector == nil {
-		return n
-	}
-	s, err := metav1.LabelSelectorAsSelector(p.Selector)
+func selector(l *metav1.LabelSelector) (string, error) {
+	s, err := metav1.LabelSelectorAsSelector(l)
 	if err != nil {
-		n.Err = invalid("selector is invalid: %v", err)
-		return n
+		return "", invalid("selector is invalid: %v", err)
 	}
-	n.Selector = s.String()
-	return n
-}
-
-func fromObject(f *commonv1.FromObject, to *string, rules Rules) Reference {
-	n := named(schema.FromAPIVersionAndKind(f.APIVersion, f.Kind),
-		types.NamespacedName{Namespace: f.Namespace, Name: f.Name}, rules)
-	n.From = f.FieldPath
-	if to != nil {
-		n.To = strings.TrimPrefix(*to, manifestPath)
-	}
-	if f.Name == "" && len(f.MatchLabels) > 0 {
-		n.Selector = labels.SelectorFromSet(f.MatchLabels).String()
-	}
-	return n
+	return s.String(), nil
 }
 
 // named returns a reference to a resource, with the defaults of the scope.
-func named(gvk schema.GroupVersionKind, n types.NamespacedName, rules Rules) Reference {
-	if gvk.Kind == "" {
-		gvk.Kind = commonv1.ObjectKind
-	}
+func (r Rules) named(apiVersion, kind, namespace, name string) Reference {
+	gvk := schema.FromAPIVersionAndKind(apiVersion, cmp.Or(kind, commonv1.ObjectKind))
 	if gvk.Version == "" {
-		gvk.Group, gvk.Version = rules.GVK.Group, rules.GVK.Version
+		gvk.Group, gvk.Version = r.GVK.Group, r.GVK.Version
 	}
-	if n.Namespace == "" {
-		n.Namespace = rules.Namespace
-	}
-	return Reference{GVK: gvk, NamespacedName: n}
+	return Reference{GVK: gvk, NamespacedName: types.NamespacedName{
+		Namespace: cmp.Or(namespace, r.Namespace), Name: name,
+	}}
 }
 
 // crossNamespaceFlag lets namespaced Objects refer to what is not in their namespace.
@@ -143,19 +125,32 @@ func (r *Reference) check(rules Rules) {
 	}
 }
 
+// node returns what a reference to an Object, or to Objects, names.
+func (r *Reference) node() node { return node{r.GVK.GroupKind(), r.NamespacedName} }
+
+// selects reports whether a reference selects an Object by its labels.
+func (r *Reference) selects(gk schema.GroupKind, o metav1.Object) bool {
+	s, err := labels.Parse(r.Selector)
+	return err == nil && r.Selector != "" && r.GVK.GroupKind() == gk && r.Namespace == o.GetNamespace() &&
+		s.Matches(labels.Set(o.GetLabels()))
+}
+
+// isOf reports whether a pin may be of what a reference names. That of a cluster-scoped resource has no namespace.
+func (r *Reference) isOf(p commonv1.PinnedReference) bool {
+	return kindOf(p).GroupKind() == r.GVK.GroupKind() && (r.Name == "" || r.Name == p.Name) &&
+		(p.Namespace == "" || p.Namespace == r.Namespace)
+}
+
 // String names the resource for users.
 func (r *Reference) String() string {
 	if r.Selector != "" {
-		return fmt.Sprintf("%s with labels %s", in(r.GVK.Kind, r.Namespace), r.Selector)
+		kind := r.GVK.Kind
+		if r.Namespace != "" {
+			kind += " in namespace " + r.Namespace
+		}
+		return kind + " with labels " + r.Selector
 	}
 	return describe(r.GVK.Kind, r.NamespacedName)
-}
-
-func in(kind, namespace string) string {
-	if namespace == "" {
-		return kind
-	}
-	return kind + " in namespace " + namespace
 }
 
 // describe names a resource for users.

@@ -194,7 +194,8 @@ func TestNormalise(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty(),
+				cmpopts.IgnoreUnexported(Reference{})); diff != "" {
 				t.Errorf("%s\nNormalise: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -237,9 +238,9 @@ func TestApply(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := &Resolution{patches: []patch{{ref: Reference{
+			res := &Resolution{values: []Value{{To: tc.to, Written: tc.value, ref: &Reference{
 				GVK: schema.GroupVersionKind{Kind: "Secret"}, From: "y", To: tc.to,
-			}, value: tc.value}}}
+			}}}}
 			content := map[string]any{}
 			err := res.Apply(content)
 			if (err != nil) != (tc.want == nil) || err != nil && !IsAwaited(err) {

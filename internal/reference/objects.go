@@ -2,9 +2,7 @@ package reference
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/pkg/errors"
@@ -25,6 +23,9 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
+// indexReferences is the index of the cache by which the Objects are found that refer to an Object.
+const indexReferences = "references"
+
 // An Object of either scope.
 type Object interface {
 	client.Object
@@ -40,234 +41,196 @@ type Kind struct {
 	GVK schema.GroupVersionKind
 	// Namespaced reports whether the Objects live in namespaces.
 	Namespaced bool
+	// Controller is the name of the controller that reconciles the Objects.
+	Controller string
 	// New returns an empty Object, and NewList an empty list.
 	New     func() Object
 	NewList func() client.ObjectList
 }
 
-// An objectInterest is an interest in an Object, or in those a selector selects.
-type objectInterest struct {
-	types.NamespacedName
+// A Referrer is an Object whose references are followed.
+type Referrer struct {
+	Object
 
-	kind     schema.GroupKind
-	selector string
+	// Owner is who is woken when something that is referred to changes.
+	Owner informer.Owner
+	// GVK is the kind of the Object.
+	GVK schema.GroupVersionKind
 }
 
-// A fieldInterest is a want of somebody who may read a field.
-type fieldInterest struct {
-	objectInterest
+// finalizer returns the finalizer on all that an Object refers to.
+func (f Referrer) finalizer() string { return commonv1.FinalizerReferredPrefix + string(f.GetUID()) }
 
-	field string // empty if none is read
+// made reports whether the Object has a resource on its target already.
+func (f Referrer) made() bool { return len(f.Observed().Manifest.Raw) > 0 }
+
+// node returns the place of an Object in the graph of references.
+func (f Referrer) node() node { return node{f.GVK.GroupKind(), client.ObjectKeyFromObject(f)} }
+
+// A node names an Object or, without a name, all Objects of a namespace.
+type node struct {
+	kind schema.GroupKind
+	name types.NamespacedName
 }
 
-// objects are the Objects of the manager's cache, and who wants to be told of their changes.
+// key returns the value of a node in the index.
+func (n node) key() string { return n.kind.String() + "/" + n.name.String() }
+
+// objects are the Objects of the manager's cache. The index of the cache is the only record of who refers to whom.
 type objects struct {
-	cache client.Reader
-	kinds map[schema.GroupKind]Kind
-	wake  func(informer.Owner)
-
-	mu        sync.Mutex
-	served    map[schema.GroupKind]bool
-	wants     map[informer.Owner][]fieldInterest
-	owners    map[objectInterest]map[informer.Owner]string // with their finalizers
-	fields    map[objectInterest]map[string]int            // that references read, with how many do
-	selectors map[objectInterest]labels.Selector           // of the wants that have one
+	cache          client.Reader
+	wake           func(informer.Owner)
+	crossNamespace bool
+	kinds          sync.Map // schema.GroupKind to Kind, of the kinds that the cache can be asked for
 }
 
-func newObjects(o Options) *objects {
-	kinds := map[schema.GroupKind]Kind{}
-	for _, k := range o.Kinds {
-		kinds[k.GVK.GroupKind()] = k
-	}
-	return &objects{
-		cache: o.Cache, kinds: kinds, wake: o.Wake, served: map[schema.GroupKind]bool{},
-		wants: map[informer.Owner][]fieldInterest{}, owners: map[objectInterest]map[informer.Owner]string{},
-		fields:    map[objectInterest]map[string]int{},
-		selectors: map[objectInterest]labels.Selector{},
-	}
+// kind returns a kind of Objects, and whether the control plane serves it.
+func (s *objects) kind(gk schema.GroupKind) (Kind, bool) {
+	v, _ := s.kinds.Load(gk)
+	k, ok := v.(Kind)
+	return k, ok
 }
 
-// serve tells that the control plane serves a kind.
-func (s *objects) serve(gk schema.GroupKind) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.served[gk] = true
-}
-
-// isServed reports whether the control plane serves a kind. If not, the cache cannot be asked for it.
-func (s *objects) isServed(gk schema.GroupKind) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.served[gk]
-}
-
-// track makes wants all that an owner is told of, who pins with a finalizer.
-func (s *objects) track(o informer.Owner, finalizer string, wants []fieldInterest) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.wants[o] {
-		s.drop(w, o)
-	}
-	delete(s.wants, o)
-	if len(wants) == 0 {
-		return
-	}
-	s.wants[o] = wants
-	for _, w := range wants {
-		s.add(w, o, finalizer)
-	}
-}
-
-// add begins an interest. The caller holds the lock.
-func (s *objects) add(n fieldInterest, o informer.Owner, finalizer string) {
-	w := n.objectInterest
-	if s.owners[w] == nil {
-		s.owners[w] = map[informer.Owner]string{}
-	}
-	s.owners[w][o] = finalizer
-	if n.field != "" {
-		if s.fields[w] == nil {
-			s.fields[w] = map[string]int{}
+// Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.
+// Until then there are none. A kind that is served when the first controller starts must be told of before, or who
+// keeps an Object may be taken for gone.
+func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, k Kind) error {
+	s.kinds.Store(k.GVK.GroupKind(), k)
+	return errors.Wrapf(i.IndexField(ctx, k.New(), indexReferences, func(obj client.Object) []string {
+		o, ok := obj.(Object)
+		if !ok {
+			return nil
 		}
-		s.fields[w][n.field]++
-	}
-	if selector, err := labels.Parse(w.selector); err == nil && w.selector != "" {
-		s.selectors[w] = selector
-	}
+		var keys []string
+		for _, ref := range s.edges(k.referrer(o)) {
+			keys = append(keys, ref.node().key())
+		}
+		for _, p := range o.Observed().References {
+			keys = append(keys, pinned(p).key())
+		}
+		return keys
+	}), "cannot index %s", k.GVK.GroupKind())
 }
 
-// drop ends an interest. The caller holds the lock.
-func (s *objects) drop(n fieldInterest, o informer.Owner) {
-	w := n.objectInterest
-	delete(s.owners[w], o)
-	if len(s.owners[w]) == 0 {
-		delete(s.owners, w)
-		delete(s.selectors, w)
-	}
-	if n.field == "" {
-		return
-	}
-	if s.fields[w][n.field]--; s.fields[w][n.field] == 0 {
-		delete(s.fields[w], n.field)
-	}
-	if len(s.fields[w]) == 0 {
-		delete(s.fields, w)
-	}
+func (k Kind) referrer(o Object) Referrer {
+	return Referrer{Object: o, GVK: k.GVK, Owner: informer.Owner{
+		Controller: k.Controller, NamespacedName: client.ObjectKeyFromObject(o),
+	}}
 }
 
-// get returns a shared Object, nil if there is none. It must not be changed.
-func (s *objects) get(ctx context.Context, gk schema.GroupKind, n types.NamespacedName) (Object, error) {
-	if !s.isServed(gk) {
-		return nil, nil //nolint:nilnil // None is no error.
+// references returns all references of an Object. Those to Objects name them alike, in whatever version they ask for
+// them.
+func (s *objects) references(f Referrer) []Reference {
+	refs := Normalise(f.Desired(), Rules{
+		GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: s.crossNamespace,
+	})
+	for i := range refs {
+		k, ok := s.kind(refs[i].GVK.GroupKind())
+		if !ok {
+			continue
+		}
+		refs[i].GVK = k.GVK
+		if !k.Namespaced {
+			refs[i].Namespace = ""
+		}
 	}
-	o := s.kinds[gk].New()
-	err := s.cache.Get(ctx, n, o, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // None is no error.
-	}
-	return o, errors.Wrapf(err, "cannot get %s", describe(gk.Kind, n))
+	return refs
 }
 
-// list returns the shared Objects of a namespace that options select. They must not be changed.
-func (s *objects) list(ctx context.Context, gk schema.GroupKind, o ...client.ListOption) ([]Object, error) {
-	if !s.isServed(gk) {
+// edges returns the references of an Object that can be followed to Objects.
+func (s *objects) edges(f Referrer) []Reference {
+	return slices.DeleteFunc(s.references(f), func(r Reference) bool { return r.Err != nil || !s.has(r.node()) })
+}
+
+func (s *objects) has(n node) bool {
+	_, ok := s.kind(n.kind)
+	return ok
+}
+
+// lookup returns the Object of a node, or those of its namespace that a selector selects. They are shared, and must not
+// be changed.
+func (s *objects) lookup(ctx context.Context, n node, selector string) ([]Referrer, error) {
+	k, ok := s.kind(n.kind)
+	if !ok {
 		return nil, nil
 	}
-	l := s.kinds[gk].NewList()
+	if n.name.Name == "" {
+		parsed, err := labels.Parse(selector)
+		if err != nil {
+			return nil, errors.Wrap(err, "cannot parse selector")
+		}
+		return s.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: parsed})
+	}
+	o := k.New()
+	err := s.cache.Get(ctx, n.name, o, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return []Referrer{k.referrer(o)}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
+}
+
+// list returns the shared Objects of a kind that options select.
+func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]Referrer, error) {
+	l := k.NewList()
 	if err := s.cache.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, errors.Wrapf(err, "cannot list %s", gk)
+		return nil, errors.Wrapf(err, "cannot list %s", k.GVK.GroupKind())
 	}
-	items, err := meta.ExtractList(l)
-	if err != nil {
-		return nil, errors.Wrapf(err, "cannot read list of %s", gk)
-	}
-	var objs []Object
-	for _, i := range items {
+	var all []Referrer
+	err := meta.EachListItem(l, func(i runtime.Object) error {
 		if o, ok := i.(Object); ok {
-			objs = append(objs, o)
+			all = append(all, k.referrer(o))
 		}
-	}
-	return objs, nil
-}
-
-// lookup returns the Objects that a want is about.
-func (s *objects) lookup(ctx context.Context, w objectInterest) ([]Object, error) {
-	if w.selector == "" {
-		o, err := s.get(ctx, w.kind, w.NamespacedName)
-		if o == nil || err != nil {
-			return nil, err
-		}
-		return []Object{o}, nil
-	}
-	selector, err := labels.Parse(w.selector)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot parse selector")
-	}
-	return s.list(ctx, w.kind, client.InNamespace(w.Namespace), client.MatchingLabelsSelector{Selector: selector})
-}
-
-// changed wakes those who want to know of an Object, or only those with some finalizers unless that is nil.
-func (s *objects) changed(gk schema.GroupKind, only []string, states ...client.Object) {
-	woken := map[informer.Owner]string{}
-	s.mu.Lock()
-	for _, o := range states {
-		maps.Copy(woken, s.owners[objectInterest{kind: gk, NamespacedName: client.ObjectKeyFromObject(o)}])
-	}
-	for w, selector := range s.selectors {
-		if w.kind == gk && selects(w, selector, states) {
-			maps.Copy(woken, s.owners[w])
-		}
-	}
-	s.mu.Unlock()
-	for o, finalizer := range woken {
-		if only == nil || slices.Contains(only, finalizer) {
-			s.wake(o)
-		}
-	}
-}
-
-func selects(w objectInterest, selector labels.Selector, states []client.Object) bool {
-	return slices.ContainsFunc(states, func(o client.Object) bool {
-		return o.GetNamespace() == w.Namespace && selector.Matches(labels.Set(o.GetLabels()))
+		return nil
 	})
+	return all, errors.Wrapf(err, "cannot read list of %s", k.GVK.GroupKind())
 }
 
-// handler hears of changes of one kind.
-func (s *objects) handler(gk schema.GroupKind) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.changed(gk, nil, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
-			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
-				s.changed(gk, pinsChanged(e.ObjectOld, e.ObjectNew), e.ObjectOld, e.ObjectNew)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { s.changed(gk, nil, e.Object) },
+// referrers returns the Objects that refer to an Object in any of some states, or have pinned it.
+func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...client.Object) ([]Referrer, error) {
+	at := node{gk, client.ObjectKeyFromObject(states[0])}
+	around := node{gk, types.NamespacedName{Namespace: at.name.Namespace}}
+	selects := func(r Reference) bool {
+		return slices.ContainsFunc(states, func(o client.Object) bool { return r.selects(gk, o) })
 	}
+	var all []Referrer
+	var err error
+	s.kinds.Range(func(_, v any) bool {
+		k, _ := v.(Kind)
+		var named, near []Referrer
+		if named, err = s.list(ctx, k, client.MatchingFields{indexReferences: at.key()}); err == nil {
+			near, err = s.list(ctx, k, client.MatchingFields{indexReferences: around.key()})
+		}
+		all = slices.Concat(all, named, slices.DeleteFunc(near,
+			func(f Referrer) bool { return !slices.ContainsFunc(s.edges(f), selects) }))
+		return err == nil
+	})
+	return all, err
 }
 
-// pinsChanged returns the finalizers of dependents by which two states of an Object differ, nil if they differ in
-// anything else. To other dependents such a change means nothing.
-func pinsChanged(was, is client.Object) []string {
-	had, has := was.GetFinalizers(), is.GetFinalizers()
-	isIn := func(all []string) func(string) bool { return func(f string) bool { return slices.Contains(all, f) } }
-	changed := append(slices.DeleteFunc(slices.Clone(has), isIn(had)),
-		slices.DeleteFunc(slices.Clone(had), isIn(has))...)
-	foreign := func(f string) bool { return !strings.HasPrefix(f, commonv1.FinalizerReferredPrefix) }
-	if len(changed) == 0 || slices.ContainsFunc(changed, foreign) {
-		return nil
+// Reads reports whether somebody refers to an Object and reads a field of it that differs between two states of it.
+func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
+	at := node{gvk.GroupKind(), client.ObjectKeyFromObject(is)}
+	readers, err := s.referrers(context.Background(), at.kind, is)
+	if err != nil || len(readers) == 0 {
+		return err != nil // It is safer to show it.
 	}
-	same, ok := is.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil
+	before, err := content(was, gvk)
+	if err != nil {
+		return true
 	}
-	same.SetFinalizers(had)
-	same.SetResourceVersion(was.GetResourceVersion())
-	same.SetManagedFields(was.GetManagedFields())
-	if !equality.Semantic.DeepEqual(was, same) {
-		return nil
+	now, err := content(is, gvk)
+	if err != nil {
+		return true
 	}
-	return changed
+	differs := func(r Reference) bool {
+		if r.From == "" || r.node() != at && !r.selects(at.kind, is) {
+			return false
+		}
+		a, had, _ := read(before, r.From)
+		b, has, _ := read(now, r.From)
+		return had != has || !equality.Semantic.DeepEqual(a, b)
+	}
+	return slices.ContainsFunc(readers, func(f Referrer) bool { return slices.ContainsFunc(s.edges(f), differs) })
 }
 
 // content returns the content of an Object as it is in JSON.
@@ -278,4 +241,44 @@ func content(o Object, gvk schema.GroupVersionKind) (map[string]any, error) {
 	}
 	c["apiVersion"], c["kind"] = gvk.GroupVersion().String(), gvk.Kind
 	return c, nil
+}
+
+// Handler hears of changes of one kind of Objects, and wakes those that refer to them.
+func (s *objects) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	gk := gvk.GroupKind()
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ queue) { s.wakeReferrers(ctx, gk, e.Object) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ queue) {
+			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
+				s.wakeReferrers(ctx, gk, e.ObjectOld, e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, _ queue) { s.wakeReferrers(ctx, gk, e.Object) },
+	}
+}
+
+// wakeReferrers wakes those who refer to an Object in any of its states. If two states differ in nothing but
+// finalizers, only those are woken whose finalizers they are. If the cache fails, the next poll tells.
+func (s *objects) wakeReferrers(ctx context.Context, gk schema.GroupKind, states ...client.Object) {
+	all, _ := s.referrers(ctx, gk, states...)
+	if len(all) > 0 && len(states) > 1 && onlyFinalizers(states[0], states[1]) {
+		has := func(o client.Object, f Referrer) bool { return slices.Contains(o.GetFinalizers(), f.finalizer()) }
+		all = slices.DeleteFunc(all, func(f Referrer) bool { return has(states[0], f) == has(states[1], f) })
+	}
+	for _, f := range all {
+		s.wake(f.Owner)
+	}
+}
+
+// onlyFinalizers reports whether two states of an Object differ in nothing but finalizers.
+func onlyFinalizers(was, is client.Object) bool {
+	same, ok := is.DeepCopyObject().(client.Object)
+	if !ok {
+		return false
+	}
+	same.SetFinalizers(was.GetFinalizers())
+	same.SetResourceVersion(was.GetResourceVersion())
+	same.SetManagedFields(was.GetManagedFields())
+	return equality.Semantic.DeepEqual(was, same)
 }

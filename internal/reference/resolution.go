@@ -1,35 +1,30 @@
 package reference
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/pkg/errors"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/diff"
 )
 
 // A Resolution is what the references of an Object lead to, as far as they could be followed. Its zero value is that of
 // an Object without references.
 type Resolution struct {
-	patches []patch
-	size    int                        // of all values, in bytes
-	found   []*found                   // the resources to pin
-	loose   []commonv1.PinnedReference // what is pinned and must not be
-	claims  []claim
+	values []Value
+	size   int                        // of all values, in bytes
+	found  []*found                   // the resources to pin
+	loose  []commonv1.PinnedReference // what is pinned and must not be
+	unsure []*Reference               // what is pinned of these stays pinned
 }
 
 // sizeMost is how large the values of all references of an Object may be together, in bytes. No API server takes a
 // larger manifest.
 const sizeMost = 3 << 20
-
-// A patch is a value on its way into a manifest.
-type patch struct {
-	ref   Reference
-	value any // shared
-
-	read   any  // the value before it was transformed; shared
-	secret bool // it comes from a Secret
-}
 
 // A Value is what a reference writes into a manifest.
 type Value struct {
@@ -39,6 +34,8 @@ type Value struct {
 	Read, Written any
 	// Secret says that the value comes from a Secret.
 	Secret bool
+
+	ref *Reference
 }
 
 // Values returns what Apply writes, in its order. What names the resource is left out: it is in events and conditions
@@ -47,22 +44,8 @@ func (r *Resolution) Values() []Value {
 	if r == nil {
 		return nil
 	}
-	values := make([]Value, 0, len(r.patches))
-	for _, p := range r.patches {
-		if slices.Contains(identity(), p.ref.To) {
-			continue
-		}
-		values = append(values, Value{To: p.ref.To, Read: p.read, Written: p.value, Secret: p.secret})
-	}
-	return values
-}
-
-// A claim says what an existing pin must be of to be kept.
-type claim struct {
-	group, kind     string
-	namespace, name string
-	anyNamespace    bool // the scope of the kind is not known
-	anyName         bool
+	return slices.DeleteFunc(slices.Clone(r.values),
+		func(v Value) bool { return slices.Contains(identity(), v.To) })
 }
 
 // identity are the fields by which a manifest names a resource, and which therefore must not fall back to a default.
@@ -75,11 +58,11 @@ func (r *Resolution) Apply(content map[string]any) error {
 	if r == nil {
 		return nil
 	}
-	for _, p := range r.patches {
-		if err := write(content, p.ref.To, p.value); err != nil {
-			return invalid("%s: cannot write %s of the manifest: %v", p.ref.At, p.ref.To, err)
+	for _, v := range r.values {
+		if err := write(content, v.To, v.Written); err != nil {
+			return invalid("%s: cannot write %s of the manifest: %v", v.ref.At, v.To, err)
 		}
-		if err := p.check(content); err != nil {
+		if err := v.check(content); err != nil {
 			return err
 		}
 	}
@@ -87,17 +70,17 @@ func (r *Resolution) Apply(content map[string]any) error {
 }
 
 // check sees to it that a manifest whose name comes from elsewhere has one.
-func (p patch) check(content map[string]any) error {
+func (v Value) check(content map[string]any) error {
 	for _, field := range identity() {
-		if !covers(p.ref.To, field) {
+		if !covers(v.To, field) {
 			continue
 		}
-		v, ok, err := read(content, field)
-		if err != nil || !ok && p.ref.To != field {
+		name, ok, err := read(content, field)
+		if err != nil || !ok && v.To != field {
 			continue // A whole metadata need not have a namespace.
 		}
-		if s, isText := v.(string); !isText || s == "" {
-			return waiting("%s to give a text for %s that is not empty in its field %s", &p.ref, field, p.ref.From)
+		if s, isText := name.(string); !isText || s == "" {
+			return waiting("%s to give a text for %s that is not empty in its field %s", v.ref, field, v.ref.From)
 		}
 	}
 	return nil
@@ -110,35 +93,19 @@ func Names(spec *commonv1.ObjectSpec) bool {
 	})
 }
 
-// claim keeps existing pins of what a reference names.
-func (r *Resolution) claim(ref *located) {
-	r.claims = append(r.claims, claim{
-		group: ref.GVK.Group, kind: ref.GVK.Kind, namespace: ref.Namespace, name: ref.Name,
-		anyNamespace: !ref.known, anyName: ref.Name == "",
-	})
-}
-
 // keeps reports whether a pin is still wanted.
 func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
-	for _, f := range r.found {
-		if f.pin == p {
-			return true
-		}
-	}
-	gvk := kindOf(p)
-	return slices.ContainsFunc(r.claims, func(c claim) bool {
-		return c.group == gvk.Group && c.kind == gvk.Kind &&
-			(c.anyNamespace || c.namespace == p.Namespace) && (c.anyName || c.name == p.Name)
-	})
+	return slices.ContainsFunc(r.found, func(x *found) bool { return x.pin == p }) ||
+		slices.ContainsFunc(r.unsure, func(ref *Reference) bool { return ref.isOf(p) })
 }
 
 // take adds a value to a resolution.
-func (r *Resolution) take(p patch) error {
-	r.size += sizeOf(p.value)
+func (r *Resolution) take(v Value) error {
+	r.size += sizeOf(v.Written)
 	if r.size > sizeMost {
-		return invalid("%s: the values of all references are larger than %d bytes", p.ref.At, sizeMost)
+		return invalid("%s: the values of all references are larger than %d bytes", v.ref.At, sizeMost)
 	}
-	r.patches = append(r.patches, p)
+	r.values = append(r.values, v)
 	return nil
 }
 
@@ -161,21 +128,98 @@ func sizeOf(value any) int {
 }
 
 // readValue returns the value that a reference leads to, on its way into the manifest.
-func (r *Reference) readValue(content map[string]any) (patch, error) {
+func (r *Reference) readValue(content map[string]any) (Value, error) {
 	v, ok, err := read(content, r.From)
 	if err != nil {
-		return patch{}, invalid("%s: field %s of %s: %v", r.At, r.From, r, err)
+		return Value{}, invalid("%s: field %s of %s: %v", r.At, r.From, r, err)
 	}
 	if !ok {
-		return patch{}, waiting("%s to have field %s", r, r.From)
+		return Value{}, waiting("%s to have field %s", r, r.From)
 	}
-	p := patch{ref: *r, read: v, secret: inSecret(content, r.From)}
-	p.value, err = Transform(v, r.Transforms)
+	written, err := Transform(v, r.Transforms)
 	if err != nil {
-		return patch{}, problem{
-			error:  errors.Wrapf(err, "%s: cannot transform field %s of %s", r.At, r.From, r),
-			reason: commonv1.ReasonInvalidReference,
+		return Value{}, invalid("%s: cannot transform field %s of %s: %v", r.At, r.From, r, err)
+	}
+	return Value{To: r.To, Read: v, Written: written, Secret: holdsSecret(content), ref: r}, nil
+}
+
+// indexMost is the highest index of a list element that may be written, and the highest sum of those of one path, so
+// that it cannot ask for all memory.
+const indexMost = 1024
+
+// wildcard is an element of a path that stands for all elements of a list.
+const wildcard = "*"
+
+// checkPath says what is wrong with a field path. An empty one is fine.
+func checkPath(path string) error {
+	if path == "" {
+		return nil
+	}
+	if strings.HasPrefix(path, "{") || strings.HasPrefix(path, ".") || strings.HasPrefix(path, "$") {
+		return errors.Errorf("%s is JSONPath: write %s", path, strings.TrimLeft(strings.TrimSuffix(path, "}"), "{$."))
+	}
+	segments, err := fieldpath.Parse(path)
+	if err != nil {
+		return errors.Wrap(err, "cannot parse")
+	}
+	if len(segments) > 0 && segments[0].Type == fieldpath.SegmentIndex {
+		return errors.New("a resource is no list")
+	}
+	var sum uint
+	for _, s := range segments {
+		switch {
+		case s.Type == fieldpath.SegmentIndex && s.Index > indexMost-sum:
+			return errors.Errorf("indexes are greater than %d", indexMost)
+		case s.Type == fieldpath.SegmentIndex:
+			sum += s.Index
+		case s.Type == fieldpath.SegmentField && s.Field == wildcard:
+			return errors.New("wildcards are not supported")
 		}
 	}
-	return p, nil
+	return nil
+}
+
+// read returns the value of a field, and whether there is one: null is none.
+func read(content map[string]any, path string) (any, bool, error) {
+	v, err := fieldpath.Pave(content).GetValue(path)
+	if fieldpath.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return v, err == nil && v != nil, errors.Wrap(err, "cannot read field")
+}
+
+// holdsSecret reports whether there is a Secret in a value.
+func holdsSecret(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return diff.IsSecret(v) || slices.ContainsFunc(slices.Collect(maps.Values(v)), holdsSecret)
+	case []any:
+		return slices.ContainsFunc(v, holdsSecret)
+	}
+	return false
+}
+
+// write sets a field, and makes the maps and lists it lies in where they are missing or null. The value is copied.
+func write(content map[string]any, path string, value any) error {
+	segments, err := fieldpath.Parse(path)
+	if err != nil {
+		return errors.Wrap(err, "cannot parse")
+	}
+	p := fieldpath.Pave(content)
+	for i := 1; i < len(segments); i++ {
+		if v, err := p.GetValue(segments[:i].String()); err == nil && v == nil && segments[i-1].Type == fieldpath.SegmentField {
+			_ = p.DeleteField(segments[:i].String()) // It is there, as it is null.
+		}
+	}
+	return errors.Wrap(p.SetValue(path, value), "cannot write field")
+}
+
+// covers reports whether writing one field writes another: that field itself or one it is in.
+func covers(path, field string) bool {
+	outer, err := fieldpath.Parse(path)
+	if err != nil {
+		return false
+	}
+	inner, err := fieldpath.Parse(field)
+	return err == nil && len(outer) <= len(inner) && slices.Equal(outer, inner[:len(outer)])
 }

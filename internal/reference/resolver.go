@@ -3,13 +3,14 @@ package reference
 import (
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -21,10 +22,8 @@ import (
 type Options struct {
 	// Cluster is the control plane.
 	Cluster *target.Cluster
-	// Cache reads Objects without a request.
+	// Cache reads Objects without a request, of the kinds that Serve is called for.
 	Cache client.Reader
-	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
-	Kinds []Kind
 	// Wake is called when something has changed for an owner. It must not block.
 	Wake func(informer.Owner)
 	// CrossNamespace lets Objects of a namespace refer to other namespaces and to cluster-scoped resources.
@@ -35,45 +34,33 @@ type Options struct {
 
 // A Resolver follows the references of all Objects. Its methods may be called concurrently.
 type Resolver struct {
-	cluster        *target.Cluster
-	objects        *objects
-	editor         *editor
-	withheld       *hiddenResources
-	crossNamespace bool
-	sanitized      bool
+	*objects
+
+	cluster   *target.Cluster
+	editor    *editor
+	hidden    hiddenResources
+	sanitized bool
 }
 
-// NewResolver returns a Resolver.
+// NewResolver returns a Resolver. Finalizers are changed once it is started.
 func NewResolver(o Options) *Resolver {
 	return &Resolver{
-		cluster: o.Cluster, objects: newObjects(o), editor: newEditor(o.Cluster, o.Wake),
-		withheld:       newHiddenResources(),
-		crossNamespace: o.CrossNamespace, sanitized: o.Sanitized,
+		objects: &objects{cache: o.Cache, wake: o.Wake, crossNamespace: o.CrossNamespace},
+		cluster: o.Cluster, editor: newEditor(o.Cluster.Resource, o.Wake), sanitized: o.Sanitized,
+		hidden: hiddenResources{asked: sync.OnceValue(time.Now)},
 	}
 }
 
-// A Referrer is an Object whose references are followed.
-type Referrer struct {
-	Object
-
-	// Owner is who is woken when something that is referred to changes.
-	Owner informer.Owner
-	// GVK is the kind of the Object.
-	GVK schema.GroupVersionKind
+// Start changes finalizers until the context ends. A manager calls it in the leader.
+func (r *Resolver) Start(ctx context.Context) error {
+	r.editor.run(ctx)
+	return nil
 }
 
-// finalizer returns the finalizer on all that an Object refers to.
-func (f Referrer) finalizer() string { return commonv1.FinalizerReferredPrefix + string(f.GetUID()) }
-
-// made reports whether the Object has a resource on its target already.
-func (f Referrer) made() bool { return len(f.Observed().Manifest.Raw) > 0 }
-
-// A located reference is one whose kind the control plane serves, or may refuse to follow.
-type located struct {
-	Reference
-
-	mapping target.Mapping
-	known   bool // the mapping is
+// Forget ends what an owner is told, and what it wants.
+func (r *Resolver) Forget(o informer.Owner) {
+	r.cluster.Watches().Track(o, purposeReferences)
+	r.editor.forget(o)
 }
 
 // A found resource is one a reference leads to.
@@ -85,26 +72,19 @@ type found struct {
 	content func() (map[string]any, error)
 }
 
-// Handler hears of changes of one kind of Objects, and wakes those that refer to them.
-func (r *Resolver) Handler(gvk schema.GroupVersionKind) handler.EventHandler {
-	return r.objects.handler(gvk.GroupKind())
-}
-
-// Forget ends what an owner is told.
-func (r *Resolver) Forget(o informer.Owner) {
-	r.objects.track(o, "", nil)
-	r.cluster.Watches().Track(o, purposeReferences)
-	r.editor.forget(o)
-}
-
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
 // what the others lead to. An error for which IsAwaited is true ends with a change that the owner is told about; a
 // conflict means that it is too early to tell. Nothing is requested from the control plane as long as its watches work.
 func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error) {
 	refs := r.locate(ctx, f)
-	r.track(f, refs, nil)
-	circles, err := r.circles(ctx, f, refs)
-	if err != nil {
+	var interests []informer.Interest
+	for _, l := range refs {
+		if l.Err == nil && l.mapping.Watchable && !r.has(l.node()) {
+			interests = append(interests, l.interest())
+		}
+	}
+	r.cluster.Watches().Track(f.Owner, purposeReferences, interests...)
+	if err := r.breakCycles(ctx, f, refs); err != nil {
 		return nil, err
 	}
 	res := &Resolution{}
@@ -114,107 +94,79 @@ func (r *Resolver) Resolve(ctx context.Context, f Referrer) (*Resolution, error)
 			first = err
 		}
 	}
-	if len(circles) > 0 {
-		r.track(f, refs, circles) // Each of them can break the circle.
-	}
 	return res, first
 }
 
 // locate finds how the control plane serves the kinds of references. Behind the first kind it does not serve none is
 // looked for, as an owner waits for one kind at a time.
-func (r *Resolver) locate(ctx context.Context, f Referrer) []located {
-	refs := Normalise(f.Desired(), Rules{GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: r.crossNamespace})
-	out := make([]located, 0, len(refs))
+func (r *Resolver) locate(ctx context.Context, f Referrer) []Reference {
+	refs := r.references(f)
 	missing := false
-	for _, ref := range refs {
-		l := located{Reference: ref}
+	for i := range refs {
+		l := &refs[i]
 		if l.Err == nil && !missing {
-			r.locateOne(ctx, f, &l)
-			missing = !l.known
+			missing = !r.locateOne(ctx, f, l)
 		}
-		if l.Err == nil && !l.known {
+		if l.Err == nil && missing {
 			l.Err = waiting("the control plane to serve kind %s of %s", l.GVK.Kind, l.GVK.GroupVersion())
 		}
-		out = append(out, l)
 	}
-	return out
+	return refs
 }
 
-func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *located) {
-	if k, ok := r.objects.kinds[l.GVK.GroupKind()]; ok {
-		l.GVK = k.GVK // Every version of an Object shows the same.
-	}
+// locateOne finds how the control plane serves the kind of a reference, and reports whether it does.
+func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *Reference) bool {
 	m, err := r.cluster.Mapping(ctx, f.Owner, l.GVK)
 	switch {
 	case target.IsNoKind(err):
-		return
 	case err != nil:
 		l.Err = refused(errors.Wrapf(err, "cannot find kind %s", l.GVK.Kind))
 	case m.Namespaced && l.Namespace == "":
 		l.Err = invalid("%s: namespace is not set, and kind %s is namespaced", l.At, l.GVK.Kind)
 	case !m.Namespaced && f.GetNamespace() != "" && !r.crossNamespace:
 		l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need "+
-			"the provider's flag "+crossNamespaceFlag,
-			l.At, l.GVK.Kind)
+			"the provider's flag "+crossNamespaceFlag, l.At, l.GVK.Kind)
 	case !m.Namespaced:
 		l.Namespace = ""
 	}
-	l.mapping, l.known = m, err == nil
-}
-
-// track makes an owner be told of what its references name, and of Objects besides.
-func (r *Resolver) track(f Referrer, refs []located, besides []objectInterest) {
-	wants := make([]fieldInterest, 0, len(besides)+len(refs))
-	for _, w := range besides {
-		wants = append(wants, fieldInterest{objectInterest: w})
-	}
-	var interests []informer.Interest
-	for _, l := range refs {
-		switch {
-		case l.Err != nil:
-		case r.isObject(l.GVK):
-			wants = append(wants, fieldInterest{objectInterest: r.want(&l.Reference), field: l.From})
-		case l.mapping.Watchable:
-			interests = append(interests, l.interest())
-		}
-	}
-	r.objects.track(f.Owner, f.finalizer(), wants)
-	r.cluster.Watches().Track(f.Owner, purposeReferences, interests...)
-}
-
-func (r *Resolver) isObject(gvk schema.GroupVersionKind) bool {
-	_, ok := r.objects.kinds[gvk.GroupKind()]
-	return ok
-}
-
-// want returns what a reference to an Object names.
-func (r *Resolver) want(ref *Reference) objectInterest {
-	w := objectInterest{NamespacedName: ref.NamespacedName, kind: ref.GVK.GroupKind(), selector: ref.Selector}
-	if !r.objects.kinds[w.kind].Namespaced {
-		w.Namespace = ""
-	}
-	return w
+	l.mapping = m
+	return err == nil
 }
 
 // follow adds to a resolution what a reference leads to. What it names stays pinned if it is pinned already.
-func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref *located) error {
-	if ref.Err != nil {
-		reason := ReasonOf(ref.Err)
-		if reason == commonv1.ReasonReferenceCycle {
-			return r.loosen(ctx, f, res, ref)
-		}
-		if reason != commonv1.ReasonInvalidReference {
-			res.claim(ref)
-		}
+func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref *Reference) error {
+	reason := ReasonOf(ref.Err)
+	if reason == commonv1.ReasonInvalidReference {
 		return ref.Err
 	}
-	x, err := r.find(ctx, f, ref)
+	inCycle := reason == commonv1.ReasonReferenceCycle
+	var all []*found
+	err := ref.Err
+	if err == nil || inCycle {
+		all, err = r.find(ctx, f, ref)
+	}
+	switch {
+	case err != nil:
+	case inCycle:
+		// It may be pinned since before there was a cycle, or by an earlier provider.
+		for _, x := range all {
+			if slices.Contains(x.GetFinalizers(), f.finalizer()) && !slices.Contains(f.Observed().References, x.pin) {
+				res.loose = append(res.loose, x.pin)
+			}
+		}
+		return ref.Err
+	case len(all) == 0:
+		err = waiting("%s to exist", ref)
+	case len(all) > 1:
+		err = waiting("exactly one %s: there are %d", ref, len(all))
+	}
 	if err != nil {
-		res.claim(ref)
+		res.unsure = append(res.unsure, ref)
 		return err
 	}
+	x := all[0]
 	if x.GetDeletionTimestamp() != nil && !slices.Contains(x.GetFinalizers(), f.finalizer()) {
-		return waiting("%s, which is being deleted, to be made anew", &ref.Reference)
+		return waiting("%s, which is being deleted, to be made anew", ref)
 	}
 	if !slices.ContainsFunc(res.found, func(other *found) bool { return other.pin == x.pin }) {
 		res.found = append(res.found, x)
@@ -222,54 +174,26 @@ func (r *Resolver) follow(ctx context.Context, f Referrer, res *Resolution, ref 
 	return ref.use(f, res, x)
 }
 
-// loosen adds to a resolution what a reference in a cycle has pinned, before there was a cycle or by an earlier
-// provider.
-func (r *Resolver) loosen(ctx context.Context, f Referrer, res *Resolution, ref *located) error {
-	all, err := r.lookup(ctx, f, ref)
-	if err != nil {
-		return err
-	}
-	for _, x := range all {
-		if slices.Contains(x.GetFinalizers(), f.finalizer()) && !slices.Contains(f.Observed().References, x.pin) {
-			res.loose = append(res.loose, x.pin)
-		}
-	}
-	return ref.Err
-}
-
-// find returns the one resource that a reference names.
-func (r *Resolver) find(ctx context.Context, f Referrer, ref *located) (*found, error) {
-	all, err := r.lookup(ctx, f, ref)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(all) == 0:
-		return nil, waiting("%s to exist", &ref.Reference)
-	case len(all) > 1:
-		return nil, waiting("exactly one %s: there are %d", &ref.Reference, len(all))
-	}
-	return all[0], nil
-}
-
-func (r *Resolver) lookup(ctx context.Context, f Referrer, ref *located) ([]*found, error) {
+// find returns the resources that a reference names.
+func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*found, error) {
 	var all []*found
-	if !r.isObject(ref.GVK) {
+	if !r.has(ref.node()) {
 		us, err := r.stream(ctx, f.Owner, ref)
 		for _, u := range us {
 			all = append(all, ref.found(u, func() (map[string]any, error) { return u.Object, nil }))
 		}
 		return all, err
 	}
-	objs, err := r.objects.lookup(ctx, r.want(&ref.Reference))
+	objs, err := r.lookup(ctx, ref.node(), ref.Selector)
 	for _, o := range objs {
-		all = append(all, ref.found(o, func() (map[string]any, error) { return r.contentOf(o, &ref.Reference) }))
+		all = append(all, ref.found(o, func() (map[string]any, error) { return r.contentOf(o.Object, ref) }))
 	}
 	return all, refused(err)
 }
 
-func (l *located) found(o metav1.Object, content func() (map[string]any, error)) *found {
-	return &found{Object: o, mapping: l.mapping, content: content, pin: commonv1.PinnedReference{
-		APIVersion: l.GVK.GroupVersion().String(), Kind: l.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
+func (r *Reference) found(o metav1.Object, content func() (map[string]any, error)) *found {
+	return &found{Object: o, mapping: r.mapping, content: content, pin: commonv1.PinnedReference{
+		APIVersion: r.GVK.GroupVersion().String(), Kind: r.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 		UID: o.GetUID(),
 	}}
 }
@@ -301,4 +225,69 @@ func isReady(content map[string]any) bool {
 	v, err := readiness.Of(commonv1.Readiness{Policy: commonv1.ReadinessDeriveFromObject},
 		&unstructured.Unstructured{Object: content})
 	return err == nil && v.Ready
+}
+
+// purposeReferences are the resources an Object refers to.
+const purposeReferences informer.Purpose = "references"
+
+// interest says through which stream the resource of a reference is seen.
+func (r *Reference) interest() informer.Interest {
+	i := informer.Interest{
+		Resource: r.mapping.Resource, NamespacedName: r.NamespacedName, Stream: informer.StreamByName,
+	}
+	if r.Selector != "" {
+		i.Stream, i.Selector = informer.StreamBySelector, r.Selector
+	}
+	return i
+}
+
+// stream returns the shared resources that a reference names, from the watches or, where the control plane denies
+// those, from itself.
+func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
+	if ref.mapping.Watchable {
+		us, err := r.watched(ctx, o, ref.interest())
+		if !informer.IsDenied(err) {
+			return us, errors.Wrap(err, "cannot look at reference")
+		}
+	}
+	us, err := r.ask(ctx, ref)
+	unserved := target.IsUnserved(err)
+	if unserved {
+		r.cluster.InvalidateMapping(ref.GVK)
+	}
+	if apierrors.IsNotFound(err) && !unserved {
+		return nil, nil
+	}
+	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
+}
+
+func (r *Resolver) watched(ctx context.Context, o informer.Owner,
+	i informer.Interest,
+) ([]*unstructured.Unstructured, error) {
+	if i.Selector != "" {
+		return r.cluster.Watches().List(ctx, o, i)
+	}
+	u, err := r.cluster.Watches().Get(ctx, o, i)
+	if u == nil || err != nil {
+		return nil, err
+	}
+	return []*unstructured.Unstructured{u}, nil
+}
+
+// ask reads the resources that a reference names from the control plane.
+func (r *Resolver) ask(ctx context.Context, ref *Reference) ([]*unstructured.Unstructured, error) {
+	c := r.cluster.Resource(ref.mapping.Resource, ref.Namespace)
+	if ref.Selector == "" {
+		u, err := c.Get(ctx, ref.Name, metav1.GetOptions{})
+		return []*unstructured.Unstructured{u}, err
+	}
+	l, err := c.List(ctx, metav1.ListOptions{LabelSelector: ref.Selector})
+	if err != nil {
+		return nil, err
+	}
+	us := make([]*unstructured.Unstructured, len(l.Items))
+	for i := range l.Items {
+		us[i] = &l.Items[i]
+	}
+	return us, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -88,11 +89,13 @@ func convert(value any, to string) (any, error) {
 	case "string":
 		v, ok = asString(value)
 	case "int", "int64":
-		v, ok = asInt(value)
+		v, ok = asInt(asNumber(value))
 	case "float64":
-		v, ok = asFloat(value)
+		f, err := strconv.ParseFloat(fmt.Sprint(asNumber(value)), 64)
+		v, ok = f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 	case "bool":
-		v, ok = asBool(value)
+		b, err := strconv.ParseBool(fmt.Sprint(value))
+		v, ok = b, err == nil
 	case "object":
 		v, ok = parsed[map[string]any](value)
 	case "array":
@@ -112,55 +115,23 @@ func asString(value any) (string, bool) {
 	return string(b), err == nil
 }
 
+// asNumber makes true 1 and false 0.
+func asNumber(value any) any {
+	switch value {
+	case true:
+		return int64(1)
+	case false:
+		return int64(0)
+	}
+	return value
+}
+
 func asInt(value any) (int64, bool) {
-	switch v := value.(type) {
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), math.Abs(v) < math.MaxInt64
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case string:
-		i, err := strconv.ParseInt(v, 10, 64)
-		return i, err == nil
+	if f, ok := value.(float64); ok {
+		return int64(f), math.Abs(f) < math.MaxInt64
 	}
-	return 0, false
-}
-
-func asFloat(value any) (float64, bool) {
-	switch v := value.(type) {
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case string:
-		f, err := strconv.ParseFloat(v, 64)
-		return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
-	}
-	return 0, false
-}
-
-func asBool(value any) (v, ok bool) {
-	switch v := value.(type) {
-	case bool:
-		return v, true
-	case int64:
-		return v == 1, v == 0 || v == 1
-	case float64:
-		return v == 1, v == 0 || v == 1
-	case string:
-		b, err := strconv.ParseBool(v)
-		return b, err == nil
-	}
-	return false, false
+	i, err := strconv.ParseInt(fmt.Sprint(value), 10, 64)
+	return i, err == nil
 }
 
 // parsed returns a value of a type, parsed from JSON if it is a string.
@@ -175,21 +146,5 @@ func parsed[T any](value any) (any, bool) {
 	return v, ok
 }
 
-// typeOf names the JSON type of a value.
-func typeOf(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "string"
-	case bool:
-		return "bool"
-	case int64:
-		return "int64"
-	case float64:
-		return "float64"
-	case []any:
-		return "array"
-	}
-	return "object"
-}
+// typeOf names the type of a value.
+func typeOf(value any) string { return reflect.ValueOf(value).Kind().String() }

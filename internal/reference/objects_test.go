@@ -1,0 +1,173 @@
+package reference
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// indexer gives an index to a client that holds a few Objects.
+type indexer struct{ *fake.ClientBuilder }
+
+// IndexField adds an index.
+func (i indexer) IndexField(_ context.Context, o client.Object, field string, f client.IndexerFunc) error {
+	i.WithIndex(o, field, f)
+	return nil
+}
+
+// cached returns a Resolver of which the cache holds some Objects, and who is woken.
+func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []string) {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := mobjectv1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	var woken []string
+	r := &Resolver{objects: &objects{wake: func(o informer.Owner) { woken = append(woken, o.Name) }}}
+	b := fake.NewClientBuilder().WithScheme(s)
+	if err := r.Serve(t.Context(), indexer{b}, Kind{
+		GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
+		New:     func() Object { return &mobjectv1alpha1.Object{} },
+		NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objs {
+		b.WithObjects(o)
+	}
+	r.cache = b.Build()
+	return r, func() []string { slices.Sort(woken); return woken }
+}
+
+// named returns an Object with references.
+func named(name string, refs ...commonv1.Reference) *mobjectv1alpha1.Object {
+	o := &mobjectv1alpha1.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
+	o.Desired().References = refs
+	return o
+}
+
+// showing returns an Object that shows a color.
+func showing(color string) *mobjectv1alpha1.Object {
+	o := named("source")
+	o.SetLabels(map[string]string{"app": "web"})
+	o.Observed().Manifest.Raw = []byte(`{"data":{"color":"` + color + `"}}`)
+	return o
+}
+
+// reading refers to a field of an Object, or of those with a label.
+func reading(field, name string, labels map[string]string) commonv1.Reference {
+	return commonv1.Reference{FromObject: &commonv1.FromObject{Name: name, MatchLabels: labels, FieldPath: field}}
+}
+
+func TestReads(t *testing.T) {
+	const color, shape = "status.atProvider.manifest.data.color", "status.atProvider.manifest.data.shape"
+	for name, tc := range map[string]struct {
+		reason string
+		refs   []commonv1.Reference
+		same   bool // the color does not change
+		want   bool
+	}{
+		"Nobody": {reason: "Nobody refers to it."},
+		"Reader": {
+			reason: "A field that is read differs.", refs: []commonv1.Reference{reading(color, "source", nil)}, want: true,
+		},
+		"Same": {
+			reason: "A field that is read is the same.",
+			refs:   []commonv1.Reference{reading(color, "source", nil)},
+			same:   true,
+		},
+		"Else": {reason: "Another field is read.", refs: []commonv1.Reference{reading(shape, "source", nil)}},
+		"Depends": {
+			reason: "Who depends on it reads nothing.",
+			refs:   []commonv1.Reference{{DependsOn: &commonv1.DependsOn{Name: "source"}}},
+		},
+		"Other": {
+			reason: "Of another Object it is read.",
+			refs:   []commonv1.Reference{reading(color, "other", nil), reading(shape, "source", nil)},
+		},
+		"Selected": {
+			reason: "Who selects it reads it.",
+			refs:   []commonv1.Reference{reading(color, "", map[string]string{"app": "web"})},
+			want:   true,
+		},
+		"SelectsOther": {
+			reason: "Who selects others does not.",
+			refs:   []commonv1.Reference{reading(color, "", map[string]string{"app": "database"})},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := cached(t, named("reader", tc.refs...))
+			is := showing("red")
+			if tc.same {
+				is = showing("blue")
+			}
+			if got := r.Reads(mobjectv1alpha1.ObjectGroupVersionKind, showing("blue"), is); got != tc.want {
+				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestHandler shows who is woken by a change of an Object.
+func TestHandler(t *testing.T) {
+	pinning := named("pinning")
+	pinning.Observed().References = []commonv1.PinnedReference{{
+		APIVersion: mobjectv1alpha1.ObjectGroupVersionKind.GroupVersion().String(), Kind: "Object",
+		Namespace: "default", Name: "source",
+	}}
+	others := []*mobjectv1alpha1.Object{
+		pinning, named("reading", reading("metadata.uid", "source", nil)), named("other", reading("metadata.uid", "x", nil)),
+		named("selecting", reading("metadata.uid", "", map[string]string{"app": "web"})),
+		named("selecting-none", reading("metadata.uid", "", map[string]string{"app": "y"})),
+	}
+	all := []string{"pinning", "reading", "selecting"}
+	for name, tc := range map[string]struct {
+		reason string
+		change func(o *mobjectv1alpha1.Object)
+		want   []string
+	}{
+		"Nothing":  {reason: "A change of nothing wakes nobody.", change: func(*mobjectv1alpha1.Object) {}},
+		"Content":  {reason: "All who refer to it are woken.", change: bump(func(o client.Object) { o.SetGeneration(2) }), want: all},
+		"Unlabels": {reason: "Also those who do so no more.", change: bump(func(o client.Object) { o.SetLabels(nil) }), want: all},
+		"Finalizer": {
+			reason: "A finalizer is of interest for the one it is of.",
+			change: bump(func(o client.Object) { o.SetFinalizers([]string{commonv1.FinalizerReferredPrefix + "reading"}) }),
+			want:   []string{"reading"},
+		},
+		"ForeignFinalizer": {
+			reason: "One of somebody else is of interest for nobody.",
+			change: bump(func(o client.Object) { o.SetFinalizers([]string{"example.org/theirs"}) }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, woken := cached(t, others...)
+			is := showing("blue")
+			tc.change(is)
+			r.Handler(mobjectv1alpha1.ObjectGroupVersionKind).Update(t.Context(),
+				event.UpdateEvent{ObjectOld: showing("blue"), ObjectNew: is}, nil)
+			if diff := cmp.Diff(tc.want, woken()); diff != "" {
+				t.Errorf("%s\nwoken: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// bump makes a change that has another resource version.
+func bump(change func(client.Object)) func(*mobjectv1alpha1.Object) {
+	return func(o *mobjectv1alpha1.Object) {
+		o.SetResourceVersion("2")
+		change(o)
+	}
+}
