@@ -3,46 +3,42 @@
 //
 // It reads Objects from the manager's cache and all else through watches of package informer, each by name or by
 // selector. It writes one finalizer, named by the UID of the Object that refers, on each resource referred to; the
-// record of them is in the status of that Object. It never writes anything else, creates nothing and deletes nothing.
+// record of them is in the status of that Object. It writes, creates and deletes nothing else.
 //
 // # Decisions
 //
-// A value read through a reference goes into a manifest in memory. Writing it back to the spec of the Object was
-// rejected: a Secret's value would be stored in a second place, and would outlive the reference.
+// A value read through a reference goes into a manifest in memory. We rejected writing it to the spec of the Object: a
+// Secret's value would be stored in a second place, and would outlive the reference.
 //
 // The record is written before the finalizer. A crash in between leaves a record without a finalizer, which the next
-// pass mends; the other order would leave a finalizer nobody knows of. What is no longer referred to is released from
-// the record, so that changing a reference leaves nothing behind; deletion also releases what the spec names and the
-// record does not, for the finalizers of provider-kubernetes, which keeps no record.
+// pass mends. What is no longer referred to is released from the record. Deletion does not resolve: it goes by the
+// record, and also releases what the spec names, for the finalizers of provider-kubernetes, which keeps no record.
 //
-// Deleting does not resolve. It goes by the record, and by names; a resource or a kind that is gone has nothing to be
-// released from.
+// One workqueue holds the resources whose finalizers change, so that each is changed by one request at a time, with
+// all changes that Objects have asked for by then. No reconcile waits for a request: an Object asks, and is woken when
+// the change is made or has failed. Whether a finalizer is there is read from the newer of the cache and the last
+// answer. We rejected requests within the reconcile: Objects with many references would keep the workers from others.
 //
-// Finalizers are changed by a JSON patch that tests the UID and the finalizers it starts from, and is repeated when
-// those have changed: who writes other fields of the resource, however often, cannot hold it up. A patch that tests the
-// resource version could starve. Server-side apply would not conflict, but leaves an entry in the managed fields of
-// other people's resources for each Object.
+// The request is a JSON patch that tests the UID and the finalizers it starts from: those who write other fields
+// cannot hold it up. A patch that tests the resource version could starve. Server-side apply would leave an entry in
+// the managed fields of other people's resources for each Object.
 //
-// Each resource is changed by one request at a time, and no reconcile waits for that of another. Changes of a resource
-// that is being changed are collected and made together in the background, as are several changes of one Object; its
-// owner is woken when all are made. To wait for a turn was rejected: Objects with many references in common kept the
-// workers from everybody else.
+// Who refers to an Object is an index of the manager's cache over the specs and records of Objects. We rejected maps of
+// our own: each pass would have to keep them up to date.
+//
+// Objects in a cycle do not pin each other: each says so and is not applied, and any of them can be deleted. Each pass
+// looks for cycles along the references of cached Objects. We rejected finding them when a deletion hangs.
 //
 // Finalizers that earlier providers have left on Objects, of Objects that are gone or refer elsewhere, are taken off
-// when the Object is deleted, ten seconds later. On resources of other kinds nobody looks for them.
+// ten seconds after the deletion. On resources of other kinds nobody looks for them.
 //
-// Where the status of an Object does not show the values of a Secret, who refers to them gets them from the Object's
-// controller, which holds the Secret anyway to watch it, in the memory of the provider. A watch of the referrer's own
-// on the other's target was rejected: it would be a second connection with other rights, and could show what the
-// reference does not name.
-//
-// Objects in a cycle do not pin each other: each of them says so and is not applied, and any of them can be deleted. A
-// cycle is looked for on each pass, by walking the references of cached Objects. Finding it only when deletion hangs
-// was rejected.
+// Where the status of an Object does not show the values of a Secret, those who refer to it get them from the Object's
+// controller, which holds the Secret anyway. We rejected a watch of their own on the target: it would be a second
+// connection with other rights, and could show what the reference does not name.
 //
 // An Object of a namespace refers to its own namespace only, unless the operator allows more: the provider reads with
-// its own rights, which must not become the tenant's. A cluster-scoped resource is beyond that namespace too.
+// its own rights, which must not become the tenant's.
 //
-// Each resource of another kind has a stream of its own. Informers per kind were rejected: who refers to one Secret
-// would hold all of the control plane's in memory.
+// Each resource of another kind has a stream of its own. We rejected informers per kind: a reference to one Secret would
+// hold all of the control plane's in memory.
 package reference

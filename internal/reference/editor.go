@@ -48,7 +48,6 @@ type editor struct {
 
 	mu   sync.Mutex
 	jobs map[resource]*job
-	open map[informer.Owner]int // how many changes of an owner were not tried yet
 }
 
 // A resource is one whose finalizers change, with any UID if that is empty.
@@ -79,7 +78,7 @@ func newEditor(client func(schema.GroupVersionResource, string) dynamic.Resource
 		client: client, wake: wake, answers: cache.NewExpiring(),
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[resource](retryFirst, retryMost)),
-		jobs: map[resource]*job{}, open: map[informer.Owner]int{},
+		jobs: map[resource]*job{},
 	}
 }
 
@@ -121,7 +120,6 @@ func (e *editor) set(at resource, c change, known metav1.Object) error {
 	case !asked:
 		e.drop(at, opposite)
 		j.changes[c], e.jobs[at] = nil, j
-		e.open[c.owner]++
 		if known != nil {
 			j.known = known
 		}
@@ -132,22 +130,10 @@ func (e *editor) set(at resource, c change, known metav1.Object) error {
 
 // drop ends a change. The caller holds the lock.
 func (e *editor) drop(at resource, c change) {
-	j := e.jobs[at]
-	if j == nil {
-		return
-	}
-	if failed, ok := j.changes[c]; ok && failed == nil {
-		e.tried(c.owner)
-	}
-	if delete(j.changes, c); len(j.changes) == 0 {
-		delete(e.jobs, at)
-	}
-}
-
-// tried counts a change of an owner as tried. The caller holds the lock.
-func (e *editor) tried(o informer.Owner) {
-	if e.open[o]--; e.open[o] == 0 {
-		delete(e.open, o)
+	if j := e.jobs[at]; j != nil {
+		if delete(j.changes, c); len(j.changes) == 0 {
+			delete(e.jobs, at)
+		}
 	}
 }
 
@@ -224,8 +210,7 @@ func (e *editor) batch(at resource) (map[change]error, metav1.Object) {
 	return maps.Clone(j.changes), e.newest(at, j.known)
 }
 
-// finish records how an attempt at some changes has ended, and returns whom to wake: the owners of which no other
-// change is still to be tried.
+// finish records how an attempt at some changes has ended, and returns whom to wake.
 func (e *editor) finish(at resource, batch map[change]error, now metav1.Object, err error) []informer.Owner {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -246,16 +231,16 @@ func (e *editor) finish(at resource, batch map[change]error, now metav1.Object, 
 	j.known = nil
 	var woken []informer.Owner
 	for c := range batch {
-		before, ok := j.changes[c]
+		failed, ok := j.changes[c]
 		if !ok {
 			continue // Nobody asks for it any more.
 		}
 		if err == nil {
 			e.drop(at, c)
-		} else if j.changes[c] = err; before == nil {
-			e.tried(c.owner)
+		} else {
+			j.changes[c] = err
 		}
-		if e.open[c.owner] == 0 && (err == nil || before == nil) {
+		if err == nil || failed == nil {
 			woken = append(woken, c.owner)
 		}
 	}

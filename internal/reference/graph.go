@@ -73,13 +73,12 @@ func waitingForDependents(names []string) error {
 
 // free takes finalizers off an Object. Its error is never nil.
 func (r *Resolver) free(ctx context.Context, f Referrer, finalizers []string) error {
-	m, _, err := r.serve(ctx, f.Owner, f.GVK)
+	m, err := r.cluster.Mapping(ctx, f.Owner, f.GVK)
 	if err != nil {
 		return refused(errors.Wrap(err, "cannot find kind of Object"))
 	}
+	err = apierrors.NewConflict(m.Resource.GroupResource(), f.GetName(), errors.New("it has lost finalizers"))
 	at := resource{GroupVersionResource: m.Resource, name: f.node().name, uid: f.GetUID()}
-	err = apierrors.NewConflict(m.Resource.GroupResource(), f.GetName(),
-		errors.New("finalizers of Objects that are gone were removed"))
 	for _, finalizer := range finalizers {
 		err = worse(err, r.editor.set(at, change{owner: f.Owner, finalizer: finalizer}, f))
 	}

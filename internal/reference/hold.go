@@ -37,7 +37,7 @@ func (r *Resolver) Hold(ctx context.Context, f Referrer, res *Resolution,
 	}
 	var worst error
 	for _, x := range res.found {
-		worst = worse(worst, r.pin(f, x))
+		worst = worse(worst, r.pin(ctx, f, x))
 	}
 	f.Observed().References = slices.DeleteFunc(pins, func(p commonv1.PinnedReference) bool {
 		if res.keeps(p) {
@@ -65,8 +65,15 @@ func (r *Resolver) Release(ctx context.Context, f Referrer) error {
 		if ref.Err != nil || ref.Selector != "" || slices.ContainsFunc(pins, ref.isOf) {
 			continue
 		}
-		err := r.releaseUnrecorded(ctx, f, &ref)
-		worst = worse(worst, refused(errors.Wrapf(err, "cannot release %s", &ref)))
+		at, served, err := r.at(ctx, f.Owner, ref.pin(&metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}))
+		if err != nil || !served {
+			continue // What cannot be found has not been pinned by us.
+		}
+		err = r.editor.set(at, f.change(false), nil)
+		if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) && !apierrors.IsBadRequest(err) &&
+			!apierrors.IsInvalid(err) { // All others may pass by themselves.
+			worst = worse(worst, refused(errors.Wrapf(err, "cannot release %s", &ref)))
+		}
 	}
 	return worst
 }
@@ -79,66 +86,53 @@ func worse(a, b error) error {
 	return a
 }
 
-// releaseUnrecorded removes our finalizer from what a reference names, if that exists. Only what may pass by itself is
-// an error.
-func (r *Resolver) releaseUnrecorded(ctx context.Context, f Referrer, ref *Reference) error {
-	m, served, err := r.serve(ctx, f.Owner, ref.GVK)
-	if err != nil || !served || m.Namespaced && ref.Namespace == "" {
-		return nil //nolint:nilerr // What cannot be found has not been pinned by us.
-	}
-	at := resource{GroupVersionResource: m.Resource, name: ref.NamespacedName}
-	if !m.Namespaced {
-		at.name.Namespace = ""
-	}
-	err = r.editor.set(at, change{owner: f.Owner, finalizer: f.finalizer()}, nil)
-	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsInvalid(err) {
-		return nil
-	}
-	return err
-}
-
 // release removes our finalizer from one resource.
 func (r *Resolver) release(ctx context.Context, f Referrer, p commonv1.PinnedReference) error {
-	m, served, err := r.serve(ctx, f.Owner, kindOf(p))
+	at, served, err := r.at(ctx, f.Owner, p)
 	if err == nil && served {
-		var known metav1.Object
 		var objs []Referrer
+		var known metav1.Object
 		if objs, err = r.lookup(ctx, pinned(p), ""); len(objs) > 0 {
 			known = objs[0].Object
 		}
 		if err == nil {
-			err = r.editor.set(locate(m, p), change{owner: f.Owner, finalizer: f.finalizer()}, known)
+			err = r.editor.set(at, f.change(false), known)
 		}
 	}
 	return refused(errors.Wrapf(err, "cannot release %s", describe(p.Kind, nameOf(p))))
 }
 
-// serve finds how the control plane serves a kind, in another version if need be, and reports whether it does.
-func (r *Resolver) serve(ctx context.Context, o informer.Owner,
-	gvk schema.GroupVersionKind,
-) (target.Mapping, bool, error) {
-	m, err := r.cluster.Mapping(ctx, o, gvk)
-	if target.IsNoKind(err) {
-		return r.cluster.FindKind(ctx, gvk.GroupKind())
-	}
-	return m, err == nil, err
-}
-
 // pin keeps a resource from going.
-func (r *Resolver) pin(f Referrer, x *found) error {
-	what, at := describe(x.pin.Kind, nameOf(x.pin)), locate(x.mapping, x.pin)
-	now := r.editor.newest(at, x)
-	if now.GetDeletionTimestamp() != nil && !slices.Contains(now.GetFinalizers(), f.finalizer()) {
-		return waiting("%s, which has gone, to be made anew", what)
+func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
+	what := describe(x.pin.Kind, nameOf(x.pin))
+	at, _, err := r.at(ctx, f.Owner, x.pin)
+	if err == nil {
+		now := r.editor.newest(at, x)
+		if now.GetDeletionTimestamp() != nil && !slices.Contains(now.GetFinalizers(), f.finalizer()) {
+			return waiting("%s, which has gone, to be made anew", what)
+		}
+		err = r.editor.set(at, f.change(true), x)
 	}
-	err := r.editor.set(at, change{owner: f.Owner, finalizer: f.finalizer(), add: true}, x)
 	return refused(errors.Wrapf(err, "cannot pin %s", what))
 }
 
-// locate returns where a pinned resource is.
-func locate(m target.Mapping, p commonv1.PinnedReference) resource {
-	return resource{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
+// change returns what an Object wants of a resource: to put its finalizer there, or to take it off.
+func (f Referrer) change(add bool) change { return change{owner: f.Owner, finalizer: f.finalizer(), add: add} }
+
+// at returns where a resource is, and whether the control plane serves its kind, in another version if need be.
+func (r *Resolver) at(ctx context.Context, o informer.Owner,
+	p commonv1.PinnedReference,
+) (at resource, served bool, err error) {
+	m, err := r.cluster.Mapping(ctx, o, kindOf(p))
+	served = err == nil
+	if target.IsNoKind(err) {
+		m, served, err = r.cluster.FindKind(ctx, kindOf(p).GroupKind())
+	}
+	at = resource{GroupVersionResource: m.Resource, name: nameOf(p), uid: p.UID}
+	if !m.Namespaced {
+		at.name.Namespace = ""
+	}
+	return at, served && (at.name.Namespace != "" || !m.Namespaced), err
 }
 
 // kindOf returns the kind of a pinned resource.

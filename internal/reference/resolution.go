@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -109,22 +110,10 @@ func (r *Resolution) take(v Value) error {
 	return nil
 }
 
-// sizeOf returns about how much of a manifest a value takes.
+// sizeOf returns how much of a manifest a value takes.
 func sizeOf(value any) int {
-	size := 1
-	switch v := value.(type) {
-	case string:
-		size += len(v)
-	case map[string]any:
-		for k, e := range v {
-			size += len(k) + sizeOf(e)
-		}
-	case []any:
-		for _, e := range v {
-			size += sizeOf(e)
-		}
-	}
-	return size
+	b, _ := json.Marshal(value) // What does not fit into JSON does not fit into a manifest, either.
+	return len(b)
 }
 
 // readValue returns the value that a reference leads to, on its way into the manifest.

@@ -68,7 +68,6 @@ type found struct {
 	metav1.Object
 
 	pin     commonv1.PinnedReference
-	mapping target.Mapping
 	content func() (map[string]any, error)
 }
 
@@ -180,22 +179,23 @@ func (r *Resolver) find(ctx context.Context, f Referrer, ref *Reference) ([]*fou
 	if !r.has(ref.node()) {
 		us, err := r.stream(ctx, f.Owner, ref)
 		for _, u := range us {
-			all = append(all, ref.found(u, func() (map[string]any, error) { return u.Object, nil }))
+			all = append(all, &found{u, ref.pin(u), func() (map[string]any, error) { return u.Object, nil }})
 		}
 		return all, err
 	}
 	objs, err := r.lookup(ctx, ref.node(), ref.Selector)
 	for _, o := range objs {
-		all = append(all, ref.found(o, func() (map[string]any, error) { return r.contentOf(o.Object, ref) }))
+		all = append(all, &found{o, ref.pin(o), func() (map[string]any, error) { return r.contentOf(o.Object, ref) }})
 	}
 	return all, refused(err)
 }
 
-func (r *Reference) found(o metav1.Object, content func() (map[string]any, error)) *found {
-	return &found{Object: o, mapping: r.mapping, content: content, pin: commonv1.PinnedReference{
+// pin returns the record of a resource that a reference leads to.
+func (r *Reference) pin(o metav1.Object) commonv1.PinnedReference {
+	return commonv1.PinnedReference{
 		APIVersion: r.GVK.GroupVersion().String(), Kind: r.GVK.Kind, Namespace: o.GetNamespace(), Name: o.GetName(),
 		UID: o.GetUID(),
-	}}
+	}
 }
 
 // use reads from a resource what a reference wants of it.
