@@ -3,7 +3,6 @@ package reference
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/retry"
@@ -67,8 +67,9 @@ type change struct {
 
 // A job is what is asked of one resource.
 type job struct {
-	known   metav1.Object    // a state to begin with, nil for none
-	changes map[change]error // with how the last attempt has failed, nil before the first
+	known   metav1.Object // a state to begin with, nil for none
+	changes sets.Set[change]
+	err     error // how the last attempt has failed, nil before the first
 }
 
 func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface,
@@ -97,43 +98,39 @@ func (e *editor) run(ctx context.Context) {
 }
 
 // set returns nil if a resource has the finalizer that a change adds, or has not the one that it removes. Otherwise the
-// change is made in the background until it succeeds or its owner asks for the opposite, and the owner is woken then. A
-// conflict says that it was not tried yet, any other error how the last attempt has failed. The copy is the resource as
-// it is known, nil if it is not.
+// change is made in the background, until it succeeds or its owner asks for the opposite. The error then is a conflict,
+// or how the last attempt has failed, and the owner is woken when that is not so any more. The resource is given as it
+// is known, nil if it is not.
 func (e *editor) set(at resource, c change, known metav1.Object) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	j := e.jobs[at]
 	if j == nil {
-		j = &job{changes: map[change]error{}}
+		j = &job{changes: sets.New[change]()}
 	}
-	failed, asked := j.changes[c]
 	opposite := change{owner: c.owner, finalizer: c.finalizer, add: !c.add}
-	_, reversed := j.changes[opposite] // A request for it may be in flight.
 	now := e.newest(at, known)
-	switch {
-	case !reversed && now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add:
+	if now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add &&
+		!j.changes.Has(opposite) { // A request for it may be in flight.
 		e.drop(at, c)
 		return nil
-	case failed != nil:
-		return failed
-	case !asked:
-		e.drop(at, opposite)
-		j.changes[c], e.jobs[at] = nil, j
-		if known != nil {
-			j.known = known
-		}
+	}
+	if !j.changes.Has(c) {
+		j.changes.Delete(opposite)
+		j.changes.Insert(c)
+		j.known, e.jobs[at] = known, j
 		e.queue.Add(at)
+	}
+	if j.err != nil {
+		return j.err
 	}
 	return apierrors.NewConflict(at.GroupResource(), at.name.Name, errors.New("its finalizers are about to be changed"))
 }
 
-// drop ends a change. The caller holds the lock.
-func (e *editor) drop(at resource, c change) {
-	if j := e.jobs[at]; j != nil {
-		if delete(j.changes, c); len(j.changes) == 0 {
-			delete(e.jobs, at)
-		}
+// drop ends changes. The caller holds the lock.
+func (e *editor) drop(at resource, all ...change) {
+	if j := e.jobs[at]; j != nil && j.changes.Delete(all...).Len() == 0 {
+		delete(e.jobs, at)
 	}
 }
 
@@ -142,11 +139,7 @@ func (e *editor) forget(o informer.Owner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for at, j := range e.jobs {
-		for c := range j.changes {
-			if c.owner == o {
-				e.drop(at, c)
-			}
-		}
+		e.drop(at, slices.DeleteFunc(j.changes.UnsortedList(), func(c change) bool { return c.owner != o })...)
 	}
 }
 
@@ -193,65 +186,53 @@ func (e *editor) work(ctx context.Context) bool {
 		known = nil
 		return err
 	})
-	for _, o := range e.finish(at, batch, now, err) {
-		e.wake(o)
-	}
+	e.finish(at, batch, now, err)
 	return true
 }
 
 // batch returns what is asked of a resource, and the resource as it is known.
-func (e *editor) batch(at resource) (map[change]error, metav1.Object) {
+func (e *editor) batch(at resource) ([]change, metav1.Object) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	j := e.jobs[at]
 	if j == nil {
 		return nil, nil
 	}
-	return maps.Clone(j.changes), e.newest(at, j.known)
+	return j.changes.UnsortedList(), e.newest(at, j.known)
 }
 
-// finish records how an attempt at some changes has ended, and returns whom to wake.
-func (e *editor) finish(at resource, batch map[change]error, now metav1.Object, err error) []informer.Owner {
+// finish records how an attempt at some changes has ended, and wakes their owners unless they know.
+func (e *editor) finish(at resource, batch []change, now metav1.Object, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	known := false
+	if j := e.jobs[at]; j != nil {
+		known = err != nil && j.err != nil
+		j.known, j.err = nil, err
+	}
 	if err == nil {
 		e.queue.Forget(at)
 		e.answers.Set(at, &metav1.ObjectMeta{
 			UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Finalizers: now.GetFinalizers(),
 			DeletionTimestamp: now.GetDeletionTimestamp(),
 		}, answerMost)
+		e.drop(at, batch...)
 	} else {
 		e.queue.AddRateLimited(at)
 		e.answers.Delete(at)
 	}
-	j := e.jobs[at]
-	if j == nil {
-		return nil
-	}
-	j.known = nil
-	var woken []informer.Owner
-	for c := range batch {
-		failed, ok := j.changes[c]
-		if !ok {
-			continue // Nobody asks for it any more.
-		}
-		if err == nil {
-			e.drop(at, c)
-		} else {
-			j.changes[c] = err
-		}
-		if err == nil || failed == nil {
-			woken = append(woken, c.owner)
+	for _, c := range batch {
+		if !known {
+			e.wake(c.owner)
 		}
 	}
-	return woken
 }
 
 // isStale reports whether a patch may have failed because the resource is not as it was known.
 func isStale(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
 
 // patch makes changes of a resource as it is known, or as the control plane has it. It returns the resource then.
-func (e *editor) patch(ctx context.Context, at resource, batch map[change]error,
+func (e *editor) patch(ctx context.Context, at resource, batch []change,
 	known metav1.Object,
 ) (metav1.Object, error) {
 	client := e.client(at.GroupVersionResource, at.name.Namespace)
@@ -284,9 +265,9 @@ func (e *editor) patch(ctx context.Context, at resource, batch map[change]error,
 }
 
 // after returns the finalizers of a resource after some changes. One that is being deleted takes no new finalizers.
-func after(o metav1.Object, batch map[change]error) []string {
+func after(o metav1.Object, batch []change) []string {
 	next := slices.Clone(o.GetFinalizers())
-	for c := range batch {
+	for _, c := range batch {
 		switch {
 		case !c.add:
 			next = slices.DeleteFunc(next, func(s string) bool { return s == c.finalizer })

@@ -125,7 +125,7 @@ func (r *Reference) readValue(content map[string]any) (Value, error) {
 	if !ok {
 		return Value{}, waiting("%s to have field %s", r, r.From)
 	}
-	written, err := Transform(v, r.Transforms)
+	written, err := transformed(v, r.Transforms)
 	if err != nil {
 		return Value{}, invalid("%s: cannot transform field %s of %s: %v", r.At, r.From, r, err)
 	}

@@ -18,9 +18,9 @@ import (
 // double a text would soon ask for all memory.
 const textMost = 1 << 20
 
-// Transform changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell the
+// transformed changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell the
 // value, which may be secret.
-func Transform(value any, transforms []commonv1.Transform) (any, error) {
+func transformed(value any, transforms []commonv1.Transform) (any, error) {
 	for i, t := range transforms {
 		v, err := transform(value, t)
 		if err != nil {

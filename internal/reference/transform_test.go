@@ -197,15 +197,15 @@ func TestTransform(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Transform(tc.value, tc.transforms)
+			got, err := transformed(tc.value, tc.transforms)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%s\nTransform: -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("%s\ntransformed: -want, +got:\n%s", tc.reason, diff)
 			}
 			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
-				t.Errorf("%s\nTransform: want error %q, got %v", tc.reason, tc.err, err)
+				t.Errorf("%s\ntransformed: want error %q, got %v", tc.reason, tc.err, err)
 			}
 			if err != nil && strings.Contains(err.Error(), hidden) {
-				t.Errorf("%s\nTransform: the error tells the value: %v", tc.reason, err)
+				t.Errorf("%s\ntransformed: the error tells the value: %v", tc.reason, err)
 			}
 		})
 	}
