@@ -39,6 +39,6 @@
 // An Object of a namespace refers to its own namespace only, unless the operator allows more: the provider reads with
 // its own rights, which must not become the tenant's.
 //
-// Each resource of another kind has a stream of its own. We rejected informers per kind: a reference to one Secret would
-// hold all of the control plane's in memory.
+// Each resource of another kind has a stream of its own. We rejected informers per kind: a reference to one Secret
+// would hold all of the control plane's in memory.
 package reference

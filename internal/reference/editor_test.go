@@ -99,8 +99,8 @@ type server struct {
 	clashes int
 }
 
-// begin begins a request for a resource, which must be the only one. It returns what to answer if the request fails, and
-// whether only the answer is lost.
+// begin begins a request for a resource, which must be the only one. It returns what to answer if the request fails,
+// and whether only the answer is lost.
 func (s *server) begin(name string) (end func(), lost bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,9 @@ func (s *server) Patch(_ context.Context, name string, _ types.PatchType, body [
 	}
 	var uid types.UID
 	var tested, next []string
-	var ops []struct{ Value json.RawMessage }
+	var ops []struct {
+		Value json.RawMessage `json:"value"`
+	}
 	if err := json.Unmarshal(body, &ops); err != nil {
 		return nil, err
 	}

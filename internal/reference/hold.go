@@ -117,7 +117,9 @@ func (r *Resolver) pin(ctx context.Context, f Referrer, x *found) error {
 }
 
 // change returns what an Object wants of a resource: to put its finalizer there, or to take it off.
-func (f Referrer) change(add bool) change { return change{owner: f.Owner, finalizer: f.finalizer(), add: add} }
+func (f Referrer) change(add bool) change {
+	return change{owner: f.Owner, finalizer: f.finalizer(), add: add}
+}
 
 // at returns where a resource is, and whether the control plane serves its kind, in another version if need be.
 func (r *Resolver) at(ctx context.Context, o informer.Owner,

@@ -138,9 +138,17 @@ func TestHandler(t *testing.T) {
 		change func(o *mobjectv1alpha1.Object)
 		want   []string
 	}{
-		"Nothing":  {reason: "A change of nothing wakes nobody.", change: func(*mobjectv1alpha1.Object) {}},
-		"Content":  {reason: "All who refer to it are woken.", change: bump(func(o client.Object) { o.SetGeneration(2) }), want: all},
-		"Unlabels": {reason: "Also those who do so no more.", change: bump(func(o client.Object) { o.SetLabels(nil) }), want: all},
+		"Nothing": {reason: "A change of nothing wakes nobody.", change: func(*mobjectv1alpha1.Object) {}},
+		"Content": {
+			reason: "All who refer to it are woken.",
+			change: bump(func(o client.Object) { o.SetGeneration(2) }),
+			want:   all,
+		},
+		"LosesLabels": {
+			reason: "Also those who do so no more.",
+			change: bump(func(o client.Object) { o.SetLabels(nil) }),
+			want:   all,
+		},
 		"Finalizer": {
 			reason: "A finalizer is of interest for the one it is of.",
 			change: bump(func(o client.Object) { o.SetFinalizers([]string{commonv1.FinalizerReferredPrefix + "reading"}) }),

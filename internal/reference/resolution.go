@@ -112,7 +112,10 @@ func (r *Resolution) take(v Value) error {
 
 // sizeOf returns how much of a manifest a value takes.
 func sizeOf(value any) int {
-	b, _ := json.Marshal(value) // What does not fit into JSON does not fit into a manifest, either.
+	b, err := json.Marshal(value)
+	if err != nil {
+		return sizeMost + 1 // It does not fit into a manifest, either.
+	}
 	return len(b)
 }
 
@@ -196,8 +199,9 @@ func write(content map[string]any, path string, value any) error {
 	}
 	p := fieldpath.Pave(content)
 	for i := 1; i < len(segments); i++ {
-		if v, err := p.GetValue(segments[:i].String()); err == nil && v == nil && segments[i-1].Type == fieldpath.SegmentField {
-			_ = p.DeleteField(segments[:i].String()) // It is there, as it is null.
+		above := segments[:i].String()
+		if v, err := p.GetValue(above); err == nil && v == nil && segments[i-1].Type == fieldpath.SegmentField {
+			_ = p.DeleteField(above) // It is there, as it is null.
 		}
 	}
 	return errors.Wrap(p.SetValue(path, value), "cannot write field")

@@ -18,8 +18,8 @@ import (
 // double a text would soon ask for all memory.
 const textMost = 1 << 20
 
-// transformed changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell the
-// value, which may be secret.
+// transformed changes a value, as Compositions do. Values are as in JSON; whole numbers are int64. Errors do not tell
+// the value, which may be secret.
 func transformed(value any, transforms []commonv1.Transform) (any, error) {
 	for i, t := range transforms {
 		v, err := transform(value, t)

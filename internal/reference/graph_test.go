@@ -41,7 +41,7 @@ func TestWaysBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			next, err := waysBack(lettered("a"), func(n node) ([]node, error) {
 				var there []node
-				for _, e := range strings.Fields(tc.edges) {
+				for e := range strings.FieldsSeq(tc.edges) {
 					if e[:1] == n.name.Name {
 						there = append(there, lettered(e[1:]))
 					}
