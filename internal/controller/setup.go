@@ -27,11 +27,12 @@ import (
 // serve yet are added when it does. The log has a line for each condition that fails, and for each that fails no more.
 func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
+	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
 	o.Claims, o.Load = object.NewClaims(), &object.Load{}
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,
-		Sanitized:      o.SanitizeSecrets,
+		Sanitized:      o.SanitizeSecrets, Kinds: []reference.Kind{kind(cluster), kind(namespaced)},
 	})
 	if err := mgr.Add(o.References); err != nil {
 		return errors.Wrap(err, "cannot add changes of finalizers")
@@ -83,7 +84,7 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 func objects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(client.Client) scope.Kind[T]) part {
 	k := kindOf(mgr.GetClient())
 	return part{kinds: append(configKinds(k.Configs...), k.GVK), setup: func() error {
-		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), kind(k)); err != nil {
+		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
 			return errors.Wrap(err, "cannot follow references")
 		}
 		if err := object.Setup(mgr, o, k); err != nil {

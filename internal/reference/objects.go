@@ -81,35 +81,38 @@ type objects struct {
 	cache          client.Reader
 	wake           func(informer.Owner)
 	crossNamespace bool
-	kinds          sync.Map // schema.GroupKind to Kind, of the kinds that the cache can be asked for
-}
-
-// kind returns a kind of Objects, and whether the control plane serves it.
-func (s *objects) kind(gk schema.GroupKind) (Kind, bool) {
-	v, _ := s.kinds.Load(gk)
-	k, ok := v.(Kind)
-	return k, ok
+	kinds          map[schema.GroupKind]Kind
+	served         sync.Map // the GroupKinds that the cache can be asked for
 }
 
 // Serve tells that the control plane serves a kind of Objects, and makes the cache find them by what they refer to.
 // Until then there are none. A kind that is served when the first controller starts must be told of before, or who
 // keeps an Object may be taken for gone.
-func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, k Kind) error {
-	s.kinds.Store(k.GVK.GroupKind(), k)
-	return errors.Wrapf(i.IndexField(ctx, k.New(), indexReferences, func(obj client.Object) []string {
-		o, ok := obj.(Object)
-		if !ok {
-			return nil
+func (s *objects) Serve(ctx context.Context, i client.FieldIndexer, gk schema.GroupKind) error {
+	k := s.kinds[gk]
+	err := i.IndexField(ctx, k.New(), indexReferences, func(o client.Object) []string {
+		if o, ok := o.(Object); ok {
+			return s.keys(k.referrer(o))
 		}
-		var keys []string
-		for _, ref := range s.edges(k.referrer(o)) {
-			keys = append(keys, ref.node().key())
-		}
-		for _, p := range o.Observed().References {
-			keys = append(keys, pinned(p).key())
-		}
-		return keys
-	}), "cannot index %s", k.GVK.GroupKind())
+		return nil
+	})
+	if err != nil {
+		return errors.Wrapf(err, "cannot index %s", gk)
+	}
+	s.served.Store(gk, nil)
+	return nil
+}
+
+// keys returns the keys of all that an Object refers to or has pinned.
+func (s *objects) keys(f Referrer) []string {
+	var keys []string
+	for _, ref := range s.edges(f) {
+		keys = append(keys, ref.node().key())
+	}
+	for _, p := range f.Observed().References {
+		keys = append(keys, pinned(p).key())
+	}
+	return keys
 }
 
 func (k Kind) referrer(o Object) Referrer {
@@ -125,7 +128,7 @@ func (s *objects) references(f Referrer) []Reference {
 		GVK: f.GVK, Namespace: f.GetNamespace(), CrossNamespace: s.crossNamespace,
 	})
 	for i := range refs {
-		k, ok := s.kind(refs[i].GVK.GroupKind())
+		k, ok := s.kinds[refs[i].GVK.GroupKind()]
 		if !ok {
 			continue
 		}
@@ -143,23 +146,23 @@ func (s *objects) edges(f Referrer) []Reference {
 }
 
 func (s *objects) has(n node) bool {
-	_, ok := s.kind(n.kind)
+	_, ok := s.kinds[n.kind]
 	return ok
 }
 
 // lookup returns the Object of a node, or those of its namespace that a selector selects. They are shared, and must not
 // be changed.
 func (s *objects) lookup(ctx context.Context, n node, selector string) ([]Referrer, error) {
-	k, ok := s.kind(n.kind)
-	if !ok {
-		return nil, nil
-	}
+	k := s.kinds[n.kind]
 	if n.name.Name == "" {
 		parsed, err := labels.Parse(selector)
 		if err != nil {
 			return nil, errors.Wrap(err, "cannot parse selector")
 		}
 		return s.list(ctx, k, client.InNamespace(n.name.Namespace), client.MatchingLabelsSelector{Selector: parsed})
+	}
+	if _, ok := s.served.Load(n.kind); !ok {
+		return nil, nil
 	}
 	o := k.New()
 	err := s.cache.Get(ctx, n.name, o, client.UnsafeDisableDeepCopy)
@@ -171,6 +174,9 @@ func (s *objects) lookup(ctx context.Context, n node, selector string) ([]Referr
 
 // list returns the shared Objects of a kind that options select.
 func (s *objects) list(ctx context.Context, k Kind, o ...client.ListOption) ([]Referrer, error) {
+	if _, ok := s.served.Load(k.GVK.GroupKind()); !ok {
+		return nil, nil
+	}
 	l := k.NewList()
 	if err := s.cache.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, errors.Wrapf(err, "cannot list %s", k.GVK.GroupKind())
@@ -193,18 +199,19 @@ func (s *objects) referrers(ctx context.Context, gk schema.GroupKind, states ...
 		return slices.ContainsFunc(states, func(o client.Object) bool { return r.selects(gk, o) })
 	}
 	var all []Referrer
-	var err error
-	s.kinds.Range(func(_, v any) bool {
-		k, _ := v.(Kind)
-		var named, near []Referrer
-		if named, err = s.list(ctx, k, client.MatchingFields{indexReferences: at.key()}); err == nil {
-			near, err = s.list(ctx, k, client.MatchingFields{indexReferences: around.key()})
+	for _, k := range s.kinds {
+		named, err := s.list(ctx, k, client.MatchingFields{indexReferences: at.key()})
+		if err != nil {
+			return nil, err
+		}
+		near, err := s.list(ctx, k, client.MatchingFields{indexReferences: around.key()})
+		if err != nil {
+			return nil, err
 		}
 		all = slices.Concat(all, named, slices.DeleteFunc(near,
 			func(f Referrer) bool { return !slices.ContainsFunc(s.edges(f), selects) }))
-		return err == nil
-	})
-	return all, err
+	}
+	return all, nil
 }
 
 // Reads reports whether somebody refers to an Object and reads a field of it that differs between two states of it.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -35,13 +36,17 @@ func cached(t *testing.T, objs ...*mobjectv1alpha1.Object) (*Resolver, func() []
 		t.Fatal(err)
 	}
 	var woken []string
-	r := &Resolver{objects: &objects{wake: func(o informer.Owner) { woken = append(woken, o.Name) }}}
+	gk := mobjectv1alpha1.ObjectGroupVersionKind.GroupKind()
+	r := &Resolver{objects: &objects{
+		wake: func(o informer.Owner) { woken = append(woken, o.Name) },
+		kinds: map[schema.GroupKind]Kind{gk: {
+			GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
+			New:     func() Object { return &mobjectv1alpha1.Object{} },
+			NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
+		}},
+	}}
 	b := fake.NewClientBuilder().WithScheme(s)
-	if err := r.Serve(t.Context(), indexer{b}, Kind{
-		GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
-		New:     func() Object { return &mobjectv1alpha1.Object{} },
-		NewList: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
-	}); err != nil {
+	if err := r.Serve(t.Context(), indexer{b}, gk); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range objs {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -22,8 +23,10 @@ import (
 type Options struct {
 	// Cluster is the control plane.
 	Cluster *target.Cluster
-	// Cache reads Objects without a request, of the kinds that Serve is called for.
+	// Cache reads Objects without a request.
 	Cache client.Reader
+	// Kinds are the kinds of Objects the cache holds, each from when Serve is called for it.
+	Kinds []Kind
 	// Wake is called when something has changed for an owner. It must not block.
 	Wake func(informer.Owner)
 	// CrossNamespace lets Objects of a namespace refer to other namespaces and to cluster-scoped resources.
@@ -44,8 +47,12 @@ type Resolver struct {
 
 // NewResolver returns a Resolver. Finalizers are changed once it is started.
 func NewResolver(o Options) *Resolver {
+	kinds := map[schema.GroupKind]Kind{}
+	for _, k := range o.Kinds {
+		kinds[k.GVK.GroupKind()] = k
+	}
 	return &Resolver{
-		objects: &objects{cache: o.Cache, wake: o.Wake, crossNamespace: o.CrossNamespace},
+		objects: &objects{cache: o.Cache, wake: o.Wake, crossNamespace: o.CrossNamespace, kinds: kinds},
 		cluster: o.Cluster, editor: newEditor(o.Cluster.Resource, o.Wake), sanitized: o.Sanitized,
 		hidden: hiddenResources{asked: sync.OnceValue(time.Now)},
 	}
