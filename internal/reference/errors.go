@@ -20,12 +20,12 @@ func (p problem) Unwrap() error { return p.error }
 
 // waiting means that something on the control plane must happen first. The Object is woken when it has.
 func waiting(format string, args ...any) error {
-	return problem{error: errors.Errorf("waiting for "+format, args...), reason: commonv1.ReasonWaitingForReference}
+	return problem{errors.Errorf("waiting for "+format, args...), commonv1.ReasonWaitingForReference}
 }
 
 // invalid means that a reference cannot be resolved as it is written.
 func invalid(format string, args ...any) error {
-	return problem{error: errors.Errorf(format, args...), reason: commonv1.ReasonInvalidReference}
+	return problem{errors.Errorf(format, args...), commonv1.ReasonInvalidReference}
 }
 
 // refused means that the control plane does not let us do what a reference needs.
@@ -33,7 +33,7 @@ func refused(err error) error {
 	if err == nil {
 		return nil
 	}
-	return problem{error: err, reason: xpv2.ReasonReconcileError}
+	return problem{err, xpv2.ReasonReconcileError}
 }
 
 // ReasonOf returns the reason of condition Synced for an error of this package, empty for any other.

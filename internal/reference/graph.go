@@ -57,17 +57,13 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 	if len(stranded) > 0 {
 		return r.free(ctx, f, stranded)
 	}
-	return waitingForDependents(names)
-}
-
-func waitingForDependents(names []string) error {
 	slices.Sort(names)
 	if len(names) > namesMost {
 		names = append(names[:namesMost], "and others") // A number would be a write of status for each that goes.
 	}
 	return problem{
-		error:  errors.New("waiting for dependents to be deleted: " + strings.Join(names, ", ")),
-		reason: commonv1.ReasonWaitingForDependents,
+		errors.New("waiting for dependents to be deleted: " + strings.Join(names, ", ")),
+		commonv1.ReasonWaitingForDependents,
 	}
 }
 
@@ -189,7 +185,6 @@ func cycleError(f Referrer, first node, next map[node]node) error {
 		names = append(names, describe(f.GVK.Kind, at.name))
 	}
 	return problem{
-		error:  errors.New("references form a cycle: " + strings.Join(names, " -> ")),
-		reason: commonv1.ReasonReferenceCycle,
+		errors.New("references form a cycle: " + strings.Join(names, " -> ")), commonv1.ReasonReferenceCycle,
 	}
 }

@@ -258,11 +258,9 @@ func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference)
 		}
 	}
 	us, err := r.ask(ctx, ref)
-	unserved := target.IsUnserved(err)
-	if unserved {
+	if target.IsUnserved(err) {
 		r.cluster.InvalidateMapping(ref.GVK)
-	}
-	if apierrors.IsNotFound(err) && !unserved {
+	} else if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
@@ -274,7 +272,10 @@ func (r *Resolver) watched(ctx context.Context, o informer.Owner,
 	if i.Selector != "" {
 		return r.cluster.Watches().List(ctx, o, i)
 	}
-	u, err := r.cluster.Watches().Get(ctx, o, i)
+	return one(r.cluster.Watches().Get(ctx, o, i))
+}
+
+func one(u *unstructured.Unstructured, err error) ([]*unstructured.Unstructured, error) {
 	if u == nil || err != nil {
 		return nil, err
 	}
@@ -285,8 +286,7 @@ func (r *Resolver) watched(ctx context.Context, o informer.Owner,
 func (r *Resolver) ask(ctx context.Context, ref *Reference) ([]*unstructured.Unstructured, error) {
 	c := r.cluster.Resource(ref.mapping.Resource, ref.Namespace)
 	if ref.Selector == "" {
-		u, err := c.Get(ctx, ref.Name, metav1.GetOptions{})
-		return []*unstructured.Unstructured{u}, err
+		return one(c.Get(ctx, ref.Name, metav1.GetOptions{}))
 	}
 	l, err := c.List(ctx, metav1.ListOptions{LabelSelector: ref.Selector})
 	if err != nil {
