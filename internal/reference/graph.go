@@ -140,13 +140,11 @@ func (s *objects) cycles(ctx context.Context, f Referrer) (map[node]node, error)
 		objs, err := s.lookup(ctx, n, "")
 		for _, o := range objs {
 			for _, ref := range s.edges(o) {
-				found, err := s.lookup(ctx, ref.node(), ref.Selector)
+				found, err := s.targets(ctx, ref)
 				if err != nil {
 					return nil, err
 				}
-				for _, x := range found {
-					there = append(there, x.node())
-				}
+				there = append(there, found...)
 			}
 		}
 		return there, err
@@ -164,13 +162,13 @@ func (s *objects) breakCycles(ctx context.Context, f Referrer, refs []Reference)
 		if refs[i].Err != nil {
 			continue
 		}
-		there, err := s.lookup(ctx, refs[i].node(), refs[i].Selector)
+		there, err := s.targets(ctx, refs[i])
 		if err != nil {
 			return refused(err)
 		}
-		for _, o := range there {
-			if _, leads := next[o.node()]; leads && refs[i].Err == nil {
-				refs[i].Err = cycleError(f, o.node(), next)
+		for _, n := range there {
+			if _, leads := next[n]; leads && refs[i].Err == nil {
+				refs[i].Err = cycleError(f, n, next)
 			}
 		}
 	}

@@ -61,8 +61,10 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 		case p != nil:
 			n = rules.named(p.APIVersion, p.Kind, p.Namespace, p.Name)
 			n.At, n.From, n.To, n.Transforms = at+".patchesFrom", p.FieldPath, cmp.Or(to, p.FieldPath), p.Transforms
-			if p.Selector != nil {
-				n.Selector, n.Err = selector(p.Selector)
+			if s, err := metav1.LabelSelectorAsSelector(p.Selector); err != nil {
+				n.Err = invalid("selector is invalid: %v", err)
+			} else {
+				n.Selector = s.String()
 			}
 		case f != nil:
 			n = rules.named(f.APIVersion, f.Kind, f.Namespace, f.Name)
@@ -80,14 +82,6 @@ func Normalise(spec *commonv1.ObjectSpec, rules Rules) []Reference {
 		refs = append(refs, n)
 	}
 	return refs
-}
-
-func selector(l *metav1.LabelSelector) (string, error) {
-	s, err := metav1.LabelSelectorAsSelector(l)
-	if err != nil {
-		return "", invalid("selector is invalid: %v", err)
-	}
-	return s.String(), nil
 }
 
 // named returns a reference to a resource, with the defaults of the scope.

@@ -61,9 +61,6 @@ type Referrer struct {
 // finalizer returns the finalizer on all that an Object refers to.
 func (f Referrer) finalizer() string { return commonv1.FinalizerReferredPrefix + string(f.GetUID()) }
 
-// made reports whether the Object has a resource on its target already.
-func (f Referrer) made() bool { return len(f.Observed().Manifest.Raw) > 0 }
-
 // node returns the place of an Object in the graph of references.
 func (f Referrer) node() node { return node{f.GVK.GroupKind(), client.ObjectKeyFromObject(f)} }
 
@@ -170,6 +167,16 @@ func (s *objects) lookup(ctx context.Context, n node, selector string) ([]Referr
 		return nil, nil
 	}
 	return []Referrer{k.referrer(o)}, errors.Wrapf(err, "cannot get %s", describe(n.kind.Kind, n.name))
+}
+
+// targets returns the nodes of the Objects that a reference leads to.
+func (s *objects) targets(ctx context.Context, r Reference) ([]node, error) {
+	objs, err := s.lookup(ctx, r.node(), r.Selector)
+	var all []node
+	for _, o := range objs {
+		all = append(all, o.node())
+	}
+	return all, err
 }
 
 // list returns the shared Objects of a kind that options select.

@@ -119,22 +119,6 @@ func sizeOf(value any) int {
 	return len(b)
 }
 
-// readValue returns the value that a reference leads to, on its way into the manifest.
-func (r *Reference) readValue(content map[string]any) (Value, error) {
-	v, ok, err := read(content, r.From)
-	if err != nil {
-		return Value{}, invalid("%s: field %s of %s: %v", r.At, r.From, r, err)
-	}
-	if !ok {
-		return Value{}, waiting("%s to have field %s", r, r.From)
-	}
-	written, err := transformed(v, r.Transforms)
-	if err != nil {
-		return Value{}, invalid("%s: cannot transform field %s of %s: %v", r.At, r.From, r, err)
-	}
-	return Value{To: r.To, Read: v, Written: written, Secret: holdsSecret(content), ref: r}, nil
-}
-
 // indexMost is the highest index of a list element that may be written, and the highest sum of those of one path, so
 // that it cannot ask for all memory.
 const indexMost = 1024

@@ -207,7 +207,8 @@ func (r *Reference) pin(o metav1.Object) commonv1.PinnedReference {
 
 // use reads from a resource what a reference wants of it.
 func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
-	waits := r.WaitFor == commonv1.WaitForReady && !f.made()
+	made := len(f.Observed().Manifest.Raw) > 0 // The Object has its resource already.
+	waits := r.WaitFor == commonv1.WaitForReady && !made
 	if r.From == "" && !waits {
 		return nil
 	}
@@ -221,11 +222,21 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if r.From == "" {
 		return nil
 	}
-	v, err := r.readValue(c)
-	if err != nil || r.To == "" {
-		return err
+	v, ok, err := read(c, r.From)
+	if err != nil {
+		return invalid("%s: field %s of %s: %v", r.At, r.From, r, err)
 	}
-	return res.take(v)
+	if !ok {
+		return waiting("%s to have field %s", r, r.From)
+	}
+	written, err := transformed(v, r.Transforms)
+	if err != nil {
+		return invalid("%s: cannot transform field %s of %s: %v", r.At, r.From, r, err)
+	}
+	if r.To == "" {
+		return nil
+	}
+	return res.take(Value{To: r.To, Read: v, Written: written, Secret: holdsSecret(c), ref: r})
 }
 
 func isReady(content map[string]any) bool {
