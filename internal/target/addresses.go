@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	dialTimeout   = 30 * time.Second
+	dialTimeout   = 5 * time.Second
 	dialKeepAlive = 30 * time.Second
 )
 

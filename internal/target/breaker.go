@@ -1,68 +1,63 @@
 package target
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/pkg/errors"
 )
 
+// How long requests may take: until the answer is read, or until the headers of the answer to a watch.
 const (
+	readTimeout = 10 * time.Second
+	listTimeout = 60 * time.Second
+	// writeTimeout leaves an admission webhook the 30 seconds that an API server gives it.
+	writeTimeout = 35 * time.Second
 	// slowAfter is how long a request may stay unanswered before the target is probed beside it.
 	slowAfter = 2 * time.Second
 	// lateAfter is how long a request may stay unanswered before it counts as late. A busy server may take seconds, and
 	// what is given up must be sent again.
 	lateAfter = 5 * time.Second
+)
+
+const (
 	// lateMost is how many requests of a lane may be late. More are given up: they would hold workers that other
 	// targets need.
 	lateMost = 20
-	// answerOfTLS is what net/http answers to a request without TLS on a port with TLS.
-	answerOfTLS = "Client sent an HTTP request to an HTTPS server"
 	// probeTimeout is how long a probe waits for an answer.
 	probeTimeout = 3 * time.Second
-	// maxVersion is how much of the answer to a probe is read, in bytes.
-	maxVersion = 1 << 16
 	// probeInterval is the pause between probes of a target that does not answer.
 	probeInterval = time.Second
 	// connectPatience is how long a user waits for the first probe.
 	connectPatience = 250 * time.Millisecond
-	// connectWaiters is how many users of one target may wait for it at a time.
-	connectWaiters = 8
 )
 
-type state int
-
-const (
-	stateConnecting state = iota
-	stateUp
-	stateDown
-)
-
-// A breaker stands between a cluster's clients and its transport. It lets requests through while the target answers.
+// A breaker stands between a cluster's clients and its wall. It gives each request a deadline, and lets requests
+// through while the target answers.
 type breaker struct {
-	next    http.RoundTripper
-	url     string          // what a probe asks for
-	base    string          // what comes before the API in the path of a request
-	lanes   string          // what comes before the lane in the path of a request; empty if all requests are of one
-	up      func()          // called when the target answers again, or for the first time
-	down    func()          // called when the target has stopped answering, or does not answer at first
-	ctx     context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
-	waiters chan struct{}   // bounds who waits for the first probe
-	known   chan struct{}   // closed when the first probe is over
+	next   http.RoundTripper
+	url    string // what a probe asks for
+	paths  paths
+	up     func()          // called when the target answers again, or for the first time
+	down   func()          // called when the target has stopped answering, or does not answer at first
+	health func()          // called when the target may have begun to accept the credentials, or not to
+	ctx    context.Context //nolint:containedctx // The life of the cluster, which outlives each request.
 
-	mu        sync.Mutex
-	state     state
-	cause     error         // what the last attempt died of
-	version   string        // what the target reported last, empty for nothing
-	since     time.Time     // when the target was last found not to answer
-	suspicion chan struct{} // closed when it is known whether the target answers; nil if nobody doubts that
-	flights   map[*flight]struct{}
-	slow      map[string]*lateFlights // by lane
+	mu      sync.Mutex
+	seen    sight
+	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
+	flights map[*flight]struct{}
+	slow    map[string]*lateFlights // by lane
+}
+
+// A flight is a request that waits for its answer.
+type flight struct {
+	cancel context.CancelCauseFunc
+	lane   string
+	late   bool
 }
 
 // lateFlights are the flights of one lane that are late.
@@ -71,11 +66,9 @@ type lateFlights struct {
 	since  time.Time // when the first of them began
 }
 
-func newBreaker(ctx context.Context, url string, up, down func()) *breaker {
+func newBreaker(ctx context.Context, url string, up, down, health func()) *breaker {
 	return &breaker{
-		url: url, up: up, down: down, ctx: ctx,
-		waiters: make(chan struct{}, connectWaiters),
-		known:   make(chan struct{}),
+		url: url, up: up, down: down, health: health, ctx: ctx,
 		flights: map[*flight]struct{}{}, slow: map[string]*lateFlights{},
 	}
 }
@@ -86,86 +79,88 @@ func (b *breaker) wrap(next http.RoundTripper) http.RoundTripper {
 	return b
 }
 
+// look returns what is known of the target.
+func (b *breaker) look() sight {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.seen
+}
+
 // ready returns nil if the target answers. While nothing is known yet it waits a moment.
 func (b *breaker) ready(ctx context.Context) error {
-	select {
-	case b.waiters <- struct{}{}:
-		t := time.NewTimer(connectPatience)
-		select {
-		case <-b.known:
-		case <-t.C:
-		case <-ctx.Done():
-		}
-		t.Stop()
-		<-b.waiters
-	default:
+	if b.look().state == stateConnecting {
+		ctx, cancel := context.WithTimeout(ctx, connectPatience)
+		defer cancel()
+		b.await(ctx)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.verdict()
+	return b.look().verdict()
 }
 
-// answers returns an error if the target is known not to answer.
-func (b *breaker) answers() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.state == stateDown {
-		return failure(b.cause, b.since)
-	}
-	return nil
-}
-
-// verdict reports whether requests may pass. The caller holds the lock.
-func (b *breaker) verdict() error {
-	switch b.state {
-	case stateUp:
-		return nil
-	case stateDown:
-		return failure(b.cause, b.since)
-	case stateConnecting:
-	}
-	return connectingError{}
-}
-
-// RoundTrip sends a request if the target answers. A transport error, then or while the answer is read, makes it
-// suspect.
+// RoundTrip sends a request if the target answers. A transport error makes the target suspect.
 func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
-	f := b.newFlight(req)
+	ctx, cancel := context.WithCancelCause(req.Context())
+	c := b.paths.call(req)
+	f := &flight{cancel: cancel, lane: c.lane}
 	if err := b.enter(f); err != nil {
-		f.end()
+		cancel(nil)
 		discard(req)
 		return nil, err
 	}
-	f.start()
-	res, err := b.next.RoundTrip(req.WithContext(f.ctx))
+	defer b.leave(f)
+	defer time.AfterFunc(slowAfter, func() { b.suspect() }).Stop()
+	defer time.AfterFunc(lateAfter, func() { b.late(f) }).Stop()
+	defer time.AfterFunc(c.timeout(req.Method), func() { cancel(unreachableError{cause: errSlow}) }).Stop()
+	res, err := b.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		err = f.explain(err)
-		f.end()
+		err = b.explain(ctx, req.Context(), err)
+		cancel(nil)
 		return nil, err
 	}
-	watch := isWatch(req) && res.StatusCode == http.StatusOK
-	if watch {
-		f.land()
+	b.noteCredentials(res.StatusCode != http.StatusUnauthorized)
+	if c.watch && res.StatusCode == http.StatusOK {
+		res.Body = stream{ReadCloser: res.Body, cancel: cancel}
+		return res, nil
 	}
-	res.Body = &body{ReadCloser: res.Body, flight: f, watch: watch}
+	cancel(nil) // The answer is read.
 	return res, nil
 }
 
-// laneOf returns the lane of a request: of a virtual workspace of kcp, the logical cluster that is asked.
-func (b *breaker) laneOf(path string) string {
-	rest, ok := strings.CutPrefix(path, b.lanes)
-	if b.lanes == "" || !ok {
-		return ""
+// timeout returns how long the call may take.
+func (c call) timeout(method string) time.Duration {
+	switch {
+	case method != http.MethodGet:
+		return writeTimeout
+	case c.watch, c.one:
+		return readTimeout
 	}
-	lane, _, _ := strings.Cut(rest, "/")
-	return lane
+	return listTimeout
+}
+
+// A stream is the body of the answer to a watch.
+type stream struct {
+	io.ReadCloser
+
+	cancel context.CancelCauseFunc
+}
+
+// Close closes the body, and ends a read that waits.
+func (s stream) Close() error {
+	defer s.cancel(nil)
+	return s.ReadCloser.Close()
+}
+
+// discard closes the body of a request that is not sent, as a transport must.
+func discard(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
 }
 
 // enter admits a request.
 func (b *breaker) enter(f *flight) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.verdict(); err != nil {
+	if err := b.seen.verdict(); err != nil {
 		return err
 	}
 	if slow := b.slow[f.lane]; slow != nil && slow.number >= lateMost {
@@ -175,7 +170,7 @@ func (b *breaker) enter(f *flight) error {
 	return nil
 }
 
-// late notes that a request is not answered in time, or gives it up if there are too many of its kind.
+// late notes that a request is not answered in time, or gives it up if there are too many of its lane.
 func (b *breaker) late(f *flight) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,7 +186,7 @@ func (b *breaker) late(f *flight) {
 		f.cancel(unreachableError{cause: errSlow, since: slow.since})
 		return
 	}
-	f.slow = true
+	f.late = true
 	slow.number++
 }
 
@@ -199,11 +194,8 @@ func (b *breaker) late(f *flight) {
 func (b *breaker) leave(f *flight) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, waiting := b.flights[f]; !waiting {
-		return
-	}
 	delete(b.flights, f)
-	if !f.slow {
+	if !f.late {
 		return
 	}
 	slow := b.slow[f.lane]
@@ -212,107 +204,39 @@ func (b *breaker) leave(f *flight) {
 	}
 }
 
-// trip opens the breaker, gives up all unanswered requests and starts to probe.
-func (b *breaker) trip(cause error) {
-	b.mu.Lock()
-	if b.state == stateDown || b.ctx.Err() != nil {
-		b.mu.Unlock()
-		return
+// explain returns why a request has failed. If that is neither the word of the server nor of the caller it waits until
+// a probe has decided whether the target is at fault, and the error says so.
+func (b *breaker) explain(ctx, caller context.Context, err error) error {
+	var answer foreignError
+	given := context.Cause(ctx)
+	switch {
+	case IsUnreachable(given) || IsInvalidConnection(given):
+		return given
+	case caller.Err() != nil, errors.As(err, &answer):
+		return err
 	}
-	b.state, b.cause, b.since = stateDown, cause, time.Now()
-	for f := range b.flights {
-		f.cancel(failure(cause, b.since))
+	began := time.Now()
+	b.await(caller)
+	s := b.look()
+	if s.state != stateDown && !s.since.After(began) {
+		s.since = time.Time{} // The fault is the request's.
+	}
+	return failure(err, s.since)
+}
+
+// noteCredentials notes whether an answer accepts the credentials.
+func (b *breaker) noteCredentials(accepted bool) {
+	b.mu.Lock()
+	lasted := b.seen.isRefused()
+	switch {
+	case accepted:
+		b.seen.refused = time.Time{}
+	case b.seen.refused.IsZero():
+		b.seen.refused = time.Now()
+		time.AfterFunc(outagePatience, b.health)
 	}
 	b.mu.Unlock()
-	b.down()
-	go b.watchOver()
-}
-
-// watchOver probes until the target answers.
-func (b *breaker) watchOver() {
-	for {
-		err := b.probe()
-		if b.ctx.Err() != nil {
-			return
-		}
-		switch b.learn(err) {
-		case findingUp:
-			b.up()
-			return
-		case findingDown:
-			b.down()
-		case findingSame:
-		}
-		select {
-		case <-b.ctx.Done():
-			return
-		case <-time.After(probeInterval):
-		}
+	if accepted && lasted {
+		b.health()
 	}
-}
-
-// A finding is what a probe has told of a target that did not answer, or was not known.
-type finding int
-
-const (
-	findingSame finding = iota // it does not answer still
-	findingUp                  // it answers
-	findingDown                // it does not answer, which nobody knew
-)
-
-// learn takes in the result of a probe.
-func (b *breaker) learn(err error) finding {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-b.known:
-	default:
-		close(b.known)
-	}
-	if err == nil {
-		b.state, b.cause = stateUp, nil
-		return findingUp
-	}
-	unknown := b.state == stateConnecting
-	b.state, b.cause = stateDown, err
-	if !unknown {
-		return findingSame
-	}
-	b.since = time.Now()
-	return findingDown
-}
-
-// probe asks the target for its version. Any whole answer will do, a refusal included.
-func (b *breaker) probe() error {
-	ctx, cancel := context.WithTimeoutCause(b.ctx, probeTimeout, errors.Errorf("no answer within %s", probeTimeout))
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url, nil)
-	if err != nil {
-		return errors.Wrap(err, "cannot make a probe")
-	}
-	var answer []byte
-	res, err := b.next.RoundTrip(req)
-	if err == nil {
-		answer, err = io.ReadAll(io.LimitReader(res.Body, maxVersion))
-		_ = res.Body.Close() // All of it that counts is read.
-		if res.StatusCode == http.StatusBadRequest && bytes.Contains(answer, []byte(answerOfTLS)) {
-			err = errors.New("the server speaks TLS: its URL in the kubeconfig begins with https:// and not with http://")
-		}
-	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return cause
-	}
-	if v := versionIn(answer); err == nil && v != "" {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.version = v
-	}
-	return err
-}
-
-// serverVersion returns the version that the target reported last, empty for nothing.
-func (b *breaker) serverVersion() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.version
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 )
 
 // deadline is how long a test waits for what must happen.
@@ -22,7 +24,7 @@ func newTestBreaker(t *testing.T, url string) (b *breaker, up, down chan struct{
 	up, down = make(chan struct{}, 10), make(chan struct{}, 10)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	b = newBreaker(ctx, url, func() { up <- struct{}{} }, func() { down <- struct{}{} })
+	b = newBreaker(ctx, url, func() { up <- struct{}{} }, func() { down <- struct{}{} }, func() {})
 	b.wrap(&http.Transport{DisableKeepAlives: true})
 	return b, up, down
 }
@@ -56,7 +58,7 @@ func TestBreakerConnects(t *testing.T) {
 	if err := send(t.Context(), t, b, s.URL); !apierrors.IsConflict(err) {
 		t.Errorf("Before the first probe a request is requeued silently: got %v", err)
 	}
-	go b.watchOver()
+	b.suspect()
 	await(t, "the first probe", up)
 	if err := b.ready(t.Context()); err != nil {
 		t.Errorf("Any answer to a probe will do: got %v", err)
@@ -70,7 +72,7 @@ func TestBreakerOpensAndRecovers(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	addr := s.Listener.Addr().String()
 	b, up, down := newTestBreaker(t, s.URL)
-	go b.watchOver()
+	b.suspect()
 	await(t, "the first probe", up)
 
 	s.Close()
@@ -112,7 +114,7 @@ func TestBreakerGivesUpUnanswered(t *testing.T) {
 	defer s.Close()
 	defer close(silent)
 	b, up, down := newTestBreaker(t, s.URL)
-	go b.watchOver()
+	b.suspect()
 	await(t, "the first probe", up)
 
 	close(hang)
@@ -130,7 +132,8 @@ func TestBreakerTellsOfTLS(t *testing.T) {
 	defer s.Close()
 	plain := strings.Replace(s.URL, "https://", "http://", 1)
 	b, _, _ := newTestBreaker(t, plain+"/version")
-	if err := b.probe(); err == nil || !strings.Contains(err.Error(), "begins with https://") {
+	b.wrap(newRoutes(Addresses{}, nil)[identity.WriterTenant].wall(b.paths)(b.next))
+	if _, err := b.probe(); err == nil || !strings.Contains(err.Error(), "begins with https://") {
 		t.Errorf("want an error that names https://, got %v", err)
 	}
 }
@@ -144,7 +147,7 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 	}))
 	defer s.Close()
 	b, up, down := newTestBreaker(t, s.URL+"/version")
-	go b.watchOver()
+	b.suspect()
 	await(t, "the first probe", up)
 	timer := time.AfterFunc(slowAfter+time.Second/2, func() { close(slow) })
 	defer timer.Stop()
@@ -171,7 +174,7 @@ func TestBreakerBoundsSlowRequests(t *testing.T) {
 	}))
 	defer s.Close()
 	b, up, _ := newTestBreaker(t, s.URL+"/version")
-	go b.watchOver()
+	b.suspect()
 	await(t, "the first probe", up)
 
 	errs := make(chan error, requests)
@@ -212,8 +215,8 @@ func TestBreakerLanes(t *testing.T) {
 	}))
 	defer s.Close()
 	b, up, _ := newTestBreaker(t, s.URL+"/vw/clusters/*/version")
-	b.lanes = "/vw/clusters/"
-	go b.watchOver()
+	b.paths = paths{base: "/vw/clusters/", wildcard: true}
+	b.suspect()
 	await(t, "the first probe", up)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -249,7 +252,7 @@ func TestBreakerIgnoresCancelledRequests(t *testing.T) {
 	}))
 	defer s.Close()
 	b, up, down := newTestBreaker(t, s.URL)
-	go b.watchOver()
+	b.suspect()
 	await(t, "the first probe", up)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -8,9 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// paths say where the API begins in the paths of requests.
+type paths struct {
+	base     string // what comes before the API, or before the logical cluster
+	wildcard bool   // a logical cluster comes next
+}
+
 // A call is what a request asks an API server for, as its URL says.
 type call struct {
+	lane      string // the logical cluster that is asked, empty if the server has none
 	watch     bool
+	one       bool // it asks for at most one object
 	resource  bool // it is about resources, and not about what is served
 	document  bool // it asks for a document that is no Kubernetes object, such as the version
 	namespace string
@@ -18,13 +26,12 @@ type call struct {
 	name      string // empty for a list
 }
 
-// callOf parses a request. base is what comes before the API in the path, and up to the logical cluster if wildcard is
-// set.
-func callOf(req *http.Request, base string, wildcard bool) call {
-	c := call{watch: isWatch(req)}
-	path := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(base, "/")), "/")
-	if wildcard {
-		_, path, _ = strings.Cut(path, "/")
+// call parses a request.
+func (p paths) call(req *http.Request) call {
+	c := call{watch: isWatch(req), one: true}
+	path := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(p.base, "/")), "/")
+	if p.wildcard {
+		c.lane, path, _ = strings.Cut(path, "/")
 	}
 	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
 	switch {
@@ -44,6 +51,8 @@ func callOf(req *http.Request, base string, wildcard bool) call {
 	if len(parts) > 1 {
 		c.name = parts[1]
 	}
+	c.one = c.name != "" || req.Method != http.MethodGet ||
+		strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
 	return c
 }
 
@@ -59,8 +68,11 @@ func (c call) lacksWorkspace(missing *metav1.StatusDetails) bool {
 		(missing.Kind != c.plural || missing.Name != c.name)
 }
 
-// one reports whether a request asks for at most one object.
-func (c call) one(req *http.Request) bool {
-	return !c.resource || c.name != "" || req.Method != http.MethodGet ||
-		strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
+// isWatch reports whether a request asks for a stream of events.
+func isWatch(req *http.Request) bool {
+	if !strings.Contains(req.URL.RawQuery, "watch=") {
+		return false
+	}
+	v := req.URL.Query().Get("watch")
+	return v == "true" || v == "1"
 }

@@ -37,8 +37,6 @@ type Cluster struct {
 	kinds   *kinds
 	breaker *breaker
 
-	authentication authentication
-
 	tokens *identity.Keeper // nil if the configuration is enough to authenticate
 	fails  *failures
 	cancel context.CancelFunc
@@ -74,16 +72,13 @@ func newCluster(a access, l listener) (*Cluster, error) {
 		return nil, errors.New("cannot parse the server of the kubeconfig")
 	}
 	c.server, c.address = host.String(), addressOf(host)
-	c.authentication.changed = func() { c.tell(l.health) }
 	up := func() {
 		c.watches.Kick()
 		c.tell(l.reachable)
 	}
-	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { c.tell(l.unreachable) })
-	c.breaker.base = host.Path
-	if before, all := strings.CutSuffix(host.Path, "*"); all {
-		c.breaker.lanes = before
-	}
+	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { c.tell(l.unreachable) },
+		func() { c.tell(l.health) })
+	c.breaker.paths.base, c.breaker.paths.wildcard = strings.CutSuffix(host.Path, "*")
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens,
 			func() { c.watches.Kick(); c.tell(l.changed) }, func() { c.tell(l.health) })
@@ -97,7 +92,7 @@ func newCluster(a access, l listener) (*Cluster, error) {
 		cancel()
 		return nil, err
 	}
-	go c.breaker.watchOver()
+	c.breaker.suspect()
 	return c, nil
 }
 
@@ -105,9 +100,8 @@ func newCluster(a access, l listener) (*Cluster, error) {
 func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	w := []transport.WrapperFunc{
 		r.fence.Wrap, // Behind all that waits.
-		c.breaker.wrap,
-		r.answers(c.breaker), // The breaker counts what is read to check an answer.
-		c.authentication.wrap,
+		r.wall(c.breaker.paths),
+		c.breaker.wrap, // It counts what is read to check an answer.
 	}
 	if c.tokens != nil {
 		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
@@ -143,7 +137,11 @@ func (c *Cluster) dial(ctx context.Context, a access, wake func(informer.Owner))
 // Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
 // when it does.
 func (c *Cluster) Mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
-	return c.kinds.mapping(ctx, o, gvk)
+	served, err := c.kinds.mappings(ctx, waiter{Owner: o}, gvk)
+	if m, ok := served[gvk]; ok || err != nil {
+		return m, err
+	}
+	return Mapping{}, noKindError{gvk: gvk}
 }
 
 // Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are
@@ -151,7 +149,7 @@ func (c *Cluster) Mapping(ctx context.Context, o informer.Owner, gvk schema.Grou
 func (c *Cluster) Mappings(
 	ctx context.Context, o informer.Owner, p informer.Purpose, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
-	return c.kinds.mappings(ctx, waiter{Owner: o, purpose: p}, gvks)
+	return c.kinds.mappings(ctx, waiter{Owner: o, purpose: p}, gvks...)
 }
 
 // FindKind returns how the cluster serves a kind in any version, and whether it does.

@@ -2,20 +2,288 @@ package target
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/sync/singleflight"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
-// discoveryTimeout is how long one request of a discovery may take that nobody waits for any more.
-const discoveryTimeout = 10 * time.Second
+// searchInterval is the pause between looks for the kinds a target does not serve and somebody waits for.
+const searchInterval = 2 * time.Second
+
+// A Mapping is how a target serves a kind.
+type Mapping struct {
+	// Resource is the kind's resource.
+	Resource schema.GroupVersionResource
+	// Namespaced reports whether the resources of the kind live in namespaces.
+	Namespaced bool
+	// Watchable reports whether the target can list and watch the kind.
+	Watchable bool
+}
+
+// kinds knows which kinds a target serves, as far as anybody has asked.
+type kinds struct {
+	client rest.Interface
+	wake   func(informer.Owner)
+	slots  *targetSlots
+	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
+
+	flight singleflight.Group // one request for each path at a time
+
+	mu        sync.Mutex
+	known     map[schema.GroupVersionKind]Mapping
+	waiting   map[schema.GroupVersionKind]map[waiter]struct{}
+	searching bool
+}
+
+// A waiter is who waits for kinds: an owner, and what the kinds are for.
+type waiter struct {
+	informer.Owner
+
+	purpose informer.Purpose
+}
+
+func newKinds(ctx context.Context, c rest.Interface, wake func(informer.Owner)) *kinds {
+	return &kinds{
+		client: c, wake: wake, ctx: ctx,
+		known:   map[schema.GroupVersionKind]Mapping{},
+		waiting: map[schema.GroupVersionKind]map[waiter]struct{}{},
+	}
+}
+
+// mappings returns how the target serves kinds, without those it does not serve. Who asks waits for these, and for no
+// others.
+func (k *kinds) mappings(ctx context.Context, w waiter,
+	gvks ...schema.GroupVersionKind,
+) (map[schema.GroupVersionKind]Mapping, error) {
+	for _, gvk := range gvks {
+		if err := k.discoverOnce(ctx, gvk); err != nil {
+			return nil, err
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.endWaits(func(other waiter) bool { return other == w })
+	served := make(map[schema.GroupVersionKind]Mapping, len(gvks))
+	for _, gvk := range gvks {
+		if m, ok := k.known[gvk]; ok {
+			served[gvk] = m
+			continue
+		}
+		if k.waiting[gvk] == nil {
+			k.waiting[gvk] = map[waiter]struct{}{}
+		}
+		k.waiting[gvk][w] = struct{}{}
+		if !k.searching {
+			k.searching = true
+			go k.search()
+		}
+	}
+	return served, nil
+}
+
+// find returns how the target serves a kind in any version, and whether it does.
+func (k *kinds) find(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
+	served, err := k.once(ctx, groupsPath(gk.Group), func() (any, error) { return k.groups(gk.Group) })
+	if err != nil {
+		return Mapping{}, false, errors.Wrap(err, "cannot discover groups")
+	}
+	versions, _ := served.(map[string][]string)
+	for _, v := range versions[gk.Group] {
+		if err := k.discoverOnce(ctx, gk.WithVersion(v)); err != nil {
+			return Mapping{}, false, err
+		}
+		if m, ok := k.mapping(gk.WithVersion(v)); ok {
+			return m, true, nil
+		}
+	}
+	return Mapping{}, false, nil
+}
+
+// mapping returns how the target serves a kind, and whether it is known to.
+func (k *kinds) mapping(gvk schema.GroupVersionKind) (Mapping, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	m, ok := k.known[gvk]
+	return m, ok
+}
+
+// invalidate forgets a kind, because a request for it was answered as if it did not exist.
+func (k *kinds) invalidate(gvk schema.GroupVersionKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, gvk)
+}
+
+// forget ends all that an owner waits for.
+func (k *kinds) forget(o informer.Owner) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.endWaits(func(w waiter) bool { return w.Owner == o })
+}
+
+// endWaits ends some waits. The caller holds the lock.
+func (k *kinds) endWaits(over func(waiter) bool) {
+	for gvk, waiters := range k.waiting {
+		maps.DeleteFunc(waiters, func(w waiter, _ struct{}) bool { return over(w) })
+		if len(waiters) == 0 {
+			delete(k.waiting, gvk)
+		}
+	}
+}
+
+// search looks for the kinds waited for, with one request per group and version, until none is left.
+func (k *kinds) search() {
+	for {
+		select {
+		case <-k.ctx.Done():
+			return
+		case <-time.After(searchInterval):
+		}
+		missing := k.missing()
+		if len(missing) == 0 {
+			return
+		}
+		for gv := range missing {
+			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
+		}
+		for _, o := range k.found() {
+			k.wake(o)
+		}
+	}
+}
+
+// missing returns the groups and versions waited for. If there are none the search is over.
+func (k *kinds) missing() map[schema.GroupVersion]struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	gvs := map[schema.GroupVersion]struct{}{}
+	for gvk := range k.waiting {
+		gvs[gvk.GroupVersion()] = struct{}{}
+	}
+	k.searching = len(gvs) > 0
+	return gvs
+}
+
+// found returns, and no longer counts as waiting, who waited for a kind that is there now.
+func (k *kinds) found() []informer.Owner {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var owners []informer.Owner
+	for gvk, waiting := range k.waiting {
+		if _, ok := k.known[gvk]; !ok {
+			continue
+		}
+		for w := range waiting {
+			owners = append(owners, w.Owner)
+		}
+		delete(k.waiting, gvk)
+	}
+	return owners
+}
+
+// discoverOnce discovers the group and version of a kind, unless the kind is known or looked for.
+func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
+	k.mu.Lock()
+	_, known := k.known[gvk]
+	sought := len(k.waiting[gvk]) > 0
+	k.mu.Unlock()
+	if known || sought {
+		return nil
+	}
+	gv := gvk.GroupVersion()
+	_, err := k.once(ctx, gv.String(), func() (any, error) {
+		if _, known := k.mapping(gvk); known {
+			return nil, nil //nolint:nilnil // The error is all that counts.
+		}
+		return nil, k.discover(gv)
+	})
+	return err
+}
+
+// once asks the target, one at a time for each key. Who waits gives up after 2 seconds, or with the context.
+func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (any, error) {
+	ctx, over := k.slots.wait(ctx)
+	defer over(outcomeUnknown)
+	t := time.NewTimer(slowAfter)
+	defer t.Stop()
+	select {
+	case res := <-k.flight.DoChan(key, ask):
+		over(outcomeOf(ctx, res.Err))
+		return res.Val, res.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-t.C:
+		return nil, unreachableError{cause: errSlow}
+	}
+}
+
+// discover asks for the resources of one group and version. It returns no error if the list of groups confirms that it
+// is not served.
+func (k *kinds) discover(gv schema.GroupVersion) error {
+	list := &metav1.APIResourceList{}
+	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.ctx).Into(list)
+	if apierrors.IsNotFound(err) || IsUnserved(err) {
+		if served, gerr := k.groups(gv.Group); gerr == nil && !slices.Contains(served[gv.Group], gv.Version) {
+			return nil
+		}
+	}
+	if err != nil {
+		return errors.Wrapf(err, "cannot discover %s", gv)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range list.APIResources {
+		if strings.Contains(r.Name, "/") {
+			continue // It is a subresource.
+		}
+		k.known[gv.WithKind(r.Kind)] = Mapping{
+			Resource:   gv.WithResource(r.Name),
+			Namespaced: r.Namespaced,
+			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
+		}
+	}
+	return nil
+}
+
+// groupsPath returns the path that tells whether a group is served.
+func groupsPath(group string) string {
+	if group == "" {
+		return "/api"
+	}
+	return "/apis"
+}
+
+// groups asks for the versions that are served by group: of the core group, or of all others. Only an answer that lists
+// them tells: a server or proxy which does not know the path knows nothing of kinds.
+func (k *kinds) groups(group string) (map[string][]string, error) {
+	get := k.client.Get().AbsPath(groupsPath(group)).Do(k.ctx)
+	if group == "" {
+		core := &metav1.APIVersions{}
+		err := get.Into(core)
+		return map[string][]string{"": core.Versions}, err
+	}
+	list, served := &metav1.APIGroupList{}, map[string][]string{}
+	err := get.Into(list)
+	for _, g := range list.Groups {
+		for _, v := range g.Versions {
+			served[g.Name] = append(served[g.Name], v.Version)
+		}
+	}
+	return served, err
+}
 
 // Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its requests end with
 // the context, which the client's own methods do not take.
@@ -36,138 +304,3 @@ type bounded struct {
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(req.WithContext(b.ctx))
 }
-
-// discoverOnce discovers the group and version of a kind, unless somebody else just has.
-func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
-	gv := gvk.GroupVersion()
-	_, err := k.once(ctx, gv.String(), func(ctx context.Context) (any, error) {
-		k.mu.Lock()
-		_, ok := k.known[gvk]
-		k.mu.Unlock()
-		if ok {
-			return nil, nil //nolint:nilnil // The error is all that counts.
-		}
-		err := k.discover(ctx, gv)
-		if apierrors.IsNotFound(err) || IsUnserved(err) {
-			err = k.confirm(ctx, gv, err)
-		}
-		return nil, err
-	})
-	return err
-}
-
-// once calls a function that asks the target, one at a time for each key. All who wait for it give up after a while, or
-// with their context; it has a deadline of its own.
-func (k *kinds) once(ctx context.Context, key string, ask func(context.Context) (any, error)) (any, error) {
-	silent := unreachableError{cause: errSlow}
-	done := k.flight.DoChan(key, func() (any, error) {
-		ctx, cancel := context.WithTimeout(k.ctx, discoveryTimeout)
-		defer cancel()
-		found, err := ask(ctx)
-		if err != nil && ctx.Err() != nil {
-			err = silent // Whatever part of the answer was waited for.
-		}
-		return found, err
-	})
-	t := time.NewTimer(slowAfter)
-	defer t.Stop()
-	select {
-	case res := <-done:
-		return res.Val, res.Err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-t.C:
-		return nil, silent
-	}
-}
-
-// find returns how the target serves a kind in any version, and whether it does.
-func (k *kinds) find(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
-	versions, err := k.versions(ctx, gk.Group)
-	if err != nil {
-		return Mapping{}, false, err
-	}
-	for _, v := range versions {
-		gvk := gk.WithVersion(v)
-		if err := k.discoverOnce(ctx, gvk); err != nil {
-			return Mapping{}, false, err
-		}
-		k.mu.Lock()
-		m, ok := k.known[gvk]
-		k.mu.Unlock()
-		if ok {
-			return m, true, nil
-		}
-	}
-	return Mapping{}, false, nil
-}
-
-// versions returns the versions of a group that the target serves.
-func (k *kinds) versions(ctx context.Context, group string) ([]string, error) {
-	path := groupsPath(group)
-	versions, err := k.once(ctx, path, func(ctx context.Context) (any, error) { return k.groups(ctx, path) })
-	served, _ := versions.(map[string][]string)
-	return served[group], errors.Wrap(err, "cannot discover groups")
-}
-
-// groupsPath returns the path that tells whether a group is served.
-func groupsPath(group string) string {
-	if group == "" {
-		return "/api"
-	}
-	return "/apis"
-}
-
-// groups asks for the versions that are served by group. Only an answer that lists them tells: a server or proxy which
-// does not know the path knows nothing of kinds.
-func (k *kinds) groups(ctx context.Context, path string) (map[string][]string, error) {
-	served := map[string][]string{}
-	if path == "/api" {
-		core := &metav1.APIVersions{}
-		err := k.client.Get().AbsPath(path).Do(ctx).Into(core)
-		served[""] = core.Versions
-		return served, err
-	}
-	list := &metav1.APIGroupList{}
-	err := k.client.Get().AbsPath(path).Do(ctx).Into(list)
-	for _, g := range list.Groups {
-		for _, v := range g.Versions {
-			served[g.Name] = append(served[g.Name], v.Version)
-		}
-	}
-	return served, err
-}
-
-// confirm returns no error if the target tells that it does not serve a group and version, and otherwise the error of
-// its discovery.
-func (k *kinds) confirm(ctx context.Context, gv schema.GroupVersion, cause error) error {
-	served, err := k.groups(ctx, groupsPath(gv.Group))
-	if err != nil || slices.Contains(served[gv.Group], gv.Version) {
-		return cause
-	}
-	return nil
-}
-
-// discover asks for the resources of one group and version.
-func (k *kinds) discover(ctx context.Context, gv schema.GroupVersion) error {
-	list := &metav1.APIResourceList{}
-	path := groupsPath(gv.Group) + "/" + gv.String()
-	if err := k.client.Get().AbsPath(path).Do(ctx).Into(list); err != nil {
-		return errors.Wrapf(err, "cannot discover %s", gv)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range list.APIResources {
-		if isSubresource(r) {
-			continue
-		}
-		k.known[gv.WithKind(r.Kind)] = Mapping{
-			Resource:   gv.WithResource(r.Name),
-			Namespaced: r.Namespaced,
-			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
-		}
-	}
-	return nil
-}
-
-func isSubresource(r metav1.APIResource) bool { return strings.Contains(r.Name, "/") }

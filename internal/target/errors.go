@@ -55,6 +55,13 @@ func failure(cause error, since time.Time) error {
 	return unreachableError{cause: cause, since: since}
 }
 
+// IsBrief reports whether an error means that the target does not answer, but has not done so for long: it may be back
+// before anybody has to know. Patient owners are woken if it is not; see Registry.Patient.
+func IsBrief(err error) bool {
+	var u unreachableError
+	return errors.As(err, &u) && !u.since.IsZero() && time.Since(u.since) < outagePatience
+}
+
 // Is makes the error an ErrUnreachable.
 func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }
 
@@ -94,6 +101,20 @@ func (e invalidConnectionError) Unwrap() error { return e.error }
 func IsInvalidConnection(err error) bool {
 	var e invalidConnectionError
 	return errors.As(err, &e) || identity.IsFailed(err)
+}
+
+// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
+// workspace that is not bound; of any other server nothing follows from it.
+func IsBareNotFound(err error) bool {
+	var e foreignError
+	return errors.As(err, &e) && e.Unserved() && e.message == ""
+}
+
+// IsUnserved reports whether an error may mean that a server does not serve a kind. Only discovery can tell.
+func IsUnserved(err error) bool {
+	var e foreignError
+	return errors.As(err, &e) && e.Unserved() ||
+		apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // answerOf returns what kind of answer of a server an error is, empty if it is none.

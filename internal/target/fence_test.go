@@ -31,7 +31,7 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 	}
 	t.Cleanup(r.Close)
 	clusters := []*Cluster{r.Local()}
-	<-r.Local().breaker.known // One connection after the other: what dials at the same time does not share.
+	<-r.Local().breaker.suspect() // One connection after the other: what dials at the same time does not share.
 	for i, url := range []string{"", s.URL + "/services/x" + AllClusters} {
 		name := strconv.Itoa(i)
 		spec := &commonv1.ProviderConfigSpec{
@@ -43,7 +43,7 @@ func connected(t *testing.T, s *httptest.Server, f *fence.Fence) (local, first, 
 		if c == nil {
 			t.Fatal(err)
 		}
-		<-c.breaker.known
+		<-c.breaker.suspect()
 		clusters = append(clusters, c)
 	}
 	return clusters[0], clusters[1], clusters[2]

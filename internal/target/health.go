@@ -1,15 +1,9 @@
 package target
 
 import (
-	"encoding/json"
-	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,10 +55,11 @@ func (r *Registry) healthOf(owners map[informer.Owner]struct{}) Health {
 	}
 	h := Health{Known: len(clusters) > 0}
 	for c := range clusters {
-		h.Known = h.Known && c.breaker.isKnown()
+		s := c.breaker.look()
+		h.Known = h.Known && s.state != stateConnecting
 		h.Err = firstError(h.Err, c.health())
 		if c.credentials.endpoint == "" { // Else it is an address that the target has named.
-			h.Server, h.Version = c.address, c.breaker.serverVersion()
+			h.Server, h.Version = c.address, s.version
 		}
 	}
 	if !h.Known && h.Err == nil {
@@ -83,18 +78,15 @@ func firstError(a, b error) error {
 
 // health returns why the cluster cannot be used, nil if nothing is known to be wrong.
 func (c *Cluster) health() error {
-	if err := c.breaker.answers(); err != nil {
-		return err
+	s := c.breaker.look()
+	err := s.outage()
+	if err == nil && c.tokens != nil {
+		err = c.tokens.Failure()
 	}
-	if c.tokens != nil {
-		if err := c.tokens.Failure(); err != nil {
-			return err
-		}
+	if err == nil && s.isRefused() {
+		err = ErrUnauthorized
 	}
-	if c.authentication.isRefused() {
-		return ErrUnauthorized
-	}
-	return nil
+	return err
 }
 
 // tellHealth reports that the health of a cluster may have changed.
@@ -145,72 +137,6 @@ func (r *Registry) setInvalid(o informer.Owner, err error) {
 	if changed && u.config != "" {
 		r.tellHealthOf(u.config, err == nil)
 	}
-}
-
-// An authentication observes in the answers of a cluster whether it accepts the credentials.
-type authentication struct {
-	next    http.RoundTripper
-	changed func()       // called when what isRefused returns has changed
-	since   atomic.Int64 // when credentials were refused that were accepted before; 0 if they are accepted
-
-	mu    sync.Mutex
-	timer *time.Timer // calls changed when the refusal has lasted
-}
-
-// wrap puts the authentication in front of a transport. It is called once, before the first request.
-func (a *authentication) wrap(next http.RoundTripper) http.RoundTripper {
-	a.next = next
-	return a
-}
-
-// RoundTrip sends a request.
-func (a *authentication) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := a.next.RoundTrip(req)
-	if err == nil && (res.StatusCode == http.StatusUnauthorized) != (a.since.Load() != 0) {
-		a.turn(res.StatusCode == http.StatusUnauthorized)
-	}
-	return res, err
-}
-
-// turn records that the credentials are refused from now on, or accepted.
-func (a *authentication) turn(refused bool) {
-	a.mu.Lock()
-	was := a.isRefused()
-	switch {
-	case refused == (a.since.Load() != 0): // Another answer was faster.
-	case refused:
-		a.since.Store(time.Now().UnixNano())
-		a.timer = time.AfterFunc(outagePatience, a.changed)
-	default:
-		a.since.Store(0)
-		a.timer.Stop()
-	}
-	is := a.isRefused()
-	a.mu.Unlock()
-	if was != is {
-		a.changed()
-	}
-}
-
-// isRefused reports whether the cluster has refused the credentials for 10 s. A shorter refusal may be a token that is
-// renewed, or a server that does not know it yet.
-func (a *authentication) isRefused() bool {
-	since := a.since.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) >= outagePatience
-}
-
-// versionForm is what is shown of a version: a server may send anything.
-var versionForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,60}$`)
-
-// versionIn returns the version in the answer to a probe, empty if it has none.
-func versionIn(answer []byte) string {
-	var v struct {
-		GitVersion string `json:"gitVersion"`
-	}
-	if json.Unmarshal(answer, &v) != nil || !versionForm.MatchString(v.GitVersion) {
-		return ""
-	}
-	return v.GitVersion
 }
 
 // maxAddress is how many bytes of a URL are shown. A tenant may write a kubeconfig of 1 MiB.

@@ -8,12 +8,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,86 +19,10 @@ import (
 
 const mebibyte = 1 << 20
 
-// TestLargeRest shows how long large bodies of a server rest.
-func TestLargeRest(t *testing.T) {
-	failed := errors.New("too large")
-	now := time.Now()
-	r := &largeRest{}
-	refused := func(after time.Duration) bool { return r.refuse(now.Add(after)) != nil }
-	type look struct{ Before, After bool }
-	var got []look
-	for _, seconds := range []int{4, 8, 16, 32, 60, 60} {
-		pause := time.Duration(seconds) * time.Second
-		r.begin(now, failed)
-		got = append(got, look{refused(pause - 1), refused(pause)})
-	}
-	r.end()
-	got = append(got, look{refused(0), refused(time.Hour)})
-	r.begin(now, failed)
-	got = append(got, look{refused(largeRestFirst - 1), refused(largeRestFirst)})
-	want := []look{{
-		Before: true,
-	}, {
-		Before: true,
-	}, {
-		Before: true,
-	}, {
-		Before: true,
-	}, {
-		Before: true,
-	}, {
-		Before: true,
-	}, {}, {
-		Before: true,
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("refused a moment before and after the end of each rest, -want, +got:\n%s", diff)
-	}
-	if err := r.refuse(now); !errors.Is(err, failed) {
-		t.Errorf("want the error of the last large body, got %v", err)
-	}
-}
-
 // configMapOf returns JSON of a ConfigMap of about so many bytes.
 func configMapOf(size int) string {
 	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"n","name":"c"},"data":{"a":"` +
 		strings.Repeat("a", size) + `"}}`
-}
-
-// TestLargeBodiesRest shows that a server whose large body was too large is not read that far again at once, while its
-// small bodies are, and that a large one is read to its end later.
-func TestLargeBodiesRest(t *testing.T) {
-	var size, sent atomic.Int64
-	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		body := configMapOf(int(size.Load()))
-		for part := range strings.SplitSeq(body, "\n") {
-			n, _ := io.WriteString(w, part)
-			sent.Add(int64(n))
-		}
-	})
-	get := requests()["Get"]
-	size.Store(2 * maxTenantObject)
-	first, again := get(t.Context(), c), get(t.Context(), c)
-	if first == nil || again == nil || !strings.Contains(first.Error(), "more than 4 MiB") ||
-		first.Error() != again.Error() {
-		t.Errorf("want the same error twice, got %v and %v", first, again)
-	}
-	size.Store(largeBody / 2)
-	if err := get(t.Context(), c); err != nil {
-		t.Errorf("a small body is read: got %v", err)
-	}
-	size.Store(2 * mebibyte)
-	if err := get(t.Context(), c); err == nil || err.Error() != first.Error() {
-		t.Errorf("a large body is not read yet: got %v", err)
-	}
-	var err error
-	for end := time.Now().Add(largeRestFirst + deadline); time.Now().Before(end); {
-		if err = get(t.Context(), c); err == nil {
-			return
-		}
-	}
-	t.Errorf("a large body is read after the rest: got %v", err)
 }
 
 // TestLargeEventsWait shows that large events of watches count among the large bodies that are read at a time.
@@ -145,7 +66,7 @@ func TestLargeEventsWait(t *testing.T) {
 	for _, w := range watches {
 		w.Stop()
 	}
-	for end := time.Now().Add(largeRestFirst + deadline); err != nil && time.Now().Before(end); {
+	for end := time.Now().Add(deadline); err != nil && time.Now().Before(end); {
 		err = short()
 	}
 	if err != nil {

@@ -67,7 +67,7 @@ func TestBreakerTellsOutages(t *testing.T) {
 		}
 	}))
 	b, up, down := newTestBreaker(t, s.URL)
-	go b.watchOver()
+	b.suspect()
 	await(t, "the first probe", up)
 	if err := send(t.Context(), t, b, s.URL+"/breaks"); !IsUnreachable(err) || IsBrief(err) {
 		t.Errorf("a target that breaks one connection answers: got %v, brief %t", err, IsBrief(err))
@@ -77,7 +77,7 @@ func TestBreakerTellsOutages(t *testing.T) {
 		t.Errorf("the first request that fails: got %v, brief %t", err, IsBrief(err))
 	}
 	await(t, "the breaker to open", down)
-	if err := b.answers(); !IsBrief(err) {
+	if err := b.look().outage(); !IsBrief(err) {
 		t.Errorf("a target that has gone may be back soon: got %v", err)
 	}
 }

@@ -179,7 +179,7 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 		return nil, err
 	}
 	r.setInvalid(o, nil)
-	if err := c.breaker.answers(); err != nil {
+	if err := c.breaker.look().outage(); err != nil {
 		return c, err // It takes no time to say.
 	}
 	return c, c.Ready(ctx)

@@ -23,8 +23,8 @@ const (
 	// maxUnread is how much of an answer may arrive before it is read, in bytes. Go's default is 4 MiB, and many
 	// answers may wait to be read.
 	maxUnread = 512 << 10
-	// tlsTimeout is how long a handshake with a token endpoint may take; client-go's own is the same.
-	tlsTimeout = 10 * time.Second
+	// tlsTimeout is how long a handshake may take.
+	tlsTimeout = 5 * time.Second
 )
 
 // A route is how connections are made for one kind of author of credentials. Connections of different routes are
@@ -62,26 +62,12 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	return routes
 }
 
-// shared reports whether all clusters of the route share what bounds large bodies, so that one that wastes it has to
-// rest.
-func (r route) shared() bool { return r.large != nil }
-
-// answers returns a wrapper that checks answers, for the paths that a breaker knows.
-func (r route) answers(b *breaker) transport.WrapperFunc {
-	return func(next http.RoundTripper) http.RoundTripper {
-		a := &answers{
-			next: next, base: b.base, maxObject: r.maxObject, maxPage: r.maxPage, maxList: r.maxList, large: r.large,
-		}
-		if r.shared() {
-			a.rest = &largeRest{}
-		} else {
-			a.large = make(chan struct{}, largeBodies)
-		}
-		if b.lanes != "" {
-			a.base, a.wildcard = b.lanes, true
-		}
-		return a
+// wall returns a wrapper that checks answers.
+func (r route) wall(p paths) transport.WrapperFunc {
+	if r.large == nil {
+		r.large = make(chan struct{}, largeBodies)
 	}
+	return func(next http.RoundTripper) http.RoundTripper { return &wall{route: r, next: next, paths: p} }
 }
 
 // forTokens returns a context whose token sources use the route. They use the environment's proxies whoever has written
@@ -147,7 +133,7 @@ func limitHeaders(rt http.RoundTripper) http.RoundTripper {
 		inner = wrapper.WrappedRoundTripper()
 	}
 	if t, ok := inner.(*http.Transport); ok && t.MaxResponseHeaderBytes == 0 {
-		t.MaxResponseHeaderBytes = maxHeader
+		t.MaxResponseHeaderBytes, t.TLSHandshakeTimeout = maxHeader, tlsTimeout
 		t.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread}
 	}
 	return rt

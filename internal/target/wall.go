@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
@@ -25,71 +26,84 @@ const (
 	maxRefusal = 1 << 20
 	// maxRetryAfter is how many seconds a server may ask a request to wait. client-go waits in the worker.
 	maxRetryAfter = 1
+	// answerOfTLS is what net/http answers to a request without TLS on a port with TLS.
+	answerOfTLS = "Client sent an HTTP request to an HTTPS server"
+
+	protobufPrefix = "k8s\x00"
 )
 
-// answers stands between a cluster's clients and its breaker. What passes is an answer of a Kubernetes API server, of
-// bounded size: anything else becomes an error that holds nothing of it.
-type answers struct {
-	next      http.RoundTripper
-	base      string // what comes before the API in the path
-	wildcard  bool   // a logical cluster comes next in the path
-	maxObject int64
-	maxPage   int64 // of a list, or of a list that has no pages
-	maxList   int64
-	large     chan struct{} // bounds how many large bodies are read at a time
-	rest      *largeRest    // nil if large bodies never rest
+// errNoTLS is the error of a request without TLS to a server with TLS.
+var errNoTLS = errors.New("the server speaks TLS: its URL in the kubeconfig begins with https:// and not with http://")
+
+// A wall stands between a cluster's breaker and its connections. What passes is an answer of a Kubernetes API server,
+// of bounded size: anything else becomes an error that holds nothing of it. An answer is read before it passes, unless
+// it is that of a watch.
+type wall struct {
+	route
+
+	next  http.RoundTripper
+	paths paths
 }
 
-// RoundTrip sends a request and checks the answer.
-func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := a.next.RoundTrip(req)
+// RoundTrip sends a request, and reads and checks the answer.
+func (w *wall) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := w.next.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	c := callOf(req, a.base, a.wildcard)
+	c := w.paths.call(req)
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	m := &meter{
+		ReadCloser: res.Body, wall: w, ctx: req.Context(), list: informer.ListSizeIn(req.Context()), max: w.maxPage,
+		watch: c.watch, json: media == runtime.ContentTypeJSON,
+	}
+	if c.watch || c.one {
+		m.max = w.maxObject
+	}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
-		return a.refusal(c, req, res)
+		return refusal(c, req, res)
 	case res.StatusCode >= http.StatusMultipleChoices:
 		_ = res.Body.Close() // Nothing of it counts.
 		return nil, errRedirect
-	}
-	form := formOf(c, res)
-	if form == formNone {
+	case !c.document && !m.json && media != runtime.ContentTypeProtobuf:
 		_ = res.Body.Close() // Nothing of it counts.
 		return nil, foreignError{code: res.StatusCode}
+	case c.watch:
+		res.Body = m
+		return res, nil
 	}
-	// Its reads fail if it is too large or not of that form.
-	b := &answer{
-		ReadCloser: res.Body, ctx: req.Context(), large: a.large, rest: a.rest, code: res.StatusCode, watch: c.watch,
-		form: form, max: a.maxObject,
+	content, err := m.readAll()
+	if err == nil && !c.isAnswer(media, content) {
+		err = foreignError{code: res.StatusCode}
 	}
-	if b.list, b.maxList = informer.ListSizeIn(req.Context()), a.maxList; !c.watch && !c.one(req) {
-		b.max = a.maxPage
+	if err != nil {
+		return nil, err
 	}
-	res.Body = b
+	setContent(res, content)
 	return res, nil
 }
 
-// formOf returns the form that the answer to a call must have, by its type.
-func formOf(c call, res *http.Response) form {
-	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+// isAnswer reports whether the content of a success is what an API server answers to the call. The error of a decoder
+// would repeat anything else.
+func (c call) isAnswer(media string, content []byte) bool {
+	meta := metav1.TypeMeta{}
 	switch {
 	case c.document:
-		return formAny
-	case media == runtime.ContentTypeJSON && c.resource:
-		return formObject
-	case media == runtime.ContentTypeJSON:
-		return formDiscovery
+		return true
 	case media == runtime.ContentTypeProtobuf:
-		return formProtobuf
+		return len(content) > len(protobufPrefix) && bytes.HasPrefix(content, []byte(protobufPrefix))
 	}
-	return formNone
+	return utiljson.Unmarshal(content, &meta) == nil && meta.Kind != "" && (meta.APIVersion != "" || !c.resource)
+}
+
+func setContent(res *http.Response, content []byte) {
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
 }
 
 // refusal returns an error's answer if it is that of an API server, and one of our own words for codes that any proxy
 // may give. What is left is an error: that something does not exist is only for an API server to say.
-func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.Response, error) {
+func refusal(c call, req *http.Request, res *http.Response) (*http.Response, error) {
 	content, err := io.ReadAll(io.LimitReader(res.Body, maxRefusal+1))
 	_ = res.Body.Close() // All of it that counts is read.
 	if err != nil {
@@ -108,11 +122,12 @@ func (a *answers) refusal(c call, req *http.Request, res *http.Response) (*http.
 	case slices.Contains(anybodys, res.StatusCode):
 		content = inOurWords(req.Method, res.StatusCode)
 		res.Header.Set("Content-Type", runtime.ContentTypeJSON)
+	case bytes.Contains(content, []byte(answerOfTLS)):
+		return nil, errNoTLS
 	default:
 		return nil, foreignError{code: res.StatusCode}
 	}
-	res.Body = io.NopCloser(bytes.NewReader(content))
-	res.ContentLength = int64(len(content))
+	setContent(res, content)
 	return res, nil
 }
 
@@ -161,8 +176,13 @@ func inOurWords(method string, code int) []byte {
 
 // A foreignError is an answer that is not what a Kubernetes API server says about an object. Nothing follows from it.
 type foreignError struct {
-	code    int
-	message string // of a Status, empty if the answer is none
+	code    int    // zero if it does not matter
+	message string // in our words or of a Status, empty if the code says all
+}
+
+// errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
+var errRedirect = foreignError{
+	message: "server answers with a redirect, which is not followed: name its final address in the kubeconfig",
 }
 
 // Error names the code, and repeats nothing but a Status.
@@ -181,21 +201,3 @@ func (e foreignError) Error() string {
 // Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
 // not asked rightly.
 func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
-
-// errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
-var errRedirect = errors.New(
-	"server answers with a redirect, which is not followed: name its final address in the kubeconfig")
-
-// IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
-// workspace that is not bound; of any other server nothing follows from it.
-func IsBareNotFound(err error) bool {
-	var e foreignError
-	return errors.As(err, &e) && e.Unserved() && e.message == ""
-}
-
-// IsUnserved reports whether an error may mean that a server does not serve a kind. Only discovery can tell.
-func IsUnserved(err error) bool {
-	var e foreignError
-	return errors.As(err, &e) && e.Unserved() ||
-		apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-}

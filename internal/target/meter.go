@@ -1,0 +1,146 @@
+package target
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+const (
+	// maxObject is how long an answer with one object may be, or an event of a watch, in bytes after decompression, and
+	// maxTenantObject how long one that comes from the server of a tenant. An API server takes requests of 3 MiB, and
+	// etcd stores 1.5 MiB unless told otherwise.
+	maxObject       = 8 << 20
+	maxTenantObject = 4 << 20
+	// maxList is how long a list may be, and maxTenantList how long one that comes from the server of a tenant, with
+	// all of its pages. A page has tenantPage resources, and may be as long as one object.
+	maxList       = 512 << 20
+	maxTenantList = 32 << 20
+	tenantPage    = 50
+	// bytesPerValue is how long the values of an answer are at least, on average: each costs memory that its length
+	// does not show. So 4 MiB have at most 400,000 values, and cost about 25 MB when they are decoded.
+	bytesPerValue = 10
+	// maxTenantCache is about how many bytes of the resources of a tenant's server are held.
+	maxTenantCache = 64 << 20
+	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time:
+	// of one cluster, or of all clusters of tenants together, whose number nobody limits.
+	largeBody   = 512 << 10
+	largeBodies = 2
+	// largeTime is how long a large body may be read, so that a server which stalls keeps no other from being read for
+	// long.
+	largeTime = 15 * time.Second
+)
+
+// A meter reads the body of a success, and fails if an object, an event of a watch or a list is too large.
+type meter struct {
+	io.ReadCloser
+
+	wall  *wall
+	ctx   context.Context    //nolint:containedctx // The request's, which bounds the wait for a slot.
+	list  *informer.ListSize // of the list that it is a page or a stream of, nil for none
+	watch bool
+	json  bool
+	max   int64       // how long the answer or an event may be
+	slot  *time.Timer // ends the read of a large body; nil if it has no slot
+	err   error       // of the last read
+
+	// Of the answer, or of the event that is being read:
+	size, values int64
+
+	depth           int
+	quoted, escaped bool
+}
+
+// readAll reads the whole answer.
+func (m *meter) readAll() ([]byte, error) {
+	content, err := io.ReadAll(m)
+	_ = m.Close() // All of it that counts is read.
+	return content, err
+}
+
+// Read reads from the body. Nothing is read after an error, which some decoders forget.
+func (m *meter) Read(p []byte) (n int, err error) {
+	if m.err != nil {
+		return 0, m.err
+	}
+	n, m.err = m.ReadCloser.Read(p)
+	if err := m.count(p[:n]); err != nil {
+		n, m.err = 0, err
+	}
+	if m.err != nil {
+		m.leave()
+	}
+	return n, m.err
+}
+
+// count takes in what is read, and returns an error if that is too much.
+func (m *meter) count(p []byte) error {
+	m.size += int64(len(p))
+	if m.json {
+		m.scan(p)
+	}
+	switch {
+	case m.list != nil && m.list.Add(len(p)) > m.wall.maxList:
+		err := foreignError{message: fmt.Sprintf("server lists more than %d MiB", m.wall.maxList>>20)}
+		m.list.Fail(err)
+		return err
+	case m.watch && !m.json:
+		return nil // client-go bounds its frames.
+	case m.size > m.max || m.values > m.max/bytesPerValue:
+		return foreignError{message: fmt.Sprintf("server answers with more than %d MiB, or %d values, at once",
+			m.max>>20, m.max/bytesPerValue)}
+	case m.size > largeBody:
+		return m.enter()
+	}
+	return nil
+}
+
+// scan counts values, and begins to count anew after each event of a watch. An event may have line breaks in it.
+func (m *meter) scan(p []byte) {
+	for i, c := range p {
+		switch {
+		case m.escaped:
+			m.escaped = false
+		case m.quoted:
+			m.escaped, m.quoted = c == '\\', c != '"'
+		case c == '"':
+			m.quoted = true
+		case c == ',':
+			m.values++
+		case c == '{', c == '[':
+			m.values++
+			m.depth++
+		case c == '}', c == ']':
+			if m.depth--; m.depth <= 0 && m.watch {
+				m.size, m.values = int64(len(p)-i-1), 0
+				m.leave()
+			}
+		}
+	}
+}
+
+// enter waits for a slot, as what is read has become large.
+func (m *meter) enter() error {
+	if m.slot != nil {
+		return nil
+	}
+	select {
+	case m.wall.large <- struct{}{}:
+		m.slot = time.AfterFunc(largeTime, func() { _ = m.ReadCloser.Close() }) // The read that waits fails.
+		return nil
+	case <-m.ctx.Done():
+		return context.Cause(m.ctx)
+	}
+}
+
+// leave gives the slot back, if there is one.
+func (m *meter) leave() {
+	if m.slot != nil {
+		m.slot.Stop()
+		m.slot = nil
+		<-m.wall.large
+	}
+}
