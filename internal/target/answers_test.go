@@ -28,8 +28,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // clusterAt connects to a server, as a tenant does or as an operator.
 func clusterAt(t *testing.T, url string, by identity.Writer, a Addresses) *Cluster {
 	t.Helper()
-	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]},
-		listener{wake: func(informer.Owner) {}})
+	c, err := newCluster(access{config: &rest.Config{Host: url}, route: newRoutes(a, nil)[by]}, &Registry{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,15 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/transport"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -41,55 +45,39 @@ type Cluster struct {
 	fails  *failures
 	cancel context.CancelFunc
 
-	restored func(*Cluster) // called when the cluster has gone back in its history; set before there are streams
-
 	configs map[string]struct{} // keys of the ProviderConfigs it was ever reached through; the Registry guards it
 }
 
-// A listener is told what becomes of a cluster. What is nil is not called.
-type listener struct {
-	wake        func(informer.Owner) // something has changed for an owner
-	reachable   func(*Cluster)       // the cluster answers, for the first time or again
-	unreachable func(*Cluster)       // the cluster does not answer, from the start or any longer
-	changed     func(*Cluster)       // something else has changed for all owners
-	health      func(*Cluster)       // what health returns may have changed
-}
-
-func (c *Cluster) tell(f func(*Cluster)) {
-	if f != nil {
-		f(c)
-	}
-}
-
-// newCluster connects, and changes the REST configuration it is given.
-func newCluster(a access, l listener) (*Cluster, error) {
+// newCluster connects, and changes the REST configuration it is given. The Registry hears what becomes of the cluster.
+func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cluster{cancel: cancel, fails: newFailures(l.wake), configs: map[string]struct{}{}}
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
+	c := &Cluster{cancel: cancel, fails: newFailures(r.wake), configs: map[string]struct{}{}}
 	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
-		cancel()
 		return nil, errors.New("cannot parse the server of the kubeconfig")
 	}
 	c.server, c.address = host.String(), addressOf(host)
-	up := func() {
+	health := func() { r.tellHealth(c) }
+	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() {
 		c.watches.Kick()
-		c.tell(l.reachable)
-	}
-	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), up, func() { c.tell(l.unreachable) },
-		func() { c.tell(l.health) })
+		r.reachable(c)
+	}, func() { r.unreachable(c) }, health)
 	c.breaker.paths.base, c.breaker.paths.wildcard = strings.CutSuffix(host.Path, "*")
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens,
-			func() { c.watches.Kick(); c.tell(l.changed) }, func() { c.tell(l.health) })
+			func() { c.watches.Kick(); r.wakeUsers(c) }, health)
 	}
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
 	if c.http, err = a.client(c.wrappers(a.route)...); err != nil {
-		cancel()
 		return nil, err
 	}
-	if err := c.dial(ctx, a, l.wake); err != nil {
-		cancel()
+	if err := c.dial(ctx, a, r); err != nil {
 		return nil, err
 	}
 	c.breaker.suspect()
@@ -109,28 +97,28 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 	return w
 }
 
-func (c *Cluster) dial(ctx context.Context, a access, wake func(informer.Owner)) error {
+// dial makes the clients of the cluster, which share one of http.
+func (c *Cluster) dial(ctx context.Context, a access, r *Registry) error {
+	const cannot = "cannot make a client from the kubeconfig"
 	var err error
-	cfg, r := a.config, a.route
-	c.config = cfg
-	c.dynamic, err = dynamic.NewForConfigAndClient(cfg, c.http)
-	if err != nil {
-		return errors.Wrap(err, "cannot make a client from the kubeconfig")
+	c.config = a.config
+	if c.dynamic, err = dynamic.NewForConfigAndClient(a.config, c.http); err != nil {
+		return errors.Wrap(err, cannot)
 	}
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, c.http)
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(a.config, c.http)
 	if err != nil {
-		return errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
+		return errors.Wrap(err, cannot)
 	}
-	m, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), c.http)
+	m, err := metadata.NewForConfigAndClient(metadata.ConfigFor(a.config), c.http)
 	if err != nil {
-		return errors.Wrap(err, "cannot make a metadata client from the kubeconfig")
+		return errors.Wrap(err, cannot)
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
-		Selector: selector, Metadata: m, Wake: wake, WentBack: c.wentBack,
-		PageSize: r.page, MaxBytes: r.cache, Interner: a.interner,
+		Selector: selector, Metadata: m, Wake: r.wake, WentBack: func() { r.tellRestored(c) },
+		PageSize: a.route.page, MaxBytes: a.route.cache, Interner: a.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); wake(o) })
+	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.wake(o) })
 	return nil
 }
 
@@ -166,6 +154,42 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 		return c.dynamic.Resource(r)
 	}
 	return c.dynamic.Resource(r).Namespace(namespace)
+}
+
+// Dynamic returns a client of the cluster.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
+
+// AllClusters is the end of the URL of a virtual workspace of kcp that shows all its logical clusters.
+const AllClusters = "/clusters/*"
+
+// In returns a client of one logical cluster, by the same connection, for a cluster that is a virtual workspace of all
+// of them.
+func (c *Cluster) In(logical string) (dynamic.Interface, error) {
+	cfg := rest.CopyConfig(c.config)
+	cfg.Host = strings.TrimSuffix(cfg.Host, "*") + logical
+	d, err := dynamic.NewForConfigAndClient(cfg, c.http)
+	return d, errors.Wrapf(err, "cannot make a client of logical cluster %q", logical)
+}
+
+// Get returns a resource that an owner tracks, nil if it does not exist: from the watch or, if the cluster refuses
+// that, by a request. The result is shared and must not be changed. The error satisfies informer.IsNotSynced as long as
+// the watch has not begun.
+func (c *Cluster) Get(ctx context.Context, o informer.Owner, i informer.Interest) (*unstructured.Unstructured, error) {
+	u, err := c.watches.Get(ctx, o, i)
+	if !informer.IsDenied(err) {
+		return u, err
+	}
+	return c.Read(ctx, i)
+}
+
+// Read asks the cluster for a resource, and returns nil if it does not exist.
+func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.Unstructured, error) {
+	u, err := c.Resource(i.Resource, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // That it does not exist is an answer.
+	}
+	return u, errors.Wrapf(err, "cannot get %s %q", i.Resource.GroupResource(),
+		cache.NamespacedNameAsObjectName(i.NamespacedName))
 }
 
 // Server returns the URL of the cluster, or of the workspace if it is one.

@@ -37,7 +37,6 @@ type Mapping struct {
 type kinds struct {
 	client rest.Interface
 	wake   func(informer.Owner)
-	slots  *targetSlots
 	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
 
 	flight singleflight.Group // one request for each path at a time
@@ -152,46 +151,20 @@ func (k *kinds) search() {
 			return
 		case <-time.After(searchInterval):
 		}
-		missing := k.missing()
+		missing := map[schema.GroupVersion]struct{}{}
+		k.mu.Lock()
+		for gvk := range k.waiting {
+			missing[gvk.GroupVersion()] = struct{}{}
+		}
+		k.searching = len(missing) > 0
+		k.mu.Unlock()
 		if len(missing) == 0 {
 			return
 		}
 		for gv := range missing {
 			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
 		}
-		for _, o := range k.found() {
-			k.wake(o)
-		}
 	}
-}
-
-// missing returns the groups and versions waited for. If there are none the search is over.
-func (k *kinds) missing() map[schema.GroupVersion]struct{} {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	gvs := map[schema.GroupVersion]struct{}{}
-	for gvk := range k.waiting {
-		gvs[gvk.GroupVersion()] = struct{}{}
-	}
-	k.searching = len(gvs) > 0
-	return gvs
-}
-
-// found returns, and no longer counts as waiting, who waited for a kind that is there now.
-func (k *kinds) found() []informer.Owner {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var owners []informer.Owner
-	for gvk, waiting := range k.waiting {
-		if _, ok := k.known[gvk]; !ok {
-			continue
-		}
-		for w := range waiting {
-			owners = append(owners, w.Owner)
-		}
-		delete(k.waiting, gvk)
-	}
-	return owners
 }
 
 // discoverOnce discovers the group and version of a kind, unless the kind is known or looked for.
@@ -215,13 +188,10 @@ func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) e
 
 // once asks the target, one at a time for each key. Who waits gives up after 2 seconds, or with the context.
 func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (any, error) {
-	ctx, over := k.slots.wait(ctx)
-	defer over(outcomeUnknown)
 	t := time.NewTimer(slowAfter)
 	defer t.Stop()
 	select {
 	case res := <-k.flight.DoChan(key, ask):
-		over(outcomeOf(ctx, res.Err))
 		return res.Val, res.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -230,8 +200,8 @@ func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (
 	}
 }
 
-// discover asks for the resources of one group and version. It returns no error if the list of groups confirms that it
-// is not served.
+// discover asks for the resources of one group and version, and wakes who waits for one of them. It returns no error if
+// the list of groups confirms that it is not served.
 func (k *kinds) discover(gv schema.GroupVersion) error {
 	list := &metav1.APIResourceList{}
 	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.ctx).Into(list)
@@ -243,19 +213,32 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 	if err != nil {
 		return errors.Wrapf(err, "cannot discover %s", gv)
 	}
+	for _, o := range k.add(gv, list.APIResources) {
+		k.wake(o)
+	}
+	return nil
+}
+
+// add records that resources are served, and returns who has waited for them.
+func (k *kinds) add(gv schema.GroupVersion, served []metav1.APIResource) (found []informer.Owner) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, r := range list.APIResources {
+	for _, r := range served {
 		if strings.Contains(r.Name, "/") {
 			continue // It is a subresource.
 		}
-		k.known[gv.WithKind(r.Kind)] = Mapping{
+		gvk := gv.WithKind(r.Kind)
+		k.known[gvk] = Mapping{
 			Resource:   gv.WithResource(r.Name),
 			Namespaced: r.Namespaced,
 			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
 		}
+		for w := range k.waiting[gvk] {
+			found = append(found, w.Owner)
+		}
+		delete(k.waiting, gvk)
 	}
-	return nil
+	return found
 }
 
 // groupsPath returns the path that tells whether a group is served.

@@ -7,15 +7,14 @@
 //
 // # Dead clusters
 //
-// A cluster that does not answer holds no worker. It is probed by a goroutine of its own before anybody may use it.
-// Each request runs through a circuit breaker, which is part of the transport. A transport error opens it, and so does
-// a request that stays unanswered while a probe goes unanswered, too. Then requests in flight are cancelled, new ones
-// fail at once with ErrUnreachable, and only the probe goes out until it succeeds and wakes all users. A request that
+// A cluster that does not answer holds no worker. A goroutine probes it, before anybody may use it and whenever a
+// request fails or stays unanswered for 2 seconds. A probe that fails opens the circuit breaker: requests in flight are
+// cancelled, new ones fail at once with ErrUnreachable, and the first answer to a probe wakes all users. A request that
 // has failed returns when the probe has decided, so that its error tells an outage from a fault of the request. If
 // probes are answered but requests are not, a few requests may wait and the others are given up. For a virtual
 // workspace of kcp this counts for each logical cluster, so that a workspace whose webhook hangs takes nothing from the
-// others. We rejected timeouts of requests alone: an admission webhook may rightly take 30 seconds, and 100 workers
-// that wait for a dead cluster that long are lost to the living ones.
+// others. We rejected deadlines alone: an admission webhook may rightly take 30 seconds, and workers that wait for a
+// dead cluster that long are lost to the living ones.
 //
 // # Outages
 //
@@ -32,12 +31,12 @@
 // a pause that only grows, because nobody would notice the cure. We rejected one owner that stands for all, because it
 // may be the one that is not cured.
 //
-// # The wall
+// # Layers of a connection
 //
-// All traffic with a target passes the wrappers that Cluster lists, which keep these promises:
+// A request passes, in this order, the deadline and the breaker, which are one layer, the wall and the fence:
 //
-//   - Each request has a deadline and ends with the context of its pass, discovery included. It lasts until its answer
-//     is read.
+//   - A read has 10 seconds, a list 60, a write 35, and the headers of a watch 10. Each request ends with the context
+//     of its pass.
 //   - No redirect is followed. The kubeconfig says where requests and tokens go, not the server.
 //   - What is read is an answer of a Kubernetes API server: a Status, or an object with kind and apiVersion. Anything
 //     else is an error in our own words. A decoder's error would repeat it:
@@ -45,8 +44,10 @@
 //   - Only a Status that names the object, or its namespace, says that it does not exist. Only a list of groups says
 //     that a kind is not served. A bare 404 is what any proxy gives, so it proves nothing; callers ask IsUnserved, and
 //     discovery decides.
-//   - Bodies are bounded after decompression, in bytes and in values, and each event of a watch is. Buffering bodies to
-//     check them was rejected: a scan while they are read costs no memory.
+//   - Bodies are bounded after decompression, in bytes and in values, and each event of a watch is. The wall reads all
+//     answers but those to watches, as client-go does, so that they can be checked and a request is over when it
+//     returns. We rejected to check them while they are read: that takes a scanner of JSON, and a body that counts in
+//     each layer.
 //   - The credentials of tenants reach only addresses that the operator allows. The check is in the dialer, where DNS
 //     cannot change the address any more; who has written credentials is part of their digest, so that tenants and
 //     operators share no connection. Tenants do not use the environment's proxies, behind which nobody would check.

@@ -95,9 +95,7 @@ func (r *Registry) tellHealth(c *Cluster) {
 	r.mu.Lock()
 	changed := map[string]struct{}{}
 	for o := range r.users[c] {
-		if key := r.uses[o].config; key != "" {
-			changed[key] = struct{}{}
-		}
+		changed[r.uses[o].config] = struct{}{}
 	}
 	r.mu.Unlock()
 	for key := range changed {
@@ -105,8 +103,12 @@ func (r *Registry) tellHealth(c *Cluster) {
 	}
 }
 
-// tellHealthOf reports that the health of a ProviderConfig may have changed, and whether the cause is a good one.
+// tellHealthOf reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The
+// key is empty if there is none.
 func (r *Registry) tellHealthOf(key string, well bool) {
+	if key == "" {
+		return
+	}
 	r.mu.Lock()
 	told := slices.Clone(r.health)
 	r.mu.Unlock()
@@ -134,7 +136,7 @@ func (r *Registry) setInvalid(o informer.Owner, err error) {
 		r.uses[o] = u
 	}
 	r.mu.Unlock()
-	if changed && u.config != "" {
+	if changed {
 		r.tellHealthOf(u.config, err == nil)
 	}
 }

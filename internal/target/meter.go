@@ -129,7 +129,7 @@ func (m *meter) enter() error {
 	}
 	select {
 	case m.wall.large <- struct{}{}:
-		m.slot = time.AfterFunc(largeTime, func() { _ = m.ReadCloser.Close() }) // The read that waits fails.
+		m.slot = time.AfterFunc(largeTime, func() { _ = m.Close() }) // The read that waits fails.
 		return nil
 	case <-m.ctx.Done():
 		return context.Cause(m.ctx)

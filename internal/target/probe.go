@@ -47,7 +47,9 @@ func (s sight) outage() error {
 
 // isRefused reports whether the target has refused the credentials for 10 s. A shorter refusal may be a token that is
 // renewed, or a server that does not know it yet.
-func (s sight) isRefused() bool { return !s.refused.IsZero() && time.Since(s.refused) >= outagePatience }
+func (s sight) isRefused() bool {
+	return !s.refused.IsZero() && time.Since(s.refused) >= outagePatience
+}
 
 // suspect has the target probed until it answers, by one goroutine. The channel is closed when the first probe is over.
 func (b *breaker) suspect() <-chan struct{} {

@@ -2,6 +2,8 @@ package target
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/pkg/errors"
@@ -83,11 +85,8 @@ func NewRegistry(o Options) (*Registry, error) {
 	}
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
-	// Its streams wake whom they concern.
-	local, err := newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, listener{wake: r.wake})
-	if r.local = local; err == nil {
-		local.restored = r.tellRestored
-	}
+	var err error
+	r.local, err = newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r)
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 
@@ -188,7 +187,7 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 // Wake wakes all owners bound to a ProviderConfig.
 func (r *Registry) Wake(key string) {
 	r.mu.Lock()
-	owners := keys(r.configs[key])
+	owners := slices.Collect(maps.Keys(r.configs[key]))
 	r.mu.Unlock()
 	r.wakeAll(owners)
 }
@@ -229,9 +228,7 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 		r.noteConfig(u.config, u.cluster)
 		return u.cluster, nil
 	}
-	r.disconnect(o, u)
-	u.cluster, u.digest = nil, ""
-	r.uses[o] = u
+	u = r.disconnect(o)
 	c, ok := r.clusters[digest]
 	if !ok {
 		a, err := r.access(creds)
@@ -239,13 +236,10 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 			return nil, err
 		}
 		a.interner = r.interner
-		if c, err = newCluster(a, listener{
-			wake: r.wake, reachable: r.reachable, unreachable: r.unreachable, changed: r.wakeUsers,
-			health: r.tellHealth,
-		}); err != nil {
+		if c, err = newCluster(a, r); err != nil {
 			return nil, err
 		}
-		c.credentials, c.restored = &creds, r.tellRestored
+		c.credentials = &creds
 		r.clusters[digest] = c
 		r.users[c] = map[informer.Owner]struct{}{}
 	}
@@ -265,28 +259,26 @@ func isTransient(err error) bool {
 func (r *Registry) Release(o informer.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u := r.uses[o]
-	r.disconnect(o, u)
-	u.cluster, u.digest = nil, ""
-	r.uses[o] = u
+	r.disconnect(o)
 }
 
-// disconnect takes an owner off its cluster, and closes the cluster if it was the last. The caller holds the lock.
-func (r *Registry) disconnect(o informer.Owner, u use) {
-	if u.cluster == nil {
-		return
+// disconnect takes an owner off its cluster, closes the cluster if it was the last, and returns what the owner still
+// has. The caller holds the lock.
+func (r *Registry) disconnect(o informer.Owner) use {
+	u := r.uses[o]
+	if c := u.cluster; c != nil {
+		c.forget(o)
+		delete(r.users[c], o)
+		if len(r.users[c]) == 0 {
+			delete(r.users, c)
+			delete(r.clusters, u.digest)
+			c.close()
+			go r.tellHealthOf(u.config, true) // It locks the Registry, which is locked.
+		}
 	}
-	u.cluster.forget(o)
-	delete(r.users[u.cluster], o)
-	if len(r.users[u.cluster]) > 0 {
-		return
-	}
-	delete(r.users, u.cluster)
-	delete(r.clusters, u.digest)
-	u.cluster.close()
-	if u.config != "" {
-		go r.tellHealthOf(u.config, true) // It locks the Registry, which is locked.
-	}
+	u.cluster, u.digest = nil, ""
+	r.uses[o] = u
+	return u
 }
 
 // unbind takes an owner off a ProviderConfig. The caller holds the lock.
@@ -314,15 +306,7 @@ func (r *Registry) wakeAll(owners []informer.Owner) {
 
 func (r *Registry) wakeUsers(c *Cluster) {
 	r.mu.Lock()
-	owners := keys(r.users[c])
+	owners := slices.Collect(maps.Keys(r.users[c]))
 	r.mu.Unlock()
 	r.wakeAll(owners)
-}
-
-func keys[V any](m map[informer.Owner]V) []informer.Owner {
-	owners := make([]informer.Owner, 0, len(m))
-	for o := range m {
-		owners = append(owners, o)
-	}
-	return owners
 }

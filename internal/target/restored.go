@@ -50,13 +50,6 @@ func (r *Registry) OnRestored(f func(Restored)) {
 	r.restored = append(r.restored, f)
 }
 
-// wentBack reports that the cluster has gone back in its history.
-func (c *Cluster) wentBack() {
-	if c.restored != nil {
-		c.restored(c)
-	}
-}
-
 // tellRestored passes on that a cluster has gone back in its history. Of the control plane its informers tell.
 func (r *Registry) tellRestored(c *Cluster) {
 	if c == r.local {

@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,49 @@ func TestLargeManifest(t *testing.T) {
 			err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 			return err == nil && cm.Data["large"] != "drift", "it is not"
 		})
+		remove(t, c, o)
+		awaitGone(t, c, o)
+	})
+}
+
+// TestLargeDefinition shows that a CustomResourceDefinition with more than 1 MiB of schema, many values among it, is
+// applied, listed and watched: bounds of answers are none of honest objects.
+func TestLargeDefinition(t *testing.T) {
+	c := provide(t)
+	forScopes(t, func(t *testing.T, s build.Scope) {
+		tns := target.Namespace(t)
+		group, properties := tns+".example.com", map[string]any{}
+		for i := range 2200 {
+			properties[fmt.Sprintf("field%04d", i)] = map[string]any{
+				"type": "string", "description": strings.Repeat("{[, ", 120),
+			}
+		}
+		definition := build.Manifest{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": "larges." + group},
+			"spec": map[string]any{
+				"group": group, "scope": "Namespaced", "names": map[string]any{"kind": "Large", "plural": "larges"},
+				"versions": []any{map[string]any{
+					"name": "v1", "served": true, "storage": true,
+					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": properties}},
+				}},
+			},
+		}
+		ns, pc := connect(t, c, s, target.User(t, tns+"-maker", "system:masters"))
+		o := s.Object(ns, tns, pc, definition)
+		create(t, c, o)
+		awaitReady(t, c, o)
+
+		ns, pc = connect(t, c, s, target.User(t, tns+"-reader", "system:masters"))
+		reader := s.Object(ns, tns+"-reader", pc, definition)
+		reader.SetManagementPolicies(observeOnly)
+		create(t, c, reader)
+		awaitReady(t, c, reader)
+		if seen := reader.Observed().OmittedBytes; seen < 1<<20 {
+			t.Errorf("want more than 1 MiB left out of the status, got %d bytes", seen)
+		}
+		remove(t, c, reader)
+		awaitGone(t, c, reader)
 		remove(t, c, o)
 		awaitGone(t, c, o)
 	})

@@ -115,33 +115,46 @@ var errWorkspaceDeleted = errors.New("the workspace is being deleted")
 
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
 func reason(err error) xpv2.ConditionReason {
+	r, _ := causeOf(err)
+	return r
+}
+
+// isWoken reports whether the cause of an error is watched, so that nothing has to be tried before it goes.
+func isWoken(err error) bool {
+	_, woken := causeOf(err)
+	return woken && !apierrors.IsForbidden(err)
+}
+
+// causeOf returns the reason of condition Synced for the cause of an error, and whether the cause is watched.
+func causeOf(err error) (reason xpv2.ConditionReason, woken bool) {
 	if r := projection.ReasonOf(err); r != "" {
-		return xpv2.ConditionReason(r)
+		return xpv2.ConditionReason(r), true
 	}
-	for _, r := range []struct {
+	for _, c := range []struct {
 		is     func(error) bool
 		reason xpv2.ConditionReason
+		woken  bool
 	}{
-		{causedBy(errControlPlane), ""},
-		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec},
-		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft},
-		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted},
-		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished},
-		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing},
-		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema)},
-		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing},
-		{target.IsUnreachable, commonv1.ReasonTargetUnreachable},
-		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection},
-		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection},
-		{kcp.LacksIdentity, v1alpha1.ReasonInvalidSpec},
-		{apierrors.IsForbidden, commonv1.ReasonForbidden},
-		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized},
+		{causedBy(errControlPlane), "", false},
+		{causedBy(errInvalidSpec), v1alpha1.ReasonInvalidSpec, true},
+		{causedBy(errConsumersLeft), v1alpha1.ReasonConsumersLeft, true},
+		{causedBy(errWorkspaceDeleted), v1alpha1.ReasonWorkspaceDeleted, true},
+		{causedBy(errTaken), v1alpha1.ReasonAlreadyPublished, true},
+		{causedBy(errSourceMissing), v1alpha1.ReasonSourceMissing, true},
+		{causedBy(errRefusedSchema), xpv2.ConditionReason(projection.InvalidSchema), true},
+		{causedBy(kcp.ErrNoExport), v1alpha1.ReasonExportMissing, true},
+		{target.IsUnreachable, commonv1.ReasonTargetUnreachable, true},
+		{target.IsInvalidConnection, commonv1.ReasonInvalidConnection, true},
+		{causedBy(scope.ErrNoConfig), commonv1.ReasonInvalidConnection, true},
+		{kcp.LacksIdentity, v1alpha1.ReasonInvalidSpec, false},
+		{apierrors.IsForbidden, commonv1.ReasonForbidden, false},
+		{apierrors.IsUnauthorized, commonv1.ReasonUnauthorized, false},
 	} {
-		if err != nil && r.is(err) {
-			return r.reason
+		if err != nil && c.is(err) {
+			return c.reason, c.woken
 		}
 	}
-	return ""
+	return "", false
 }
 
 func causedBy(cause error) func(error) bool {
@@ -150,22 +163,3 @@ func causedBy(cause error) func(error) bool {
 
 // errControlPlane is the cause of errors of the control plane, which tell nothing about kcp or a service cluster.
 var errControlPlane = errors.New("control plane cannot do it")
-
-// isWoken reports whether the cause of an error is watched, so that nothing has to be tried before it goes.
-func isWoken(err error) bool {
-	if err == nil || apierrors.IsForbidden(err) {
-		return false
-	}
-	if projection.ReasonOf(err) != "" {
-		return true
-	}
-	for _, cause := range []error{
-		errInvalidSpec, errConsumersLeft, errTaken, errSourceMissing, errRefusedSchema, errWorkspaceDeleted, kcp.ErrNoExport,
-		scope.ErrNoConfig,
-	} {
-		if errors.Is(err, cause) {
-			return true
-		}
-	}
-	return target.IsUnreachable(err) || target.IsInvalidConnection(err)
-}
