@@ -45,7 +45,9 @@ type Cluster struct {
 	fails  *failures
 	cancel context.CancelFunc
 
-	configs map[string]struct{} // keys of the ProviderConfigs it was ever reached through; the Registry guards it
+	// The Registry guards these: who uses it, and the keys of the ProviderConfigs it was ever reached through.
+	users   map[informer.Owner]struct{}
+	configs map[string]struct{}
 }
 
 // newCluster connects, and changes the REST configuration it is given. The Registry hears what becomes of the cluster.
@@ -56,7 +58,10 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 			cancel()
 		}
 	}()
-	c := &Cluster{cancel: cancel, fails: newFailures(r.wake), configs: map[string]struct{}{}}
+	c := &Cluster{
+		cancel: cancel, fails: newFailures(r.wake),
+		users: map[informer.Owner]struct{}{}, configs: map[string]struct{}{},
+	}
 	cfg := a.config
 	host, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,13 +42,8 @@ func (r *Registry) OnHealth(f func(key string, well bool)) {
 func (r *Registry) Health(key string) Health {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.healthOf(r.configs[key])
-}
-
-// healthOf returns what is known of the targets of owners. The caller holds the lock.
-func (r *Registry) healthOf(owners map[informer.Owner]struct{}) Health {
 	clusters, invalid := map[*Cluster]struct{}{}, error(nil)
-	for o := range owners {
+	for o := range r.configs[key] {
 		if c := r.uses[o].cluster; c != nil {
 			clusters[c] = struct{}{}
 		}
@@ -94,7 +90,7 @@ func (r *Registry) tellHealth(c *Cluster) {
 	well := c.health() == nil
 	r.mu.Lock()
 	changed := map[string]struct{}{}
-	for o := range r.users[c] {
+	for o := range c.users {
 		changed[r.uses[o].config] = struct{}{}
 	}
 	r.mu.Unlock()
@@ -165,25 +161,19 @@ func (healthCollector) Describe(ch chan<- *prometheus.Desc) { ch <- readyConfigs
 
 // Collect sends a metric for each ProviderConfig in use whose health is known.
 func (h healthCollector) Collect(ch chan<- prometheus.Metric) {
-	for key, ready := range h.values() {
+	h.registry.mu.Lock()
+	used := slices.Collect(maps.Keys(h.registry.configs))
+	h.registry.mu.Unlock()
+	for _, key := range used {
+		health, ready := h.registry.Health(key), 0.0
+		switch {
+		case health.Err == nil && !health.Known:
+			continue
+		case health.Err == nil:
+			ready = 1
+		}
 		kind, place, _ := strings.Cut(key, "/")
 		namespace, name, _ := strings.Cut(place, "/")
 		ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
 	}
-}
-
-// values returns the metric of each ProviderConfig by key. Nothing is sent while the Registry is locked.
-func (h healthCollector) values() map[string]float64 {
-	h.registry.mu.Lock()
-	defer h.registry.mu.Unlock()
-	values := map[string]float64{}
-	for key, owners := range h.registry.configs {
-		switch health := h.registry.healthOf(owners); {
-		case health.Err != nil:
-			values[key] = 0
-		case health.Known:
-			values[key] = 1
-		}
-	}
-	return values
 }

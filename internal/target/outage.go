@@ -27,7 +27,7 @@ func (r *Registry) usersOf(c *Cluster, patient bool) []informer.Owner {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var users []informer.Owner
-	for o := range r.users[c] {
+	for o := range c.users {
 		if _, is := r.patient[o.Controller]; is == patient {
 			users = append(users, o)
 		}

@@ -51,7 +51,6 @@ type Registry struct {
 	mu       sync.Mutex
 	sinks    map[string]func(types.NamespacedName)
 	clusters map[string]*Cluster // by digest
-	users    map[*Cluster]map[informer.Owner]struct{}
 	uses     map[informer.Owner]use
 	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
 	restored []func(Restored)
@@ -77,7 +76,6 @@ func NewRegistry(o Options) (*Registry, error) {
 		routes:   newRoutes(o.Addresses, o.Fence),
 		sinks:    map[string]func(types.NamespacedName){},
 		clusters: map[string]*Cluster{},
-		users:    map[*Cluster]map[informer.Owner]struct{}{},
 		uses:     map[informer.Owner]use{},
 		configs:  map[string]map[informer.Owner]struct{}{},
 		patient:  map[string]struct{}{},
@@ -241,9 +239,8 @@ func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error
 		}
 		c.credentials = &creds
 		r.clusters[digest] = c
-		r.users[c] = map[informer.Owner]struct{}{}
 	}
-	r.users[c][o] = struct{}{}
+	c.users[o] = struct{}{}
 	u.cluster, u.digest, u.last = c, digest, c.credentials
 	r.uses[o] = u
 	r.noteConfig(u.config, c)
@@ -268,9 +265,8 @@ func (r *Registry) disconnect(o informer.Owner) use {
 	u := r.uses[o]
 	if c := u.cluster; c != nil {
 		c.forget(o)
-		delete(r.users[c], o)
-		if len(r.users[c]) == 0 {
-			delete(r.users, c)
+		delete(c.users, o)
+		if len(c.users) == 0 {
 			delete(r.clusters, u.digest)
 			c.close()
 			go r.tellHealthOf(u.config, true) // It locks the Registry, which is locked.
@@ -306,7 +302,7 @@ func (r *Registry) wakeAll(owners []informer.Owner) {
 
 func (r *Registry) wakeUsers(c *Cluster) {
 	r.mu.Lock()
-	owners := slices.Collect(maps.Keys(r.users[c]))
+	owners := slices.Collect(maps.Keys(c.users))
 	r.mu.Unlock()
 	r.wakeAll(owners)
 }

@@ -59,7 +59,7 @@ func (r *Registry) tellRestored(c *Cluster) {
 	is := Restored{Server: c.server}
 	r.mu.Lock()
 	tell := slices.Clone(r.restored)
-	for o := range r.users[c] {
+	for o := range c.users {
 		is.Owners = append(is.Owners, o)
 		if key := r.uses[o].config; key != "" && !slices.Contains(is.Configs, key) {
 			is.Configs = append(is.Configs, key)
