@@ -68,6 +68,9 @@ func (k *kinds) mappings(ctx context.Context, w waiter,
 	gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
 	for _, gvk := range gvks {
+		if k.isSought(gvk) {
+			continue
+		}
 		if err := k.discoverOnce(ctx, gvk); err != nil {
 			return nil, err
 		}
@@ -167,13 +170,16 @@ func (k *kinds) search() {
 	}
 }
 
-// discoverOnce discovers the group and version of a kind, unless the kind is known or looked for.
-func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
+// isSought reports whether somebody waits for a kind already.
+func (k *kinds) isSought(gvk schema.GroupVersionKind) bool {
 	k.mu.Lock()
-	_, known := k.known[gvk]
-	sought := len(k.waiting[gvk]) > 0
-	k.mu.Unlock()
-	if known || sought {
+	defer k.mu.Unlock()
+	return len(k.waiting[gvk]) > 0
+}
+
+// discoverOnce discovers the group and version of a kind, unless the kind is known.
+func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
+	if _, known := k.mapping(gvk); known {
 		return nil
 	}
 	gv := gvk.GroupVersion()

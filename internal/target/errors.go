@@ -65,17 +65,11 @@ func IsBrief(err error) bool {
 // Is makes the error an ErrUnreachable.
 func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }
 
-// connectingError is the error while the first probe is under way. Like a cache that is not filled, it is requeued
-// without a word.
-type connectingError struct{}
-
-// Error says what is waited for.
-func (connectingError) Error() string { return "waiting for the target to answer for the first time" }
-
-// Status makes the error a conflict in the eyes of crossplane-runtime, which requeues conflicts silently.
-func (e connectingError) Status() metav1.Status {
-	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
-}
+// errConnecting is the error while the first probe is under way. crossplane-runtime requeues conflicts silently.
+var errConnecting = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict,
+	Message: "waiting for the target to answer for the first time",
+}}
 
 // noKindError means that the target does not serve a kind.
 type noKindError struct{ gvk schema.GroupVersionKind }

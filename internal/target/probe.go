@@ -32,7 +32,7 @@ type sight struct {
 // verdict returns nil if requests may pass.
 func (s sight) verdict() error {
 	if s.state == stateConnecting {
-		return connectingError{}
+		return errConnecting
 	}
 	return s.outage()
 }
