@@ -103,7 +103,9 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 	f := &flight{cancel: cancel, lane: c.lane}
 	if err := b.enter(f); err != nil {
 		cancel(nil)
-		discard(req)
+		if req.Body != nil {
+			_ = req.Body.Close() // A transport must.
+		}
 		return nil, err
 	}
 	defer b.leave(f)
@@ -147,13 +149,6 @@ type stream struct {
 func (s stream) Close() error {
 	defer s.cancel(nil)
 	return s.ReadCloser.Close()
-}
-
-// discard closes the body of a request that is not sent, as a transport must.
-func discard(req *http.Request) {
-	if req.Body != nil {
-		_ = req.Body.Close()
-	}
 }
 
 // enter admits a request.

@@ -67,10 +67,11 @@ func newKinds(ctx context.Context, c rest.Interface, wake func(informer.Owner)) 
 func (k *kinds) mappings(ctx context.Context, w waiter,
 	gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
-	for _, gvk := range gvks {
-		if k.isSought(gvk) {
-			continue
-		}
+	k.mu.Lock()
+	unsought := slices.DeleteFunc(slices.Clone(gvks),
+		func(gvk schema.GroupVersionKind) bool { return len(k.waiting[gvk]) > 0 })
+	k.mu.Unlock()
+	for _, gvk := range unsought {
 		if err := k.discoverOnce(ctx, gvk); err != nil {
 			return nil, err
 		}
@@ -168,13 +169,6 @@ func (k *kinds) search() {
 			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
 		}
 	}
-}
-
-// isSought reports whether somebody waits for a kind already.
-func (k *kinds) isSought(gvk schema.GroupVersionKind) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(k.waiting[gvk]) > 0
 }
 
 // discoverOnce discovers the group and version of a kind, unless the kind is known.

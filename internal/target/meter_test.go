@@ -45,7 +45,7 @@ func randomValue(r *rand.Rand, depth int) (value any, counted int64) {
 // TestMeterCountsValues shows that values are counted as JSON has them, whatever is in its texts and however it is cut,
 // and that each event of a watch is counted for itself.
 func TestMeterCountsValues(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // It is to be the same each time.
+	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		value, counted := randomValue(r, 4)
 		counted++

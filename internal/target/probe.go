@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -92,31 +93,26 @@ func (b *breaker) watchOver(decided chan struct{}) {
 	}
 }
 
-// learn takes in the result of a probe. If the target has stopped answering it gives up all requests. It returns whom
-// to tell.
-func (b *breaker) learn(version string, err error) func() {
+// learn takes in the result of a probe, and returns whom to tell. If the target has stopped answering it gives up all
+// requests.
+func (b *breaker) learn(version string, err error) (tell func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	was := b.seen.state
-	b.seen.cause = err
-	if err == nil {
-		b.seen.state, b.decided = stateUp, nil
-		if version != "" {
-			b.seen.version = version
-		}
+	b.seen.cause, tell = err, func() {}
+	switch {
+	case err == nil:
+		b.seen.state, b.decided, b.seen.version = stateUp, nil, cmp.Or(version, b.seen.version)
 		if was != stateUp {
-			return b.up
+			tell = b.up
 		}
-		return func() {}
+	case was != stateDown:
+		b.seen.state, b.seen.since, tell = stateDown, time.Now(), b.down
+		for f := range b.flights {
+			f.cancel(failure(err, b.seen.since))
+		}
 	}
-	if was == stateDown {
-		return func() {}
-	}
-	b.seen.state, b.seen.since = stateDown, time.Now()
-	for f := range b.flights {
-		f.cancel(failure(err, b.seen.since))
-	}
-	return b.down
+	return tell
 }
 
 // probe asks the target for its version. Any whole answer will do, a refusal included.
