@@ -206,8 +206,12 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 	list := &metav1.APIResourceList{}
 	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.ctx).Into(list)
 	if apierrors.IsNotFound(err) || IsUnserved(err) {
-		if served, gerr := k.groups(gv.Group); gerr == nil && !slices.Contains(served[gv.Group], gv.Version) {
+		served, gerr := k.groups(gv.Group)
+		switch {
+		case gerr == nil && !slices.Contains(served[gv.Group], gv.Version):
 			return nil
+		case IsUnreachable(gerr):
+			err = gerr
 		}
 	}
 	if err != nil {
