@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -234,4 +235,91 @@ func (b *breaker) noteCredentials(accepted bool) {
 	if accepted && lasted {
 		b.health()
 	}
+}
+
+// suspect has the target probed until it answers, by one goroutine. The channel is closed when the first probe is over.
+func (b *breaker) suspect() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.decided == nil {
+		b.decided = make(chan struct{})
+		go b.watchOver(b.decided)
+	}
+	return b.decided
+}
+
+// await waits until it is known whether the target answers.
+func (b *breaker) await(ctx context.Context) {
+	select {
+	case <-b.suspect():
+	case <-ctx.Done():
+	}
+}
+
+// watchOver probes until the target answers.
+func (b *breaker) watchOver(decided chan struct{}) {
+	decide := sync.OnceFunc(func() { close(decided) })
+	defer decide()
+	for b.ctx.Err() == nil {
+		version, err := b.probe()
+		if b.ctx.Err() != nil {
+			return
+		}
+		tell := b.learn(version, err)
+		decide()
+		tell()
+		if err == nil {
+			return
+		}
+		select {
+		case <-b.ctx.Done():
+		case <-time.After(probeInterval):
+		}
+	}
+}
+
+// learn takes in the result of a probe, and returns whom to tell. If the target has stopped answering it gives up all
+// requests.
+func (b *breaker) learn(version string, err error) (tell func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was := b.seen.state
+	b.seen.cause, tell = err, func() {}
+	switch {
+	case err == nil:
+		b.seen.state, b.decided, b.seen.version = stateUp, nil, cmp.Or(version, b.seen.version)
+		if was != stateUp {
+			tell = b.up
+		}
+	case was != stateDown:
+		b.seen.state, b.seen.since, tell = stateDown, time.Now(), b.down
+		for f := range b.flights {
+			f.cancel(failure(err, b.seen.since))
+		}
+	}
+	return tell
+}
+
+// probe asks the target for its version. Any whole answer will do, a refusal included.
+func (b *breaker) probe() (version string, err error) {
+	ctx, cancel := context.WithTimeoutCause(b.ctx, probeTimeout, errors.Errorf("no answer within %s", probeTimeout))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url, nil)
+	if err != nil {
+		return "", errors.Wrap(err, "cannot make a probe")
+	}
+	var content []byte
+	res, err := b.next.RoundTrip(req)
+	if err == nil {
+		content, err = io.ReadAll(res.Body)
+		_ = res.Body.Close() // All of it is read.
+	}
+	var answer foreignError
+	switch {
+	case err == nil, errors.As(err, &answer):
+		return versionIn(content), nil
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	}
+	return "", err
 }

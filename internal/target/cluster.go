@@ -50,8 +50,25 @@ type Cluster struct {
 	configs map[string]struct{}
 }
 
-// newCluster connects, and changes the REST configuration it is given. The Registry hears what becomes of the cluster.
-func newCluster(a access, r *Registry) (_ *Cluster, err error) {
+// A change is what becomes of a cluster.
+type change int
+
+const (
+	changeUp       change = iota // it answers, for the first time or again
+	changeDown                   // it does not answer, from the start or any longer
+	changeHealth                 // what health returns may have changed
+	changeTokens                 // there is another token, or none
+	changeRestored               // it has gone back in its history
+)
+
+// A listener hears of clusters.
+type listener interface {
+	wake(o informer.Owner) // something has changed for an owner
+	changed(c *Cluster, what change)
+}
+
+// newCluster connects, and changes the REST configuration it is given.
+func newCluster(a access, l listener) (_ *Cluster, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -59,7 +76,7 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		}
 	}()
 	c := &Cluster{
-		cancel: cancel, fails: newFailures(r.wake),
+		cancel: cancel, fails: newFailures(l.wake),
 		users: map[informer.Owner]struct{}{}, configs: map[string]struct{}{},
 	}
 	cfg := a.config
@@ -68,21 +85,21 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		return nil, errors.New("cannot parse the server of the kubeconfig")
 	}
 	c.server, c.address = host.String(), addressOf(host)
-	health := func() { r.tellHealth(c) }
+	health := func() { l.changed(c, changeHealth) }
 	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() {
 		c.watches.Kick()
-		r.reachable(c)
-	}, func() { r.unreachable(c) }, health)
+		l.changed(c, changeUp)
+	}, func() { l.changed(c, changeDown) }, health)
 	c.breaker.paths.base, c.breaker.paths.wildcard = strings.CutSuffix(host.Path, "*")
 	if a.tokens != nil {
 		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens,
-			func() { c.watches.Kick(); r.wakeUsers(c) }, health)
+			func() { c.watches.Kick(); l.changed(c, changeTokens) }, health)
 	}
 	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
 	if c.http, err = a.client(c.wrappers(a.route)...); err != nil {
 		return nil, err
 	}
-	if err := c.dial(ctx, a, r); err != nil {
+	if err := c.dial(ctx, a, l); err != nil {
 		return nil, err
 	}
 	c.breaker.suspect()
@@ -103,7 +120,7 @@ func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
 }
 
 // dial makes the clients of the cluster, which share one of http.
-func (c *Cluster) dial(ctx context.Context, a access, r *Registry) error {
+func (c *Cluster) dial(ctx context.Context, a access, l listener) error {
 	const cannot = "cannot make a client from the kubeconfig"
 	var err error
 	c.config = a.config
@@ -119,11 +136,11 @@ func (c *Cluster) dial(ctx context.Context, a access, r *Registry) error {
 		return errors.Wrap(err, cannot)
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
-		Selector: selector, Metadata: m, Wake: r.wake, WentBack: func() { r.tellRestored(c) },
+		Selector: selector, Metadata: m, Wake: l.wake, WentBack: func() { l.changed(c, changeRestored) },
 		PageSize: a.route.page, MaxBytes: a.route.cache, Interner: a.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.wake(o) })
+	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); l.wake(o) })
 	return nil
 }
 

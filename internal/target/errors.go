@@ -2,6 +2,7 @@ package target
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -96,6 +97,34 @@ func IsInvalidConnection(err error) bool {
 	var e invalidConnectionError
 	return errors.As(err, &e) || identity.IsFailed(err)
 }
+
+// A foreignError is an answer that is not what a Kubernetes API server says about an object. Nothing follows from it.
+type foreignError struct {
+	code    int    // zero if it does not matter
+	message string // in our words or of a Status, empty if the code says all
+}
+
+// errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
+var errRedirect = foreignError{
+	message: "server answers with a redirect, which is not followed: name its final address in the kubeconfig",
+}
+
+// Error names the code, and repeats nothing but a Status.
+func (e foreignError) Error() string {
+	if e.message != "" {
+		return e.message
+	}
+	behind := ""
+	if e.code == http.StatusServiceUnavailable {
+		behind = ", or the APIService of an aggregated API behind it"
+	}
+	return fmt.Sprintf("server answers %d %s, but not as a Kubernetes API server does: "+
+		"check the server of the kubeconfig and proxies before it%s", e.code, http.StatusText(e.code), behind)
+}
+
+// Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
+// not asked rightly.
+func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
 
 // IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
 // workspace that is not bound; of any other server nothing follows from it.

@@ -38,14 +38,16 @@ const (
 type meter struct {
 	io.ReadCloser
 
-	wall  *wall
-	ctx   context.Context    //nolint:containedctx // The request's, which bounds the wait for a slot.
-	list  *informer.ListSize // of the list that it is a page or a stream of, nil for none
-	watch bool
-	json  bool
-	max   int64       // how long the answer or an event may be
-	slot  *time.Timer // ends the read of a large body; nil if it has no slot
-	err   error       // of the last read
+	ctx     context.Context    //nolint:containedctx // The request's, which bounds the wait for a slot.
+	large   chan struct{}      // bounds how many large bodies are read at a time
+	list    *informer.ListSize // of the list that it is a page or a stream of, nil for none
+	maxList int64
+	watch   bool
+	json    bool
+	max     int64 // how long the answer or an event may be
+
+	slot *time.Timer // ends the read of a large body; nil if it has no slot
+	err  error       // of the last read
 
 	// Of the answer, or of the event that is being read:
 	size, values int64
@@ -83,8 +85,8 @@ func (m *meter) count(p []byte) error {
 		m.scan(p)
 	}
 	switch {
-	case m.list != nil && m.list.Add(len(p)) > m.wall.maxList:
-		err := foreignError{message: fmt.Sprintf("server lists more than %d MiB", m.wall.maxList>>20)}
+	case m.list != nil && m.list.Add(len(p)) > m.maxList:
+		err := foreignError{message: fmt.Sprintf("server lists more than %d MiB", m.maxList>>20)}
 		m.list.Fail(err)
 		return err
 	case m.watch && !m.json:
@@ -128,7 +130,7 @@ func (m *meter) enter() error {
 		return nil
 	}
 	select {
-	case m.wall.large <- struct{}{}:
+	case m.large <- struct{}{}:
 		m.slot = time.AfterFunc(largeTime, func() { _ = m.Close() }) // The read that waits fails.
 		return nil
 	case <-m.ctx.Done():
@@ -141,6 +143,6 @@ func (m *meter) leave() {
 	if m.slot != nil {
 		m.slot.Stop()
 		m.slot = nil
-		<-m.wall.large
+		<-m.large
 	}
 }

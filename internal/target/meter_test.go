@@ -55,14 +55,14 @@ func TestMeterCountsValues(t *testing.T) {
 		}
 		cut := []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader}[r.IntN(3)]
 		m := &meter{
-			ReadCloser: io.NopCloser(cut(bytes.NewReader(event))), wall: &wall{}, json: true, max: maxObject,
+			ReadCloser: io.NopCloser(cut(bytes.NewReader(event))), json: true, max: maxObject,
 		}
 		if got, err := m.readAll(); err != nil || !bytes.Equal(got, event) || m.values != counted {
 			t.Fatalf("want %d values in %s, got %d, %v", counted, event, m.values, err)
 		}
 		events := bytes.Repeat(append(event, "\n"[:r.IntN(2)]...), 3)
 		m = &meter{
-			ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(events))), wall: &wall{}, json: true, watch: true,
+			ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(events))), json: true, watch: true,
 			max: maxObject,
 		}
 		for most, p := int64(0), make([]byte, 64); ; most = max(most, m.values) {

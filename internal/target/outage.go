@@ -35,16 +35,9 @@ func (r *Registry) usersOf(c *Cluster, patient bool) []informer.Owner {
 	return users
 }
 
-// reachable reports that a cluster answers, and wakes its users.
-func (r *Registry) reachable(c *Cluster) {
-	r.tellHealth(c)
-	r.wakeUsers(c)
-}
-
-// unreachable reports that a cluster does not answer, and wakes its users: the patient ones only if that lasts.
-func (r *Registry) unreachable(c *Cluster) {
+// wakeCutOff wakes the users of a cluster that does not answer: the patient ones only if that lasts.
+func (r *Registry) wakeCutOff(c *Cluster) {
 	since := c.breaker.look().since
-	r.tellHealth(c)
 	r.wakeAll(r.usersOf(c, false))
 	time.AfterFunc(time.Until(since.Add(outagePatience)), func() {
 		for _, o := range r.usersOf(c, true) {
@@ -55,6 +48,3 @@ func (r *Registry) unreachable(c *Cluster) {
 		}
 	})
 }
-
-// isDownSince reports whether the target has not answered since a time at which it was found not to.
-func (s sight) isDownSince(since time.Time) bool { return s.state == stateDown && s.since.Equal(since) }

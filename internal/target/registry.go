@@ -294,6 +294,24 @@ func (r *Registry) wake(o informer.Owner) {
 	}
 }
 
+// changed tells whom it concerns what has become of a cluster.
+func (r *Registry) changed(c *Cluster, what change) {
+	switch what {
+	case changeUp:
+		r.tellHealth(c)
+		r.wakeUsers(c)
+	case changeDown:
+		r.tellHealth(c)
+		r.wakeCutOff(c)
+	case changeHealth:
+		r.tellHealth(c)
+	case changeTokens:
+		r.wakeUsers(c)
+	case changeRestored:
+		r.tellRestored(c)
+	}
+}
+
 func (r *Registry) wakeAll(owners []informer.Owner) {
 	for _, o := range owners {
 		r.wake(o)

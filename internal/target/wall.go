@@ -3,7 +3,6 @@ package target
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -54,8 +53,8 @@ func (w *wall) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := w.paths.call(req)
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	m := &meter{
-		ReadCloser: res.Body, wall: w, ctx: req.Context(), list: informer.ListSizeIn(req.Context()), max: w.maxPage,
-		watch: c.watch, json: media == runtime.ContentTypeJSON,
+		ReadCloser: res.Body, ctx: req.Context(), large: w.large, list: informer.ListSizeIn(req.Context()),
+		maxList: w.maxList, max: w.maxPage, watch: c.watch, json: media == runtime.ContentTypeJSON,
 	}
 	if c.watch || c.one {
 		m.max = w.maxObject
@@ -173,31 +172,3 @@ func inOurWords(method string, code int) []byte {
 	}
 	return content
 }
-
-// A foreignError is an answer that is not what a Kubernetes API server says about an object. Nothing follows from it.
-type foreignError struct {
-	code    int    // zero if it does not matter
-	message string // in our words or of a Status, empty if the code says all
-}
-
-// errRedirect is the error of a request that is redirected: the kubeconfig says where to send it, not the server.
-var errRedirect = foreignError{
-	message: "server answers with a redirect, which is not followed: name its final address in the kubeconfig",
-}
-
-// Error names the code, and repeats nothing but a Status.
-func (e foreignError) Error() string {
-	if e.message != "" {
-		return e.message
-	}
-	behind := ""
-	if e.code == http.StatusServiceUnavailable {
-		behind = ", or the APIService of an aggregated API behind it"
-	}
-	return fmt.Sprintf("server answers %d %s, but not as a Kubernetes API server does: "+
-		"check the server of the kubeconfig and proxies before it%s", e.code, http.StatusText(e.code), behind)
-}
-
-// Unserved reports whether the answer is that of a server which does not serve what was asked for, or of one that is
-// not asked rightly.
-func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
