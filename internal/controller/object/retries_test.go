@@ -7,6 +7,7 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -36,7 +37,8 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 			}
 			defer registry.Close()
 			r := &reconciler{
-				load: &Load{},
+				load:   &Load{},
+				finish: func(context.Context, types.NamespacedName) bool { return true },
 				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 					p := passOf(ctx)
 					p.cluster = registry.Local()
