@@ -47,6 +47,10 @@ func (r *Resolver) Dependents(ctx context.Context, f Referrer) error {
 		if i := slices.IndexFunc(all, func(d Referrer) bool { return d.finalizer() == finalizer }); i >= 0 {
 			name = describe(all[i].GVK.Kind, all[i].node().name)
 			_, void = cycle[all[i].node()]
+			// A deleted one that refers to something else by now would take it off when it goes, which this one may be
+			// in the way of.
+			void = void || all[i].GetDeletionTimestamp() != nil && !slices.ContainsFunc(r.edges(all[i]),
+				func(ref Reference) bool { return ref.node() == f.node() || ref.selects(f.GVK.GroupKind(), f) })
 		}
 		if void {
 			stranded = append(stranded, finalizer)
