@@ -27,7 +27,7 @@ const (
 	maxTenantCache = 64 << 20
 	// largeBody is from which length on a body counts as large, and largeBodies how many large ones are read at a time:
 	// of one cluster, or of all clusters of tenants together, whose number nobody limits.
-	largeBody   = 512 << 10
+	largeBody   = 256 << 10
 	largeBodies = 2
 	// largeTime is how long a large body may be read, so that a server which stalls keeps no other from being read for
 	// long.
