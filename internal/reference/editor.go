@@ -69,7 +69,8 @@ type change struct {
 type job struct {
 	known   metav1.Object // a state to begin with, nil for none
 	changes sets.Set[change]
-	err     error // how the last attempt has failed, nil before the first
+	sent    sets.Set[change] // what was requested since the last answer: it is not known whether it is so
+	err     error            // how the last attempt has failed, nil before the first
 }
 
 func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface,
@@ -106,12 +107,12 @@ func (e *editor) set(at resource, c change, known metav1.Object) error {
 	defer e.mu.Unlock()
 	j := e.jobs[at]
 	if j == nil {
-		j = &job{changes: sets.New[change]()}
+		j = &job{changes: sets.New[change](), sent: sets.New[change]()}
 	}
 	opposite := change{owner: c.owner, finalizer: c.finalizer, add: !c.add}
 	now := e.newest(at, known)
 	if now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add &&
-		!j.changes.Has(opposite) { // A request for it may be in flight.
+		!j.changes.Has(opposite) && !j.sent.Has(opposite) {
 		e.drop(at, c)
 		return nil
 	}
@@ -134,12 +135,22 @@ func (e *editor) drop(at resource, all ...change) {
 	}
 }
 
-// forget drops the changes of an owner.
+// forget drops what an owner that is gone wants to put on resources. What may be on one already is taken off again: if
+// the owner was deleted early, nothing else would.
 func (e *editor) forget(o informer.Owner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for at, j := range e.jobs {
-		e.drop(at, slices.DeleteFunc(j.changes.UnsortedList(), func(c change) bool { return c.owner != o })...)
+		for c := range j.changes.Clone() {
+			if c.owner != o || !c.add {
+				continue
+			}
+			if j.sent.Has(c) {
+				j.changes.Insert(change{owner: o, finalizer: c.finalizer})
+				e.queue.Add(at)
+			}
+			e.drop(at, c)
+		}
 	}
 }
 
@@ -198,6 +209,7 @@ func (e *editor) batch(at resource) ([]change, metav1.Object) {
 	if j == nil {
 		return nil, nil
 	}
+	j.sent = j.sent.Union(j.changes)
 	return j.changes.UnsortedList(), e.newest(at, j.known)
 }
 
@@ -209,6 +221,9 @@ func (e *editor) finish(at resource, batch []change, now metav1.Object, err erro
 	if j := e.jobs[at]; j != nil {
 		known = err != nil && j.err != nil
 		j.known, j.err = nil, err
+		if err == nil {
+			j.sent = sets.New[change]()
+		}
 	}
 	if err == nil {
 		e.queue.Forget(at)

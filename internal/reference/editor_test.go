@@ -265,3 +265,71 @@ func foreign(s *server, name string) {
 		return append(u.GetFinalizers(), "theirs"), !slices.Contains(u.GetFinalizers(), "theirs")
 	})
 }
+
+// A slowServer answers a patch when it is told to, and has made it by then.
+type slowServer struct {
+	dynamic.ResourceInterface
+
+	u       *unstructured.Unstructured
+	patched chan struct{} // receives a value for each patch that has come
+	answer  chan struct{} // each value lets one patch go on
+}
+
+func (s slowServer) Patch(_ context.Context, _ string, _ types.PatchType, body []byte, _ metav1.PatchOptions,
+	_ ...string,
+) (*unstructured.Unstructured, error) {
+	var ops []struct{ Value any }
+	if err := json.Unmarshal(body, &ops); err != nil {
+		return nil, err
+	}
+	s.patched <- struct{}{}
+	<-s.answer
+	var finalizers []string
+	for _, f := range ops[2].Value.([]any) {
+		finalizers = append(finalizers, f.(string))
+	}
+	s.u.SetFinalizers(finalizers)
+	return s.u.DeepCopy(), nil
+}
+
+// TestOppositeInFlight shows that a finalizer which a request is putting on is not taken for absent, however often
+// somebody asks, and goes with an owner that is forgotten.
+func TestOppositeInFlight(t *testing.T) {
+	for name, end := range map[string]func(*editor, resource, change, metav1.Object) error{
+		"Asked": func(e *editor, at resource, c change, known metav1.Object) error {
+			_ = e.set(at, c, known)
+			return e.set(at, c, known)
+		},
+		"Forgotten": func(e *editor, at resource, c change, known metav1.Object) error {
+			e.forget(c.owner)
+			return e.set(at, c, known)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := slowServer{
+				u: &unstructured.Unstructured{Object: map[string]any{}}, patched: make(chan struct{}), answer: make(chan struct{}),
+			}
+			known := s.u.DeepCopy()
+			e := newEditor(func(schema.GroupVersionResource, string) dynamic.ResourceInterface { return s },
+				func(informer.Owner) {})
+			go e.run(t.Context())
+			at, owner := resource{name: types.NamespacedName{Name: "a"}}, informer.Owner{Controller: "x"}
+			_ = e.set(at, change{owner: owner, finalizer: "ours", add: true}, known)
+			<-s.patched
+			off := change{owner: owner, finalizer: "ours"}
+			if err := end(e, at, off, known); err == nil {
+				t.Error("want the finalizer not to be taken for absent while a request puts it on")
+			}
+			s.answer <- struct{}{}
+			<-s.patched
+			s.answer <- struct{}{}
+			kube.Eventually(t, "the finalizer to be off", func() (bool, string) {
+				err := e.set(at, off, nil)
+				return err == nil, "not yet"
+			})
+			if got := s.u.GetFinalizers(); len(got) > 0 {
+				t.Errorf("want no finalizer, got %v", got)
+			}
+		})
+	}
+}
