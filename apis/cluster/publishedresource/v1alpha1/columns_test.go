@@ -35,7 +35,7 @@ endpoints: [{url: https://kcp.example.com/services/apiexport/a/services}]
 conditions:
 - {type: ExportUpdated, status: "True", reason: Offered, lastTransitionTime: "2026-01-01T00:00:00Z"}
 - {type: Synced, status: "True", reason: ReconcileSuccess, lastTransitionTime: "2026-01-01T00:00:00Z"}
-- {type: Ready, status: "False", reason: Unavailable, lastTransitionTime: "2026-01-01T00:00:00Z"}
+- {type: Ready, status: "False", reason: Unavailable, message: not yet, lastTransitionTime: "2026-01-01T00:00:00Z"}
 `), &status); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ conditions:
 		"FAILED": float64(1),
 		"SYNCED": "True", "READY": "False", "PROVIDERCONFIG": "services", "EXPORT": "services",
 		"SCHEMA": "v1.certificates.cert-manager.io",
-		"REASON": "Unavailable", "MESSAGE": nil,
+		"REASON": "Unavailable", "MESSAGE": "not yet",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
