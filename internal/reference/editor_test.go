@@ -278,7 +278,9 @@ type slowServer struct {
 func (s slowServer) Patch(_ context.Context, _ string, _ types.PatchType, body []byte, _ metav1.PatchOptions,
 	_ ...string,
 ) (*unstructured.Unstructured, error) {
-	var ops []struct{ Value any }
+	var ops []struct {
+		Value any `json:"value"`
+	}
 	if err := json.Unmarshal(body, &ops); err != nil {
 		return nil, err
 	}
