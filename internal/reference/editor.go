@@ -191,8 +191,9 @@ func (e *editor) work(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, editTimeout)
 	defer cancel()
 	var now metav1.Object
-	err := retry.OnError(wait.Backoff{Steps: editAttempts, Duration: time.Millisecond}, isStale, func() error {
-		var err error
+	var err error
+	// OnError itself returns no error if the last one is that of a context.
+	_ = retry.OnError(wait.Backoff{Steps: editAttempts, Duration: time.Millisecond}, isStale, func() error {
 		now, err = e.patch(ctx, at, batch, known)
 		known = nil
 		return err
