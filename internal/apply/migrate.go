@@ -108,7 +108,8 @@ type Migration struct {
 	Live, Manifest *unstructured.Unstructured
 	// Manager is the field manager that gets the fields.
 	Manager string
-	// Owned says that the resource is to be the manager's, and not one of others of which it keeps some fields.
+	// Owned reports whether the manager owns the whole resource. Otherwise others own it, and the manager keeps some
+	// of its fields.
 	Owned bool
 }
 

@@ -71,7 +71,7 @@ func (s *Objects[T]) Get(key types.NamespacedName) (T, bool) {
 	return o, ok
 }
 
-// Finished forgets an object of which nothing is left.
+// Finished forgets an object whose resources are deleted.
 func (s *Objects[T]) Finished(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

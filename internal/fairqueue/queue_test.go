@@ -119,14 +119,14 @@ func TestShares(t *testing.T) {
 		wantThen int
 	}{
 		"One": {
-			reason:   "One lane holds a third, and another one half as many of the rest.",
+			reason:   "One lane gets a third of the workers. A second lane gets a third of the rest.",
 			held:     all(1, 1),
 			want:     map[string]int{"t0/l0": 100},
 			of:       "other/l",
 			wantThen: 67,
 		},
 		"SixTenants": {
-			reason:   "Six tenants leave a quarter, of which a seventh gets a third.",
+			reason:   "Six tenants leave a quarter of the workers. A seventh tenant gets a third of that.",
 			held:     all(6, 1),
 			want:     map[string]int{"t0/l0": 38, "t1/l0": 38, "t2/l0": 38, "t3/l0": 38, "t4/l0": 37, "t5/l0": 37},
 			of:       "other/l",

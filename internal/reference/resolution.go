@@ -16,7 +16,7 @@ import (
 // A Resolution is what the references of an Object lead to, as far as they could be followed. Its zero value is that of
 // an Object without references.
 type Resolution struct {
-	values []Value
+	values []value
 	size   int                        // of all values, in bytes
 	found  []*found                   // the resources to pin
 	loose  []commonv1.PinnedReference // what is pinned and must not be
@@ -27,26 +27,27 @@ type Resolution struct {
 // larger manifest.
 const sizeMost = 3 << 20
 
-// A Value is what a reference writes into a manifest.
-type Value struct {
-	// To is the field of the manifest.
-	To string
-	// Read is the value as it was read, and Written as it is written. Both are shared.
-	Read, Written any
-	// Secret says that the value comes from a Secret.
-	Secret bool
-
-	ref *Reference
+// A value is what a reference writes into a manifest.
+type value struct {
+	to      string // the field of the manifest
+	written any    // shared
+	secret  bool   // it comes from a Secret
+	ref     *Reference
 }
 
-// Values returns what Apply writes, in its order. What names the resource is left out: it is in events and conditions
-// anyhow.
-func (r *Resolution) Values() []Value {
+// SecretFields returns the fields of the manifest that Apply writes and that hold values of Secrets. Fields that name
+// the resource are left out: events and conditions show them anyhow.
+func (r *Resolution) SecretFields() []string {
 	if r == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(r.values),
-		func(v Value) bool { return slices.Contains(identity(), v.To) })
+	var fields []string
+	for _, v := range r.values {
+		if v.secret && !slices.Contains(identity(), v.to) {
+			fields = append(fields, v.to)
+		}
+	}
+	return fields
 }
 
 // identity are the fields by which a manifest names a resource, and which therefore must not fall back to a default.
@@ -60,8 +61,8 @@ func (r *Resolution) Apply(content map[string]any) error {
 		return nil
 	}
 	for _, v := range r.values {
-		if err := write(content, v.To, v.Written); err != nil {
-			return invalid("%s: cannot write %s of the manifest: %v", v.ref.At, v.To, err)
+		if err := write(content, v.to, v.written); err != nil {
+			return invalid("%s: cannot write %s of the manifest: %v", v.ref.At, v.to, err)
 		}
 		if err := v.check(content); err != nil {
 			return err
@@ -71,13 +72,13 @@ func (r *Resolution) Apply(content map[string]any) error {
 }
 
 // check sees to it that a manifest whose name comes from elsewhere has one.
-func (v Value) check(content map[string]any) error {
+func (v value) check(content map[string]any) error {
 	for _, field := range identity() {
-		if !covers(v.To, field) {
+		if !covers(v.to, field) {
 			continue
 		}
 		name, ok, err := read(content, field)
-		if err != nil || !ok && v.To != field {
+		if err != nil || !ok && v.to != field {
 			continue // A whole metadata need not have a namespace.
 		}
 		if s, isText := name.(string); !isText || s == "" {
@@ -101,8 +102,8 @@ func (r *Resolution) keeps(p commonv1.PinnedReference) bool {
 }
 
 // take adds a value to a resolution.
-func (r *Resolution) take(v Value) error {
-	r.size += sizeOf(v.Written)
+func (r *Resolution) take(v value) error {
+	r.size += sizeOf(v.written)
 	if r.size > sizeMost {
 		return invalid("%s: the values of all references are larger than %d bytes", v.ref.At, sizeMost)
 	}
@@ -111,8 +112,8 @@ func (r *Resolution) take(v Value) error {
 }
 
 // sizeOf returns how much of a manifest a value takes.
-func sizeOf(value any) int {
-	b, err := json.Marshal(value)
+func sizeOf(v any) int {
+	b, err := json.Marshal(v)
 	if err != nil {
 		return sizeMost + 1 // It does not fit into a manifest, either.
 	}

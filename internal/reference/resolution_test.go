@@ -38,7 +38,7 @@ func TestTake(t *testing.T) {
 			var err error
 			for _, v := range tc.values {
 				if err == nil {
-					err = res.take(Value{ref: &Reference{At: "references[0]"}, Written: v})
+					err = res.take(value{ref: &Reference{At: "references[0]"}, written: v})
 				}
 			}
 			if (err == nil) != tc.ok || err != nil && ReasonOf(err) != commonv1.ReasonInvalidReference {

@@ -236,7 +236,7 @@ func (r *Reference) use(f Referrer, res *Resolution, x *found) error {
 	if r.To == "" {
 		return nil
 	}
-	return res.take(Value{To: r.To, Read: v, Written: written, Secret: holdsSecret(c), ref: r})
+	return res.take(value{to: r.To, written: written, secret: holdsSecret(c), ref: r})
 }
 
 func isReady(content map[string]any) bool {

@@ -29,6 +29,9 @@ type Mapping struct {
 	Resource schema.GroupVersionResource
 	// Namespaced reports whether the resources of the kind live in namespaces.
 	Namespaced bool
+	// Readable reports whether the target can return a resource of the kind. Some can only be created, as a
+	// SubjectAccessReview.
+	Readable bool
 	// Watchable reports whether the target can list and watch the kind.
 	Watchable bool
 }
@@ -235,6 +238,7 @@ func (k *kinds) add(gv schema.GroupVersion, served []metav1.APIResource) (found 
 		k.known[gvk] = Mapping{
 			Resource:   gv.WithResource(r.Name),
 			Namespaced: r.Namespaced,
+			Readable:   slices.Contains(r.Verbs, "get"),
 			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
 		}
 		for w := range k.waiting[gvk] {

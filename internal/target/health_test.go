@@ -20,6 +20,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 func TestVersionIn(t *testing.T) {
@@ -207,9 +208,5 @@ func assertReadyConfigs(t *testing.T, r *Registry, series int, value float64) {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(deadline); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("gave up waiting for %s", what)
-		}
-	}
+	kube.Eventually(t, what, func() (bool, string) { return is(), "not yet" })
 }

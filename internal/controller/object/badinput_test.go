@@ -44,6 +44,7 @@ func TestBadInputHeals(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	for name, s := range map[string]sickness{
 		"UnknownKind":           unknownKind(),
+		"UnreadableKind":        unreadableKind(),
 		"NamespacedWithoutOne":  withoutNamespace(),
 		"MissingNamespace":      missingNamespace(),
 		"Forbidden":             forbidden(),
@@ -106,6 +107,23 @@ func setManifest(t *testing.T, c client.Client, o build.Object, m build.Manifest
 
 func (w world) object(m build.Manifest) build.Object {
 	return w.scope.Object(w.namespace, w.target, w.config, m)
+}
+
+func unreadableKind() sickness {
+	return sickness{
+		reason: "A kind that can only be created cannot be kept.",
+		make: func(_ *testing.T, w world) build.Object {
+			return w.object(build.Manifest{
+				"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+				"metadata": map[string]any{"name": "may-i"},
+				"spec":     map[string]any{"nonResourceAttributes": map[string]any{"path": "/version", "verb": "get"}},
+			})
+		},
+		want: commonv1.ReasonInvalidManifest, message: "kind SelfSubjectAccessReview can only be created",
+		heal: func(t *testing.T, w world, o build.Object) {
+			setManifest(t, w.c, o, build.ConfigMap(w.target, "settings"))
+		},
+	}
 }
 
 func unknownKind() sickness {

@@ -81,6 +81,9 @@ func label(u *unstructured.Unstructured) error {
 
 // place fits a manifest to how the target serves its kind.
 func place(u *unstructured.Unstructured, m target.Mapping) error {
+	if !m.Readable {
+		return errors.Wrapf(errInvalidManifest, "kind %s can only be created, and an Object needs to read it", u.GetKind())
+	}
 	if m.Namespaced && u.GetNamespace() == "" {
 		return errors.Wrapf(errInvalidManifest,
 			"spec.forProvider.manifest.metadata.namespace is not set, and kind %s is namespaced", u.GetKind())

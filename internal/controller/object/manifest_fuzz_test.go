@@ -58,7 +58,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		checkTaken(t, o, raw, u)
-		checkPlaced(t, u, target.Mapping{Namespaced: variant%2 == 0})
+		checkPlaced(t, u, target.Mapping{Namespaced: variant%2 == 0, Readable: true})
 		if err := record(o, u, Options{
 			SanitizeSecrets: variant%3 == 0, RemoveManagedFields: variant%5 == 0,
 		}); err != nil {

@@ -102,13 +102,9 @@ func (e *remote) send(ctx context.Context, o Object,
 
 // client returns a client for the manifest, whose errors repeat nothing that references have put into it from Secrets.
 func (e *remote) client() dynamic.ResourceInterface {
-	p := apply.Private{Content: e.manifest.Object}
-	for _, v := range e.pass.references.Values() {
-		if v.Secret {
-			p.Secret, p.Fields = true, append(p.Fields, v.To)
-		}
-	}
-	return apply.Discreet(e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()), p)
+	fields := e.pass.references.SecretFields()
+	return apply.Discreet(e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()),
+		apply.Private{Secret: len(fields) > 0, Content: e.manifest.Object, Fields: fields})
 }
 
 // Managers under which provider-kubernetes has written without server-side apply: the name of its program in its

@@ -27,7 +27,7 @@ func TestSpellings(t *testing.T) {
 	c := provide(t)
 	for name, tc := range map[string]spelling{
 		"Quantity": {
-			reason: "A quantity has several spellings, of which the server stores the shortest.",
+			reason: "The server stores the shortest form of a quantity.",
 			edit: func(m build.Manifest) {
 				m["kind"] = "ResourceQuota"
 				m["spec"] = map[string]any{"hard": map[string]any{"cpu": "2000m", "memory": "1024Mi"}}

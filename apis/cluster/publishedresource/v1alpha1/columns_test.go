@@ -4,10 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -43,26 +41,8 @@ conditions:
 	if err := c.Status().Update(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
-	cfg := server.Config()
-	cfg.GroupVersion, cfg.APIPath = &publishedv1alpha1.GroupVersion, "/apis"
-	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	r, err := rest.RESTClientFor(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := r.Get().Resource("publishedresources").Name("columns").SetHeader("Accept",
-		"application/json;as=Table;g=meta.k8s.io;v=v1").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := &metav1.Table{}
-	if err := yaml.Unmarshal(b, table); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]any{}
-	for i, col := range table.ColumnDefinitions {
-		got[col.Name] = table.Rows[0].Cells[i]
-	}
+	got := server.Columns(t, publishedv1alpha1.GroupVersion.WithResource("publishedresources"),
+		types.NamespacedName{Name: "columns"})
 	delete(got, "AGE")
 	want := map[string]any{
 		"Name": "columns", "KIND": "Certificate", "PUBLISHED": "True", "BOUND": float64(3), "OBJECTS": float64(41),
