@@ -32,19 +32,16 @@ func FuzzEvents(f *testing.F) {
 		f.Add([]byte(stream), false)
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, wildcard bool) {
-		s := newStore(func(types.NamespacedName, Owner) {}, func() {}, func() {})
+		s := testStore(func(string) {})
 		if wildcard {
 			s.name = nameInCluster
 		}
 		for line := range bytes.Lines(stream) {
 			deliver(t, s, line)
 		}
-		if got := len(s.list()); got != len(s.items) {
-			t.Errorf("want %d resources, got %d", len(s.items), got)
-		}
-		for n, held := range s.items {
-			if s.name(held) != n {
-				t.Errorf("%s is held as %s", s.name(held), n)
+		for _, o := range s.find("", "") {
+			if held := s.get(s.name(o)); held != o {
+				t.Errorf("%s is held as %v", s.name(o), held)
 			}
 		}
 		a, b := at("a", "1000000"), at("b", "1000001")
@@ -53,8 +50,8 @@ func FuzzEvents(f *testing.F) {
 		}
 		want := map[types.NamespacedName]string{s.name(a): "1000000", s.name(b): "1000001"}
 		got := map[types.NamespacedName]string{}
-		for n, held := range s.items {
-			got[n] = held.GetResourceVersion()
+		for _, o := range s.find("", "") {
+			got[s.name(o)] = o.GetResourceVersion()
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("held after a list: -want, +got:\n%s", diff)

@@ -19,9 +19,8 @@ type Interner struct {
 
 // A stateKey finds a state of a resource. It is only what a server says: two that are called the same may differ.
 type stateKey struct {
-	uid        types.UID
-	version    string
-	apiVersion string
+	uid                 types.UID
+	version, apiVersion string
 }
 
 // NewInterner returns an Interner that knows of nothing.
@@ -32,30 +31,21 @@ func NewInterner() *Interner {
 // intern returns what is held already and equal to a state of a resource in every value, or else the state itself. It
 // is found for as long as somebody holds it.
 func (i *Interner) intern(u *unstructured.Unstructured) *unstructured.Unstructured {
-	if i == nil {
+	key := stateKey{u.GetUID(), u.GetResourceVersion(), u.GetAPIVersion()}
+	if i == nil || key.uid == "" || key.version == "" {
 		return u
 	}
-	key := stateKey{uid: u.GetUID(), version: u.GetResourceVersion(), apiVersion: u.GetAPIVersion()}
-	if key.uid == "" || key.version == "" {
-		return u
+	i.mu.Lock()
+	held := i.states[key].Value()
+	if held == nil {
+		i.states[key] = weak.Make(u)
+		runtime.AddCleanup(u, i.forget, key)
 	}
-	held := i.find(key, u)
-	if held != u && !reflect.DeepEqual(held.Object, u.Object) {
+	i.mu.Unlock()
+	if held == nil || !reflect.DeepEqual(held.Object, u.Object) {
 		return u // A server that lies changes nothing but its own memory.
 	}
 	return held
-}
-
-// find returns the state of a key that is held, or else has a state found by it from now on.
-func (i *Interner) find(key stateKey, u *unstructured.Unstructured) *unstructured.Unstructured {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if held := i.states[key].Value(); held != nil {
-		return held
-	}
-	i.states[key] = weak.Make(u)
-	runtime.AddCleanup(u, i.forget, key)
-	return u
 }
 
 // forget forgets a key unless something is found by it.
@@ -64,17 +54,5 @@ func (i *Interner) forget(key stateKey) {
 	defer i.mu.Unlock()
 	if i.states[key].Value() == nil {
 		delete(i.states, key)
-	}
-}
-
-// internAll interns all resources of a list in place.
-func (i *Interner) internAll(list []any) {
-	if i == nil {
-		return
-	}
-	for n, obj := range list {
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			list[n] = i.intern(u)
-		}
 	}
 }

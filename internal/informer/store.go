@@ -1,38 +1,56 @@
 package informer
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 )
 
-// A store holds the newest known state of each resource of one stream: what the stream tells and, until that has come
-// as far, what the answers to our own writes tell. A list is the truth as of its resource version, even if that is
-// older than what was held before.
-type store struct {
-	// changed is called, without the lock, with the name of each resource whose state changed, and with the owner whose
-	// write changed it, who knows already; none if it was not ours.
-	changed func(n types.NamespacedName, by Owner)
-	// filled is called, without the lock, after each list.
-	filled func()
-	// wentBack is called, without the lock, after a list that shows that the server has gone back in its history.
-	wentBack func()
-	// name returns the name that tells a resource from the others of the stream.
-	name func(*unstructured.Unstructured) types.NamespacedName
+// annotationCluster is the annotation by which kcp tells the logical cluster of a resource.
+const annotationCluster = "kcp.io/cluster"
 
-	mu      sync.RWMutex
-	items   map[types.NamespacedName]*unstructured.Unstructured
-	index   *index // nil if nobody asks by namespace or key
-	writes  map[types.NamespacedName]*write
-	answers map[types.NamespacedName]*answer // of the items that the stream has not told of yet
-	stream  history
+// Indexes of a store. Without one, all are found.
+const (
+	indexNamespace = "namespace"
+	indexKey       = "key"
+)
+
+// A store holds what one stream has delivered, and the answers to our own writes until the stream has come as far. Its
+// callbacks are called without its lock.
+type store struct {
+	name     func(metav1.Object) types.NamespacedName // tells a resource from the others of the stream
+	changed  func(n types.NamespacedName, by Owner)   // a resource has changed, perhaps by one of our owners
+	listed   func(wentBack bool)                      // a list has come, perhaps of a server that was restored
+	full     func(error)                              // there is no room for what the stream delivers
+	interner *Interner
+	room     *budget
+
+	mu      sync.Mutex
+	items   cache.ThreadSafeStore // by String() of their names
+	answers map[types.NamespacedName]*answer
+	writes  map[types.NamespacedName]*write // that are under way
+	version string                          // how far the stream has come
+}
+
+// An answer is that the store shows the answer to a write of ours.
+type answer struct {
+	version string
+	told    *unstructured.Unstructured // what the stream has delivered instead, nil for nothing
+}
+
+// A write is one or more writes of ours to a resource.
+type write struct {
+	count int
+	heard bool // the resource has changed meanwhile
 }
 
 var (
@@ -40,26 +58,21 @@ var (
 	_ cache.ReflectorBookmarkStore = &store{}
 )
 
-func newStore(changed func(types.NamespacedName, Owner), filled, wentBack func()) *store {
+func newStore() *store {
 	return &store{
-		changed: changed, filled: filled, wentBack: wentBack, name: nameOf,
-		items:   map[types.NamespacedName]*unstructured.Unstructured{},
-		writes:  map[types.NamespacedName]*write{},
-		answers: map[types.NamespacedName]*answer{},
+		name: nameOf, items: cache.NewThreadSafeStore(cache.Indexers{}, cache.Indices{}),
+		answers: map[types.NamespacedName]*answer{}, writes: map[types.NamespacedName]*write{},
 	}
 }
 
-func nameOf(u *unstructured.Unstructured) types.NamespacedName {
-	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// annotationCluster is the annotation by which kcp tells the logical cluster of a resource.
-const annotationCluster = "kcp.io/cluster"
-
 // nameInCluster returns a name that is unique among the logical clusters of a virtual workspace.
-func nameInCluster(u *unstructured.Unstructured) types.NamespacedName {
-	n := nameOf(u)
-	n.Namespace = u.GetAnnotations()[annotationCluster] + "/" + n.Namespace
+func nameInCluster(o metav1.Object) types.NamespacedName {
+	n := nameOf(o)
+	n.Namespace = o.GetAnnotations()[annotationCluster] + "/" + n.Namespace
 	return n
 }
 
@@ -69,158 +82,217 @@ func newer(a, b string) bool {
 	return err == nil && c > 0
 }
 
-// older reports whether resource version a is known to be no newer than b.
-func older(a, b string) bool {
-	c, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && c <= 0
+// differ reports whether two states of a resource differ, by their resource versions. Nil is none.
+func differ(a, b *unstructured.Unstructured) bool {
+	return (a == nil) != (b == nil) || a != nil && a.GetResourceVersion() != b.GetResourceVersion()
 }
 
-// get returns the shared copy of a resource, nil if it is not there.
+// get returns a resource, nil if it is not there.
 func (s *store) get(n types.NamespacedName) *unstructured.Unstructured {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.items[n]
+	o, _ := s.items.Get(n.String())
+	u, _ := o.(*unstructured.Unstructured)
+	return u
 }
 
-// list returns the shared copies of all resources, sorted by name.
-func (s *store) list() []*unstructured.Unstructured {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(s.items), func(a, b *unstructured.Unstructured) int {
-		return strings.Compare(s.name(a).String(), s.name(b).String())
+// find returns the resources that an index finds by a value, sorted by namespace and name.
+func (s *store) find(index, value string) []*unstructured.Unstructured {
+	found := s.items.List()
+	if index != "" {
+		found, _ = s.items.ByIndex(index, value) // The only error is that no Table has asked for the index.
+	}
+	out := make([]*unstructured.Unstructured, 0, len(found))
+	for _, o := range found {
+		u, _ := o.(*unstructured.Unstructured)
+		out = append(out, u)
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		m, n := s.name(a), s.name(b)
+		return cmp.Or(strings.Compare(m.Namespace, n.Namespace), strings.Compare(m.Name, n.Name))
 	})
+	return out
 }
 
-// heldVersion returns the resource version of what is held, empty if nothing is. The caller holds the lock.
-func (s *store) heldVersion(n types.NamespacedName) string {
-	if held, ok := s.items[n]; ok {
-		return held.GetResourceVersion()
+// names returns the names of all resources, sorted by namespace and name.
+func (s *store) names() []types.NamespacedName {
+	all := s.find("", "")
+	out := make([]types.NamespacedName, 0, len(all))
+	for _, u := range all {
+		out = append(out, s.name(u))
 	}
-	return ""
+	return out
 }
 
-// Add records a resource the stream delivered.
-func (s *store) Add(obj any) error { return s.Update(obj) }
-
-// Update records a resource the stream delivered.
-func (s *store) Update(obj any) error {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		s.pass(s.record(u, u))
-	}
-	return nil
-}
-
-// Delete forgets a resource the stream reports as gone, or as no longer selected.
-func (s *store) Delete(obj any) error {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		s.pass(s.record(u, nil))
+// kept returns what is held of a resource that the stream delivers, nil for nothing: of one that comes as metadata, the
+// name.
+func (s *store) kept(o any) *unstructured.Unstructured {
+	switch x := o.(type) {
+	case *unstructured.Unstructured:
+		return s.interner.intern(x)
+	case *metav1.PartialObjectMetadata:
+		return &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"namespace": x.Namespace, "name": x.Name},
+		}}
 	}
 	return nil
 }
 
-// remove forgets a resource that is known not to exist any more, unless its successor is held.
-func (s *store) remove(n types.NamespacedName, uid types.UID) {
-	s.mu.Lock()
-	held, ok := s.items[n]
-	if !ok || held.GetUID() != uid {
-		s.mu.Unlock()
-		return
-	}
-	s.set(n, nil)
-	delete(s.answers, n)
-	told := s.told(n)
-	s.mu.Unlock()
-	if told {
-		s.changed(n, Owner{})
-	}
+// Add takes a resource that the stream delivers.
+func (s *store) Add(o any) error { return s.Update(o) }
+
+// Update takes a resource that the stream delivers.
+func (s *store) Update(o any) error {
+	s.record(o, s.kept(o))
+	return nil
 }
 
-// Bookmark records how far the stream has come.
+// Delete takes that a resource is gone, or no longer selected.
+func (s *store) Delete(o any) error {
+	s.record(o, nil)
+	return nil
+}
+
+// Bookmark takes how far the stream has come.
 func (s *store) Bookmark(version string) error {
 	s.mu.Lock()
 	changed := s.advance(version)
 	s.mu.Unlock()
-	s.pass(changed)
+	s.tell(changed)
 	return nil
 }
 
-// pass passes on which resources have changed.
-func (s *store) pass(changed []types.NamespacedName) {
+// Resync does nothing: owners look again by their own clocks.
+func (s *store) Resync() error { return nil }
+
+// record takes an event, and what it leaves of its resource, nil for nothing.
+func (s *store) record(event any, left *unstructured.Unstructured) {
+	o, ok := event.(metav1.Object)
+	if !ok {
+		return
+	}
+	n, fits := s.name(o), true
+	s.mu.Lock()
+	was := s.get(n)
+	if a := s.answers[n]; a != nil && newer(a.version, o.GetResourceVersion()) {
+		a.told = left
+	} else {
+		delete(s.answers, n)
+		fits = s.set(n, left)
+	}
+	changed := s.advance(o.GetResourceVersion())
+	if differ(was, s.get(n)) && s.heard(n) {
+		changed = append(changed, n)
+	}
+	s.mu.Unlock()
+	s.tell(changed)
+	if !fits {
+		s.full(s.room.full())
+	}
+}
+
+// advance takes how far the stream has come. Answers that it has passed without telling of them are not part of the
+// history it tells: the word of the stream counts. It returns which resources have changed by that. The caller holds
+// the lock.
+func (s *store) advance(version string) (changed []types.NamespacedName) {
+	if s.version == "" || newer(version, s.version) {
+		s.version = version
+	}
+	for n, a := range s.answers {
+		if newer(a.version, s.version) {
+			continue
+		}
+		delete(s.answers, n)
+		if differ(s.get(n), a.told) && s.set(n, a.told) && s.heard(n) {
+			changed = append(changed, n)
+		}
+	}
+	return changed
+}
+
+// Replace takes a list, which is the truth as of its version. Only answers to later writes are kept, and not even those
+// if the server has gone back in its history. It fails if there is no room.
+func (s *store) Replace(list []any, version string) error {
+	changed, wentBack, err := s.replace(list, version)
+	if err != nil {
+		s.full(err)
+		return err
+	}
+	s.tell(changed)
+	s.listed(wentBack)
+	return nil
+}
+
+func (s *store) replace(list []any, version string) (changed []types.NamespacedName, wentBack bool, err error) {
+	was, items := map[types.NamespacedName]*unstructured.Unstructured{}, make(map[string]any, len(list))
+	for _, o := range list {
+		if u := s.kept(o); u != nil {
+			was[s.name(u)], items[s.name(u).String()] = nil, u
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.find("", "") {
+		was[s.name(u)] = u
+	}
+	if wentBack = newer(s.version, version); wentBack {
+		clear(s.answers)
+		clear(s.writes) // Their answers speak of a history that is gone.
+	}
+	for n, a := range s.answers {
+		if !newer(a.version, version) {
+			delete(s.answers, n)
+			continue
+		}
+		a.told, _ = items[n.String()].(*unstructured.Unstructured)
+		items[n.String()] = was[n]
+	}
+	if !s.room.swap(s.items.List(), slices.Collect(maps.Values(items))) {
+		return nil, false, s.room.full()
+	}
+	s.items.Replace(items, version)
+	s.version = version
+	for n, u := range was {
+		if !equality.Semantic.DeepEqual(u, s.get(n)) && s.heard(n) {
+			changed = append(changed, n)
+		}
+	}
+	return changed, wentBack, nil
+}
+
+// set holds a resource, nil for nothing, and reports whether there is room for it. The caller holds the lock.
+func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) bool {
+	switch {
+	case !s.room.swap([]any{s.get(n)}, []any{u}):
+		return false
+	case u == nil:
+		s.items.Delete(n.String())
+	default:
+		s.items.Update(n.String(), u)
+	}
+	return true
+}
+
+// heard records that a resource has changed, and reports whether to pass that on now, as none of us writes it. The
+// caller holds the lock.
+func (s *store) heard(n types.NamespacedName) bool {
+	w := s.writes[n]
+	if w != nil {
+		w.heard = true
+	}
+	return w == nil
+}
+
+// tell passes on which resources have changed.
+func (s *store) tell(changed []types.NamespacedName) {
 	for _, n := range changed {
 		s.changed(n, Owner{})
 	}
 }
 
-// record records an event of the stream, and what it leaves of the resource: nil if that is gone. It returns the
-// resources whose change has to be passed on now.
-func (s *store) record(event, left *unstructured.Unstructured) []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n, version := s.name(event), event.GetResourceVersion()
-	outlasted := s.outlasts(n, version, left)
-	changed := s.advance(version)
-	held, ok := s.items[n]
-	if outlasted || left == nil && !ok {
-		return changed
-	}
-	s.set(n, left)
-	if left != nil && ok && held.GetResourceVersion() == version || !s.told(n) {
-		return changed
-	}
-	return append(changed, n)
-}
-
-// Replace takes over a list. What we have written since the list was made is kept, unless the server has gone back in
-// its history.
-func (s *store) Replace(list []any, version string) error {
-	changed, wentBack := s.replace(list, version)
-	if wentBack {
-		s.wentBack()
-	}
-	s.pass(changed)
-	s.filled()
-	return nil
-}
-
-func (s *store) replace(list []any, version string) (changed []types.NamespacedName, wentBack bool) {
-	items := make(map[types.NamespacedName]*unstructured.Unstructured, len(list))
-	for _, obj := range list {
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			items[s.name(u)] = u
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if wentBack = s.stream.begin(version); wentBack {
-		s.forgetAnswers()
-	}
-	for n := range s.answers {
-		if held := s.items[n]; s.outlasts(n, version, items[n]) {
-			items[n] = held
-		}
-	}
-	for n, u := range items {
-		held, ok := s.items[n]
-		if (!ok || held != u && !equality.Semantic.DeepEqual(held.Object, u.Object)) && s.told(n) {
-			changed = append(changed, n)
-		}
-	}
-	for n := range s.items {
-		if _, ok := items[n]; !ok && s.told(n) {
-			changed = append(changed, n)
-		}
-	}
-	s.setAll(items)
-	return changed, wentBack
-}
-
-// empty forgets all resources, and what is known of writes to them.
+// empty forgets all resources.
 func (s *store) empty() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forgetAnswers()
-	s.setAll(map[types.NamespacedName]*unstructured.Unstructured{})
+	s.room.swap(s.items.List(), nil)
+	s.items.Replace(map[string]any{}, "")
+	clear(s.answers)
 }
-
-// Resync does nothing: owners look again by their own clocks.
-func (s *store) Resync() error { return nil }

@@ -1,10 +1,12 @@
 package informer
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -22,11 +24,30 @@ var writer = Owner{Controller: "!"}
 
 // put makes a write of ours, whose answer is u.
 func put(s *store, u *unstructured.Unstructured) {
-	s.begin(nameOf(u))
-	s.end(nameOf(u), writer, u)
+	s.end(nameOf(u), s.begin(nameOf(u)), writer, u)
 }
 
+// testStore returns a store that holds resources as they are, and says who is woken.
+func testStore(woken func(string)) *store {
+	s := newStore()
+	s.changed = func(n types.NamespacedName, by Owner) { woken(n.Name + by.Controller) }
+	s.listed = func(wentBack bool) {
+		if wentBack {
+			woken("went back")
+		}
+	}
+	s.full = func(error) { woken("full") }
+	return s
+}
+
+// drop takes the answer to a write that has ended a resource.
+func drop(s *store, u *unstructured.Unstructured) { (&Table{stream: &stream{store: s}}).Drop(u) }
+
 func TestStore(t *testing.T) {
+	a := types.NamespacedName{Name: "a"}
+	uid := func(want types.UID) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return o.GetUID() == want }
+	}
 	replace := func(s *store, rv string, list ...*unstructured.Unstructured) {
 		items := make([]any, 0, len(list))
 		for _, u := range list {
@@ -51,19 +72,19 @@ func TestStore(t *testing.T) {
 		"EchoBeforeAnswer": {
 			reason: "The echo of a write that overtakes its answer does not wake the writer.",
 			do: func(s *store) {
-				s.begin(types.NamespacedName{Name: "a"})
+				w := s.begin(a)
 				_ = s.Add(at("a", "5"))
-				s.end(types.NamespacedName{Name: "a"}, writer, at("a", "5"))
+				s.end(a, w, writer, at("a", "5"))
 			},
 			want: map[string]string{"a": "5"}, woken: []string{"a!"},
 		},
 		"ChangeDuringWrite": {
 			reason: "A change by somebody else during our write wakes when the write is over.",
 			do: func(s *store) {
-				s.begin(types.NamespacedName{Name: "a"})
+				w := s.begin(a)
 				_ = s.Add(at("a", "5"))
 				_ = s.Update(at("a", "6"))
-				s.end(types.NamespacedName{Name: "a"}, writer, at("a", "5"))
+				s.end(a, w, writer, at("a", "5"))
 			},
 			want: map[string]string{"a": "6"}, woken: []string{"a"},
 		},
@@ -79,7 +100,7 @@ func TestStore(t *testing.T) {
 			reason: "What a write of ours has ended is gone at once, and is told of; its echo wakes nobody.",
 			do: func(s *store) {
 				_ = s.Add(at("a", "5"))
-				s.drop(at("a", "6"))
+				drop(s, at("a", "6"))
 				_ = s.Delete(at("a", "7"))
 			},
 			want: map[string]string{}, woken: []string{"a", "a"},
@@ -88,7 +109,7 @@ func TestStore(t *testing.T) {
 			reason: "What the server says does not exist is gone at once, and is told of; its echo wakes nobody.",
 			do: func(s *store) {
 				_ = s.Add(at("a", "5"))
-				s.remove(types.NamespacedName{Name: "a"}, "")
+				s.remove(a, uid(""))
 				_ = s.Delete(at("a", "7"))
 			},
 			want: map[string]string{}, woken: []string{"a", "a"},
@@ -97,7 +118,7 @@ func TestStore(t *testing.T) {
 			reason: "What has another UID is not what does not exist.",
 			do: func(s *store) {
 				_ = s.Add(at("a", "8"))
-				s.remove(types.NamespacedName{Name: "a"}, "of another")
+				s.remove(a, uid("of another"))
 			},
 			want: map[string]string{"a": "8"}, woken: []string{"a"},
 		},
@@ -105,16 +126,16 @@ func TestStore(t *testing.T) {
 			reason: "What has been made anew since is not what a write of ours has ended.",
 			do: func(s *store) {
 				_ = s.Add(at("a", "8"))
-				s.drop(at("a", "6"))
+				drop(s, at("a", "6"))
 			},
 			want: map[string]string{"a": "8"}, woken: []string{"a"},
 		},
 		"FailedWrite": {
 			reason: "A change during a write that fails wakes.",
 			do: func(s *store) {
-				s.begin(types.NamespacedName{Name: "a"})
+				w := s.begin(a)
 				_ = s.Add(at("a", "5"))
-				s.end(types.NamespacedName{Name: "a"}, writer, nil)
+				s.end(a, w, writer, nil)
 			},
 			want: map[string]string{"a": "5"}, woken: []string{"a"},
 		},
@@ -209,14 +230,14 @@ func TestStore(t *testing.T) {
 			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "a!", "b", "b!", "went back"},
 		},
 		"RestoredDuringWrite": {
-			reason: "The answer to a write that began before the server went back is not believed, and wakes its author, too.",
+			reason: "The answer to a write that began before the server went back is not believed.",
 			do: func(s *store) {
 				replace(s, "9", at("a", "3"))
-				s.begin(types.NamespacedName{Name: "a"})
+				w := s.begin(a)
 				replace(s, "5", at("a", "3"))
-				s.end(types.NamespacedName{Name: "a"}, writer, at("a", "10"))
+				s.end(a, w, writer, at("a", "10"))
 			},
-			want: map[string]string{"a": "3"}, woken: []string{"a", "a", "went back"},
+			want: map[string]string{"a": "3"}, woken: []string{"a", "went back"},
 		},
 		"AnswerOfAnotherHistory": {
 			reason: "The answer to a write that the stream passes without a word of it was undone before the stream told of it.",
@@ -268,13 +289,11 @@ func TestStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var woken []string
-			s := newStore(func(n types.NamespacedName, by Owner) { woken = append(woken, n.Name+by.Controller) },
-				func() {},
-				func() { woken = append(woken, "went back") })
+			s := testStore(func(what string) { woken = append(woken, what) })
 			tc.do(s)
 			got := map[string]string{}
-			for n, u := range s.items {
-				got[n.Name] = u.GetResourceVersion()
+			for _, o := range s.find("", "") {
+				got[o.GetName()] = o.GetResourceVersion()
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nitems: -want, +got:\n%s", tc.reason, diff)
@@ -284,5 +303,74 @@ func TestStore(t *testing.T) {
 				t.Errorf("%s\nwoken: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestNames shows that of a selection only names are held, sorted, and that only a name that comes or goes wakes.
+func TestNames(t *testing.T) {
+	partial := func(namespace, name, version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, ResourceVersion: version, Labels: map[string]string{"a": version},
+		}}
+	}
+	var woken []string
+	s := testStore(func(what string) { woken = append(woken, what) })
+	_ = s.Replace([]any{partial("b", "a", "1"), partial("a", "z", "2")}, "2")
+	_ = s.Add(partial("a", "b", "3"))
+	_ = s.Update(partial("a", "z", "4"))
+	_ = s.Delete(partial("b", "a", "5"))
+	_ = s.Delete(partial("c", "none", "6"))
+	_ = s.Replace([]any{partial("a", "b", "8"), partial("a", "z", "9")}, "9")
+	want := []types.NamespacedName{{Namespace: "a", Name: "b"}, {Namespace: "a", Name: "z"}}
+	if diff := cmp.Diff(want, s.names()); diff != "" {
+		t.Errorf("names: -want, +got:\n%s", diff)
+	}
+	less := func(a, b string) bool { return a < b }
+	if diff := cmp.Diff([]string{"a", "a", "b", "z"}, woken, cmpopts.SortSlices(less)); diff != "" {
+		t.Errorf("woken: -want, +got:\n%s", diff)
+	}
+}
+
+// TestQuota shows for what there is room: what replaces something counts in its place, what is gone does not count, and
+// two streams share a budget.
+func TestQuota(t *testing.T) {
+	const room, large = 1 << 20, 400 << 10
+	sized := func(name string, bytes int) *unstructured.Unstructured {
+		u := at(name, "")
+		u.Object["data"] = map[string]any{"a": strings.Repeat("a", bytes)}
+		return u
+	}
+	b, fits := &budget{max: room}, true
+	open := func() *store {
+		s := testStore(func(what string) { fits = fits && what != "full" })
+		s.room = b
+		return s
+	}
+	one, other := open(), open()
+	for _, tc := range []struct {
+		what string
+		do   func() error
+		want bool
+	}{
+		{"first", func() error { return one.Add(sized("a", large)) }, true},
+		{"second", func() error { return other.Add(sized("b", large)) }, true},
+		{"third", func() error { return one.Add(sized("c", large)) }, false},
+		{"changed", func() error { return one.Update(sized("a", large+10)) }, true},
+		{"gone", func() error { return other.Delete(sized("b", 0)) }, true},
+		{"in place of the second", func() error { return one.Add(sized("c", large)) }, true},
+		{"too large a list", func() error { return other.Replace([]any{sized("d", large)}, "1") }, false},
+		{"shorter list", func() error { return one.Replace([]any{sized("c", large)}, "1") }, true},
+		{"a list", func() error { return other.Replace([]any{sized("d", large)}, "1") }, true},
+		{"end of a stream", func() error { one.empty(); return nil }, true},
+		{"all", func() error { return other.Replace([]any{sized("d", large), sized("e", large)}, "1") }, true},
+	} {
+		fits = true
+		if err := tc.do(); fits != tc.want || err != nil && tc.want {
+			t.Errorf("%s: want room %t, got %t: %v", tc.what, tc.want, fits, err)
+		}
+	}
+	other.empty()
+	if left := b.used.Load(); left != 0 {
+		t.Errorf("after all are empty: want nothing in use, got %d bytes", left)
 	}
 }

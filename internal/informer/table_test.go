@@ -1,8 +1,6 @@
 package informer
 
 import (
-	"context"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,11 +73,11 @@ func TestTable(t *testing.T) {
 		t.Errorf("it is still there")
 	}
 	first.Close()
-	if len(s.feeds) != 1 {
-		t.Errorf("want the stream kept for the second, got %d", len(s.feeds))
+	if len(s.streams) != 1 {
+		t.Errorf("want the stream kept for the second, got %d", len(s.streams))
 	}
 	second.Close()
-	kube.Eventually(t, "no stream", func() (bool, string) { return len(s.feeds) == 0, "there is one" })
+	kube.Eventually(t, "no stream", func() (bool, string) { return len(s.streams) == 0, "there is one" })
 }
 
 // unserved returns a Table of a Set whose server is nowhere, so that only the test changes what it holds.
@@ -100,11 +98,11 @@ func unserved(t *testing.T) *Table {
 // has.
 func TestTableEndsWithSet(t *testing.T) {
 	table := unserved(t)
-	table.feed.fill()
+	table.stream.settle(nil, false)
 	if err := table.Ready(); err != nil {
 		t.Errorf("once it is filled: %v", err)
 	}
-	table.set.Close()
+	table.stream.set.Close()
 	if err := table.Await(t.Context()); !IsNotSynced(err) {
 		t.Errorf("once its Set is closed: want not synced, got %v", err)
 	}
@@ -113,35 +111,8 @@ func TestTableEndsWithSet(t *testing.T) {
 // TestTableAwaitEnds shows that nobody waits for the first list of a stream that has ended.
 func TestTableAwaitEnds(t *testing.T) {
 	table := unserved(t)
-	table.set.Close()
+	table.stream.set.Close()
 	if err := table.Await(t.Context()); !IsNotSynced(err) {
 		t.Errorf("want not synced, got %v", err)
-	}
-}
-
-// TestTableUntilLeaves shows that a stream whose last Table is closed ends when nobody waits for a change any more
-// either.
-func TestTableUntilLeaves(t *testing.T) {
-	table := unserved(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	waits := make(chan struct{})
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		var once sync.Once
-		table.Until(ctx, types.NamespacedName{Name: "one"}, func(*unstructured.Unstructured) bool {
-			once.Do(func() { close(waits) })
-			return false
-		})
-	}()
-	<-waits
-	table.Close()
-	if len(table.set.feeds) != 1 {
-		t.Errorf("want the stream kept for who waits")
-	}
-	cancel()
-	<-over
-	if len(table.set.feeds) != 0 || !table.feed.over() {
-		t.Errorf("want no stream, got %d", len(table.set.feeds))
 	}
 }

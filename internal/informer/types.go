@@ -50,6 +50,26 @@ type Interest struct {
 	Selector string
 }
 
+// key returns what all interests in a stream have in common.
+func (i Interest) key() Interest {
+	switch i.Stream {
+	case StreamLabelled:
+		i.NamespacedName = types.NamespacedName{}
+	case StreamLabelledInNamespace:
+		i.Name = ""
+	case StreamByName, StreamBySelector, StreamNames, StreamAllWorkspaces, StreamAll:
+	}
+	return i
+}
+
+// of returns what the owners of a resource of a stream are registered for: the resource itself, or all of the stream.
+func (i Interest) of(n types.NamespacedName) types.NamespacedName {
+	if i.Stream <= StreamByName {
+		return n
+	}
+	return types.NamespacedName{}
+}
+
 // A Purpose tells the interests of one owner apart, so that each can be replaced without the others.
 type Purpose string
 
@@ -71,15 +91,6 @@ func (e notSyncedError) Status() metav1.Status {
 func IsNotSynced(err error) bool {
 	var e notSyncedError
 	return errors.As(err, &e)
-}
-
-// silentError is what Get returns if the first list has not arrived for silentAfter. It is no conflict: whoever has
-// written the kubeconfig can act on it. Its owners are woken when the list arrives.
-type silentError struct{ resource schema.GroupVersionResource }
-
-// Error says which stream is waited for.
-func (e silentError) Error() string {
-	return fmt.Sprintf("the server has not listed %s for more than %s", e.resource.GroupResource(), silentAfter)
 }
 
 // deniedError is what Get returns for a stream that the server refuses.

@@ -69,20 +69,20 @@ func TestNamesakesOfClusters(t *testing.T) {
 		u.SetResourceVersion(version)
 		return u
 	}
-	s := newStore(func(types.NamespacedName, Owner) {}, func() {}, func() {})
+	s := testStore(func(string) {})
 	s.name = nameInCluster
 	for _, u := range []*unstructured.Unstructured{in("a", "2"), in("b", "1")} {
 		if err := s.Add(u); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := len(s.list()); got != 2 {
+	if got := len(s.find("", "")); got != 2 {
 		t.Errorf("want a resource in each of two clusters, got %d", got)
 	}
 	if err := s.Delete(in("a", "3")); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.list(); len(got) != 1 || got[0].GetAnnotations()[annotationCluster] != "b" {
+	if got := s.find("", ""); len(got) != 1 || got[0].GetAnnotations()[annotationCluster] != "b" {
 		t.Errorf("want the one of the other cluster left, got %v", got)
 	}
 }

@@ -1,0 +1,94 @@
+package informer
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// bytesPerValue is about how many bytes a value of a resource takes beside its text.
+const bytesPerValue = 32
+
+// A budget bounds how many bytes all streams of a Set hold together. A nil one has no bound.
+type budget struct {
+	max  int64
+	used atomic.Int64
+}
+
+// swap counts resources in place of others, and reports whether there is room for them. If not, nothing changes.
+func (b *budget) swap(was, is []any) bool {
+	if b == nil {
+		return true
+	}
+	more := sizeOf(is) - sizeOf(was)
+	if b.used.Add(more) <= b.max || more <= 0 {
+		return true
+	}
+	b.used.Add(-more)
+	return false
+}
+
+// full returns the error of what there is no room for.
+func (b *budget) full() error {
+	return errors.Errorf("server shows resources of more than %d MiB", b.max>>20)
+}
+
+// sizeOf returns about how many bytes a value takes.
+func sizeOf(v any) int64 {
+	size := int64(bytesPerValue)
+	switch x := v.(type) {
+	case *unstructured.Unstructured:
+		if x == nil {
+			return 0
+		}
+		return sizeOf(x.Object)
+	case string:
+		size += int64(len(x))
+	case map[string]any:
+		for key, value := range x {
+			size += int64(len(key)) + bytesPerValue + sizeOf(value)
+		}
+	case []any:
+		for _, value := range x {
+			size += sizeOf(value)
+		}
+	}
+	return size
+}
+
+// A ListSize is how many bytes of a list have been read, over all of its pages or, if it comes as a stream, all of its
+// events: a bound of each alone would be none of their number.
+type ListSize struct {
+	bytes atomic.Int64
+	ended atomic.Bool // The stream goes on with changes, which do not count.
+	fail  func(error)
+}
+
+// begin counts a list from its beginning.
+func (s *ListSize) begin() {
+	if s != nil {
+		s.ended.Store(false)
+		s.bytes.Store(0)
+	}
+}
+
+// Add adds bytes that were read, and returns the sum.
+func (s *ListSize) Add(n int) int64 {
+	if s.ended.Load() {
+		return 0
+	}
+	return s.bytes.Add(int64(n))
+}
+
+// Fail leaves the list because it is too long. Its stream rests.
+func (s *ListSize) Fail(err error) { s.fail(err) }
+
+type listSizeKey struct{}
+
+// ListSizeIn returns the size of the list that a request belongs to, nil if it belongs to none.
+func ListSizeIn(ctx context.Context) *ListSize {
+	s, _ := ctx.Value(listSizeKey{}).(*ListSize)
+	return s
+}

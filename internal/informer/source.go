@@ -1,0 +1,135 @@
+package informer
+
+import (
+	"context"
+	"io"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// listMost is how long a list may take, or a page of it: as long as API servers give it by default.
+	listMost = time.Minute
+	// overdue is how much later than it has been asked to a server may end a watch.
+	overdue = 30 * time.Second
+	// early is how much earlier it may, which a client measures differently.
+	early = 2 * time.Second
+	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
+	nobody = "-"
+)
+
+// errListAgain makes a reflector list instead of resuming a watch. Reflectors take io.EOF for the usual end of one.
+var errListAgain = io.EOF
+
+// A source stands between a reflector and its server. Lists are the newest state, and requests have deadlines. A watch
+// is resumed if the server has ended it in time, or says that it has come as far: one that was away meanwhile may have
+// been restored from a backup, and answers a watch from its future with silence.
+type source struct {
+	server cache.ListerWatcherWithContext
+	page   int64       // how many resources a page of a list holds, zero for whole lists
+	told   bool        // listed is called after each list
+	stop   func()      // stops the deadline of the watch before
+	listed func()      // the list has come that the watch under way began with, if any
+	late   atomic.Bool // the watch before had to be ended
+	until  time.Time   // when the server was to end the watch before
+	cut    bool        // it has ended that before, or has refused one since
+}
+
+func newSource(server cache.ListerWatcherWithContext, page int64) *source {
+	return &source{server: server, page: page, stop: func() {}, listed: func() {}}
+}
+
+// plainLists keep a reflector from asking for lists as streams. It would gather them by namespace and name, which
+// repeat in the logical clusters of a virtual workspace.
+type plainLists struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported says so.
+func (plainLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// list lists. What reflectors ask for, a list that is no older than what is held, does not exist if the server has gone
+// back in its history, and a list of any age may lack what we have seen already.
+func (s *source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	s.stop()
+	s.late.Store(false)
+	s.listed, s.until, s.cut = func() {}, time.Time{}, false
+	if o.Continue == "" {
+		o.ResourceVersion, o.ResourceVersionMatch = "", ""
+		ListSizeIn(ctx).begin()
+	}
+	if s.page == 0 {
+		o.Limit = 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, listMost)
+	defer cancel()
+	return s.server.ListWithContext(ctx, o)
+}
+
+// watch begins or resumes a watch. One that begins with a list has listMost for that.
+func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	s.stop()
+	s.cut = s.cut || time.Now().Before(s.until)
+	if s.late.Swap(false) || s.cut && o.SendInitialEvents == nil && !s.hasCome(ctx, o.ResourceVersion) {
+		return nil, errListAgain
+	}
+	lasts := time.Duration(*o.TimeoutSeconds)*time.Second + overdue
+	most := lasts
+	if o.SendInitialEvents != nil {
+		o.ResourceVersion = ""
+		ListSizeIn(ctx).begin()
+		if s.told {
+			most = listMost
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	deadline := time.AfterFunc(most, func() { s.late.Store(true); cancel() })
+	s.stop = func() { deadline.Stop(); cancel() }
+	s.listed = func() { deadline.Reset(lasts) }
+	w, err := s.server.WatchWithContext(ctx, o)
+	s.until, s.cut = time.Now().Add(lasts-overdue-early), err != nil
+	if utilnet.IsConnectionRefused(err) || apierrors.IsInternalError(err) {
+		err = errListAgain // The reflector would resume.
+	}
+	return w, err
+}
+
+// hasCome reports whether the server says that it has come to a resource version. The answer is empty.
+func (s *source) hasCome(ctx context.Context, version string) bool {
+	ctx, cancel := context.WithTimeout(ctx, listMost)
+	defer cancel()
+	_, err := s.server.ListWithContext(ctx, metav1.ListOptions{
+		ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, nobody).String(),
+	})
+	return err == nil
+}
+
+// listWatch returns what lists and watches the resources of a stream.
+func listWatch[T runtime.Object](i Interest, selector string,
+	list func(context.Context, metav1.ListOptions) (T, error),
+	begin func(context.Context, metav1.ListOptions) (watch.Interface, error),
+) cache.ListerWatcherWithContext {
+	narrow := func(o *metav1.ListOptions) { o.LabelSelector = selector }
+	if i.Stream == StreamByName {
+		narrow = func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, i.Name).String()
+		}
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			narrow(&o)
+			return list(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			narrow(&o)
+			return begin(ctx, o)
+		},
+	}
+}

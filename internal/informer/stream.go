@@ -1,0 +1,299 @@
+package informer
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/pkg/errors"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// patience is how long Get waits for a first list.
+	patience = 250 * time.Millisecond
+	// patientRounds is how many times in a row a stream may fail to start before it counts as denied.
+	patientRounds = 2
+	// retryFailed is how long a stream that broke rests at least, and half as much again at most, before it lists.
+	retryFailed = 2 * time.Second
+	// retryDenied is how long a stream rests that the server refuses.
+	retryDenied = time.Minute
+	// starting is for how long after a kick a refusal is taken for a passing one: a server that has just started
+	// refuses everybody whose rights it has not read yet.
+	starting = time.Minute
+	// floodFirst is how long a stream rests that has brought more than there is room for. It doubles each time, up to
+	// retryDenied, until there was no flood for floodForgotten.
+	floodFirst     = 4 * time.Second
+	floodForgotten = 10 * time.Minute
+	// namesPage is how many resources a page of a list holds of which only the names are held.
+	namesPage = 500
+)
+
+// errRenewed ends a round of a stream, so that it lists.
+var errRenewed = errors.New("the stream begins anew")
+
+// A stream is one list and watch, and those who look at it. The lock of its Set guards the latter.
+type stream struct {
+	key    Interest
+	set    *Set
+	store  *store
+	source *source
+	size   *ListSize       // of the list of the round under way
+	ctx    context.Context //nolint:containedctx // The stream's own life.
+	cancel context.CancelFunc
+	kick   chan struct{} // ends a rest
+	synced chan struct{} // closed when the first list has arrived or the server has refused
+
+	owners map[types.NamespacedName]map[Owner]int // how many interests they have, by what these are registered for
+	missed map[Owner]int                          // owners that looked before the first list
+	tables map[*Table]struct{}
+	lists  int // how many lists have arrived
+	denied error
+	when   time.Time               // the server has denied the stream last
+	end    context.CancelCauseFunc // ends the round under way; the stream rests unless the cause is errRenewed
+}
+
+// newStream starts a stream. The caller holds the lock.
+func newStream(set *Set, key Interest) *stream {
+	s := &stream{
+		key: key, set: set, store: newStore(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
+		owners: map[types.NamespacedName]map[Owner]int{}, missed: map[Owner]int{}, tables: map[*Table]struct{}{},
+		end: func(error) {},
+	}
+	s.ctx, s.cancel = context.WithCancel(set.ctx)
+	s.store.changed, s.store.listed, s.store.full = s.changed, s.listed, s.endRound
+	s.store.interner, s.store.room = set.options.Interner, set.room
+	go s.run(s.reflector(set.options))
+	return s
+}
+
+// reflector returns what feeds the store.
+func (s *stream) reflector(o Options) *cache.Reflector {
+	selector := o.Selector
+	switch s.key.Stream {
+	case StreamAllWorkspaces:
+		s.store.name = nameInCluster
+		selector = ""
+	case StreamAll:
+		selector = ""
+	case StreamBySelector, StreamNames:
+		selector = s.key.Selector
+	case StreamLabelled, StreamLabelledInNamespace, StreamByName:
+	}
+	var server cache.ListerWatcherWithContext
+	var expected runtime.Object
+	page := o.PageSize
+	if s.key.Stream == StreamNames {
+		page, expected = namesPage, &metav1.PartialObjectMetadata{}
+		r := o.Metadata.Resource(s.key.Resource).Namespace(s.key.Namespace)
+		server = listWatch(s.key, selector, r.List, r.Watch)
+	} else {
+		expected = &unstructured.Unstructured{}
+		r := s.set.client.Resource(s.key.Resource).Namespace(s.key.Namespace)
+		server = listWatch(s.key, selector, r.List, r.Watch)
+	}
+	s.source = newSource(server, page)
+	s.source.told = true
+	lw := &cache.ListWatch{ListWithContextFunc: s.source.list, WatchFuncWithContext: s.source.watch}
+	options := cache.ReflectorOptions{
+		Name: s.key.Resource.String(), TypeDescription: s.key.Resource.String(),
+		Backoff: &wait.Backoff{Duration: retryFailed / 10, Factor: 2, Jitter: 0.1, Steps: 5, Cap: retryFailed},
+	}
+	r := cache.NewReflectorWithOptions(lw, expected, s.store, options)
+	if s.key.Stream == StreamAllWorkspaces {
+		r = cache.NewReflectorWithOptions(plainLists{lw}, expected, s.store, options)
+	}
+	r.WatchListPageSize = page
+	return r
+}
+
+// run lists and watches until the stream ends.
+func (s *stream) run(r *cache.Reflector) {
+	defer s.store.empty()
+	flood := wait.Backoff{Duration: floodFirst, Factor: 2, Steps: 10, Cap: retryDenied}
+	restFlooded := flood.DelayWithReset(clock.RealClock{}, floodForgotten)
+	for failures := 0; s.ctx.Err() == nil; {
+		listed, ended, err := s.round(r)
+		if failures++; listed {
+			failures = 0
+		}
+		rest := wait.Jitter(retryFailed, 0.5)
+		switch {
+		case s.ctx.Err() != nil || errors.Is(ended, errRenewed):
+			continue
+		case ended != nil: // There was no room.
+			rest = restFlooded()
+			s.source.late.Store(true) // The next list comes in pages.
+			s.settle(ended, false)    // First, so that nobody takes what is forgotten for gone.
+			s.store.empty()
+		case refused(err) && (s.key.Stream != StreamAllWorkspaces || !isUnserved(err)):
+			if !s.settle(err, false) {
+				rest = retryDenied
+			}
+		case err != nil && failures >= patientRounds:
+			s.settle(err, false)
+		}
+		select {
+		case <-s.ctx.Done():
+		case <-s.kick:
+		case <-time.After(rest):
+		}
+	}
+}
+
+// round lists, and watches as long as that works. It returns whether a list has arrived, and why we have ended the
+// round, nil if we have not.
+func (s *stream) round(r *cache.Reflector) (listed bool, ended, err error) {
+	ctx, end := context.WithCancelCause(s.ctx)
+	defer end(nil)
+	s.set.mu.Lock()
+	s.end = end
+	before := s.lists
+	s.set.mu.Unlock()
+	s.size = &ListSize{fail: end}
+	err = r.ListAndWatchWithContext(context.WithValue(ctx, listSizeKey{}, s.size))
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	return s.lists > before, context.Cause(ctx), err
+}
+
+func (s *stream) endRound(cause error) {
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	s.end(cause)
+}
+
+// listed takes that a list has arrived.
+func (s *stream) listed(wentBack bool) {
+	s.size.ended.Store(true)
+	s.source.listed()
+	s.settle(nil, wentBack)
+	if wentBack && s.set.options.WentBack != nil {
+		s.set.restored.Do(s.set.options.WentBack)
+	}
+}
+
+// settle takes that a list has arrived or that the server denies the stream, and reports whether it has just started.
+// It wakes those who looked too early, and all owners if that turns, as they read live while the stream is denied, or
+// if the server has gone back in its history, as what they know may be of no time.
+func (s *stream) settle(denied error, wentBack bool) (starts bool) {
+	s.set.mu.Lock()
+	if denied == nil {
+		s.lists++
+	} else {
+		s.when = time.Now()
+	}
+	owners := s.missed
+	s.missed = map[Owner]int{}
+	if wentBack || s.lists > 0 && (denied == nil) != (s.denied == nil) {
+		for _, of := range s.owners {
+			maps.Copy(owners, of)
+		}
+	}
+	s.denied = denied
+	starts = time.Since(s.set.kicked) < starting
+	select {
+	case <-s.synced:
+	default:
+		close(s.synced)
+	}
+	s.set.mu.Unlock()
+	s.wake(owners)
+	return starts
+}
+
+// changed wakes the owners of a resource but the one who has changed it. Before the first list all owners are about to
+// look anyway.
+func (s *stream) changed(n types.NamespacedName, by Owner) {
+	s.set.mu.Lock()
+	tables, owners := slices.Collect(maps.Keys(s.tables)), map[Owner]int{}
+	if s.lists > 0 {
+		maps.Copy(owners, s.owners[s.key.of(n)])
+	}
+	s.set.mu.Unlock()
+	for _, t := range tables {
+		t.tell(n)
+	}
+	delete(owners, by)
+	s.wake(owners)
+}
+
+func (s *stream) wake(owners map[Owner]int) {
+	for o := range owners {
+		s.set.options.Wake(o)
+	}
+}
+
+// count counts an interest of an owner, or one less. The caller holds the lock.
+func (s *stream) count(i Interest, o Owner, more int) {
+	n := s.key.of(i.NamespacedName)
+	if s.owners[n] == nil {
+		s.owners[n] = map[Owner]int{}
+	}
+	if s.owners[n][o] += more; s.owners[n][o] <= 0 {
+		delete(s.owners[n], o)
+		delete(s.missed, o)
+	}
+	if len(s.owners[n]) == 0 {
+		delete(s.owners, n)
+	}
+}
+
+// retry ends the rest of the stream, or the next one.
+func (s *stream) retry() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// ready returns nil if the stream shows what the server has, else notSyncedError or deniedError. A denied stream that
+// nobody can read live instead is tried again soon. The caller holds the lock.
+func (s *stream) ready() error {
+	switch {
+	case s.lists == 0 && s.denied == nil || s.ctx.Err() != nil:
+		return notSyncedError{resource: s.key.Resource}
+	case s.denied == nil:
+		return nil
+	}
+	many := len(s.tables) > 0 || s.key.Stream == StreamNames || s.key.Stream == StreamAllWorkspaces
+	if many && time.Since(s.when) >= retryFailed {
+		s.retry()
+	}
+	return deniedError{cause: s.denied}
+}
+
+// wait waits a little for the first list.
+func (s *stream) wait(ctx context.Context) {
+	arrived, done := false, func(bool) {}
+	if s.set.options.Wait != nil {
+		ctx, done = s.set.options.Wait(ctx)
+	}
+	select {
+	case <-s.synced:
+		arrived = true
+	case <-time.After(patience):
+	case <-ctx.Done():
+	}
+	done(arrived)
+}
+
+// refused reports whether an error is the server's decision, which only somebody's change of it can turn.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) ||
+		isUnserved(err)
+}
+
+// isUnserved reports whether a server may not serve a kind. Package target makes errors that say so.
+func isUnserved(err error) bool {
+	var e interface{ Unserved() bool }
+	return apierrors.IsNotFound(err) || errors.As(err, &e) && e.Unserved()
+}
