@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,41 +46,51 @@ type informerSource struct {
 	*source
 
 	wentBack func()
-	version  string // Only the reflector calls, one method at a time.
+	version  string    // Only the reflector calls, one method at a time.
+	lost     time.Time // when the server was away last
 }
 
-// list lists. While connections are refused, and as long after that as a server may take to start, it goes on trying:
-// reflectors of informers would try again up to a minute later each time.
+// list lists, and tells if the server has gone back in its history.
 func (s *informerSource) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	s.note(o)
-	var refused time.Time
-	for {
-		list, err := s.source.list(ctx, o)
-		if utilnet.IsConnectionRefused(err) {
-			refused = time.Now()
-		}
-		if m, merr := meta.ListAccessor(list); err == nil && merr == nil && newer(s.version, m.GetResourceVersion()) {
-			s.version = m.GetResourceVersion()
-			s.wentBack()
-		}
-		if err == nil || time.Since(refused) > starting {
-			return list, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(wait.Jitter(retryRefused, 1)):
-		}
+	list, err := untilServed(ctx, s, func() (runtime.Object, error) { return s.source.list(ctx, o) })
+	if m, merr := meta.ListAccessor(list); err == nil && merr == nil && newer(s.version, m.GetResourceVersion()) {
+		s.version = m.GetResourceVersion()
+		s.wentBack()
 	}
+	return list, err
 }
 
 // watch begins or resumes a watch.
 func (s *informerSource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	s.note(o)
-	if o.SendInitialEvents != nil && s.version != "" {
+	switch {
+	case o.SendInitialEvents == nil:
+		return untilServed(ctx, s, func() (watch.Interface, error) { return s.source.watch(ctx, o) })
+	case s.version != "":
 		return nil, errListAgain
 	}
 	return s.source.watch(ctx, o)
+}
+
+// untilServed makes a request. While the server is away, and as long after that as it may take to start, it goes on
+// trying: reflectors of informers would try again up to a minute later each time.
+func untilServed[T any](ctx context.Context, s *informerSource, request func() (T, error)) (T, error) {
+	for {
+		answer, err := request()
+		if utilnet.IsConnectionRefused(err) || errors.Is(err, errListAgain) {
+			s.lost = time.Now()
+		}
+		if err == nil || errors.Is(err, errListAgain) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+			time.Since(s.lost) > starting {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, err
+		case <-time.After(wait.Jitter(retryRefused, 1)):
+		}
+	}
 }
 
 func (s *informerSource) note(o metav1.ListOptions) {

@@ -22,6 +22,9 @@ const (
 	overdue = 30 * time.Second
 	// early is how much earlier it may, which a client measures differently.
 	early = 2 * time.Second
+	// askMost is how long a server may take to say that it has come to a resource version. One that has gone back says
+	// for long that it will.
+	askMost = 5 * time.Second
 	// nobody is a name that no resource has, as it is not allowed: a list that selects it is empty.
 	nobody = "-"
 )
@@ -102,7 +105,7 @@ func (s *source) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 
 // hasCome reports whether the server says that it has come to a resource version. The answer is empty.
 func (s *source) hasCome(ctx context.Context, version string) bool {
-	ctx, cancel := context.WithTimeout(ctx, listMost)
+	ctx, cancel := context.WithTimeout(ctx, askMost)
 	defer cancel()
 	_, err := s.server.ListWithContext(ctx, metav1.ListOptions{
 		ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
