@@ -273,17 +273,11 @@ func (s *stream) ready() error {
 
 // wait waits a little for the first list.
 func (s *stream) wait(ctx context.Context) {
-	arrived, done := false, func(bool) {}
-	if s.set.options.Wait != nil {
-		ctx, done = s.set.options.Wait(ctx)
-	}
 	select {
 	case <-s.synced:
-		arrived = true
 	case <-time.After(patience):
 	case <-ctx.Done():
 	}
-	done(arrived)
 }
 
 // refused reports whether an error is the server's decision, which only somebody's change of it can turn.
