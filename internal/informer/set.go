@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -146,6 +147,10 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 		read(st.store)
 	case IsNotSynced(err):
 		st.missed[o] = 1
+		if st.lists == 0 && time.Since(st.begun) > silentAfter {
+			// No conflict, which nobody sees: whoever has written the kubeconfig can act on it.
+			err = errors.Errorf("the server has not listed %s for more than %s", i.Resource.GroupResource(), silentAfter)
+		}
 	}
 	return err
 }

@@ -20,6 +20,8 @@ import (
 const (
 	// patience is how long Get waits for a first list.
 	patience = 250 * time.Millisecond
+	// silentAfter is how long a first list may take without a word. A list of ten thousand resources takes seconds.
+	silentAfter = 20 * time.Second
 	// patientRounds is how many times in a row a stream may fail to start before it counts as denied.
 	patientRounds = 2
 	// retryFailed is how long a stream that broke rests at least, and half as much again at most, before it lists.
@@ -46,6 +48,7 @@ type stream struct {
 	set    *Set
 	store  *store
 	source *source
+	begun  time.Time
 	size   *ListSize       // of the list of the round under way
 	ctx    context.Context //nolint:containedctx // The stream's own life.
 	cancel context.CancelFunc
@@ -64,7 +67,7 @@ type stream struct {
 // newStream starts a stream. The caller holds the lock.
 func newStream(set *Set, key Interest) *stream {
 	s := &stream{
-		key: key, set: set, store: newStore(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
+		key: key, set: set, store: newStore(), begun: time.Now(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
 		owners: map[types.NamespacedName]map[Owner]int{}, missed: map[Owner]int{}, tables: map[*Table]struct{}{},
 		end: func(error) {},
 	}
