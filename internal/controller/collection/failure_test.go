@@ -288,8 +288,8 @@ func TestSchema(t *testing.T) {
 			"PROVIDERCONFIG": ".spec.providerConfigRef.name", "AGE": ".metadata.creationTimestamp",
 			"SYNCED":  ".status.conditions[?(@.type=='Synced')].status",
 			"READY":   ".status.conditions[?(@.type=='Ready')].status",
-			"REASON":  ".status.conditions[?(@.status=='False')].reason",
-			"MESSAGE": ".status.conditions[?(@.status=='False')].message",
+			"REASON":  ".status.conditions[?(@.message)].reason",
+			"MESSAGE": ".status.conditions[?(@.message)].message",
 		}
 		if diff := cmp.Diff(want, columns); diff != "" {
 			t.Errorf("columns: -want, +got:\n%s", diff)
