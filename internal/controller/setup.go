@@ -28,7 +28,7 @@ import (
 func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	local := mgr.GetClient()
 	cluster, namespaced := scope.ClusterObject(local), scope.NamespacedObject(local)
-	o.Claims, o.Load = object.NewClaims(), &object.Load{}
+	o.Index = &object.Index{}
 	o.References = reference.NewResolver(reference.Options{
 		Cluster: o.Registry.Local(), Cache: mgr.GetCache(), Wake: o.Registry.WakeOwner,
 		CrossNamespace: o.AllowCrossNamespaceReferences,
@@ -46,8 +46,8 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
 	return start(mgr, o.Options, log, append(parts,
-		objects(mgr, o, scope.ClusterObject),
-		objects(mgr, o, scope.NamespacedObject),
+		objects(mgr, o, cluster),
+		objects(mgr, o, namespaced),
 		collections(mgr, o, scope.ClusterCollection(local)),
 		collections(mgr, o, scope.NamespacedCollection(local)),
 		published(mgr, o),
@@ -81,8 +81,7 @@ func configs(mgr ctrl.Manager, o object.Options, c scope.Config) []part {
 }
 
 // objects are the controllers of Objects of one scope.
-func objects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(client.Client) scope.Kind[T]) part {
-	k := kindOf(mgr.GetClient())
+func objects[T object.Object](mgr ctrl.Manager, o object.Options, k scope.Kind[T]) part {
 	return part{kinds: append(configKinds(k.Configs...), k.GVK), setup: func() error {
 		if err := o.References.Serve(context.Background(), mgr.GetFieldIndexer(), k.GVK.GroupKind()); err != nil {
 			return errors.Wrap(err, "cannot follow references")
@@ -90,8 +89,7 @@ func objects[T object.Object](mgr ctrl.Manager, o object.Options, kindOf func(cl
 		if err := object.Setup(mgr, o, k); err != nil {
 			return errors.Wrap(err, "cannot set up Objects")
 		}
-		return errors.Wrap(object.SetupUsage(mgr, o, kindOf(object.Paced(mgr.GetClient(), o.Load))),
-			"cannot set up records of use")
+		return errors.Wrap(object.SetupUsage(mgr, o, k), "cannot set up records of use")
 	}}
 }
 

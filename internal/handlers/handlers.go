@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -42,7 +42,7 @@ func Users(r *target.Registry, c scope.Config) handler.EventHandler {
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, _ queue) { r.Wake(c.Key(e.Object)) },
 		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, _ queue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				diffwrite.WentBack(e.ObjectOld, e.ObjectNew) {
+				managedadapter.WentBack(e.ObjectOld, e.ObjectNew) {
 				r.Wake(c.Key(e.ObjectNew))
 			}
 		},

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/utils/lru"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -120,7 +120,7 @@ func (r *eventRecorder) record(p objectsync.Primary, u *unstructured.Unstructure
 			r.add(p, u, e)
 			continue
 		}
-		if was.Type == e.Type && was.Reason == e.Reason && diffwrite.SameText(was.Message, e.Message) {
+		if was.Type == e.Type && was.Reason == e.Reason && managedadapter.SameText(was.Message, e.Message) {
 			warning = was
 			continue
 		}

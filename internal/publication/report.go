@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 )
 
@@ -60,7 +60,7 @@ func (r *report) note(p objectsync.Primary, workspace string, err error, took ti
 		return
 	}
 	is := failure{workspace, short(err.Error())} // Of a thousand related objects there may be as many errors.
-	if failed && was.workspace == is.workspace && diffwrite.SameText(was.message, is.message) {
+	if failed && was.workspace == is.workspace && managedadapter.SameText(was.message, is.message) {
 		return
 	}
 	r.failures[p] = is

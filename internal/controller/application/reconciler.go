@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
@@ -30,7 +30,7 @@ type Reconciler struct {
 	kind   scope.Workload
 	local  client.Client
 	record event.Recorder
-	poll   diffwrite.Poll
+	poll   managedadapter.Poll
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -49,7 +49,6 @@ type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one application.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	app := &application{}
 	if err := r.local.Get(ctx, req.NamespacedName, app); err != nil {
 		return reconcile.Result{}, errors.Wrapf(client.IgnoreNotFound(err), "cannot get KubernetesApplication %q",
@@ -87,7 +86,7 @@ func (r *Reconciler) run(ctx context.Context, p *pass, do ...step) error {
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.app, workloadv1alpha1.FinalizerApplication) {
 		add := func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerApplication) }
-		if err := diffwrite.PatchMetadata(ctx, r.local, p.app, add); err != nil {
+		if err := managedadapter.PatchMetadata(ctx, r.local, p.app, add); err != nil {
 			return errors.Wrap(err, "cannot add finalizer")
 		}
 		p.before = p.app.DeepCopy()
@@ -100,7 +99,7 @@ func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	}
 	p.app.Status.State = workloadv1alpha1.StateScheduled
 	p.app.Status.DesiredResources = int64(len(p.app.Spec.ResourceTemplates))
-	if err := diffwrite.Save(ctx, r.local, p.before, p.app); err != nil {
+	if err := managedadapter.Save(ctx, r.local, p.before, p.app); err != nil {
 		return err
 	}
 	p.before = p.app.DeepCopy()
@@ -148,7 +147,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 		return reconcile.Result{}, err
 	}
 	describe(p, err)
-	if serr := diffwrite.Save(ctx, r.local, p.before, p.app); serr != nil {
+	if serr := managedadapter.Save(ctx, r.local, p.before, p.app); serr != nil {
 		return reconcile.Result{}, serr
 	}
 	if submitted := workloadv1alpha1.StateSubmitted; p.app.Status.State == submitted &&

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 )
 
@@ -158,7 +158,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 	}
 	p.done = true
 	remove := func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerApplication) }
-	err := diffwrite.PatchMetadata(ctx, r.local, p.app, remove)
+	err := managedadapter.PatchMetadata(ctx, r.local, p.app, remove)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

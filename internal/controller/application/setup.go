@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -39,9 +38,9 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
 		kind:   scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
-		local:  diffwrite.NewManager(mgr).GetClient(),
-		record: diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		local:  managedadapter.NewManager(mgr).GetClient(),
+		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &application{}, indexTemplate, names); err != nil {
 		return errors.Wrap(err, "cannot index applications by the names of their templates")
@@ -53,10 +52,10 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Retrying(o.Options)).
-		For(&application{}, builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
-			diffwrite.FinalizerReleased()))).
+		For(&application{}, builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
+			managedadapter.FinalizerReleased()))).
 		Watches(&resource{}, r.users()).
-		Complete(xperrors.WithSilentRequeueOnConflict(r))
+		Complete(managedadapter.Reconciler(r))
 	return errors.Wrapf(err, "cannot set up controller %s", name)
 }
 

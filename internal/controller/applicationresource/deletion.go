@@ -14,7 +14,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -121,7 +121,7 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 		r.forget(p.owner.NamespacedName)
 		return nil
 	}
-	err := diffwrite.PatchMetadata(ctx, r.local, p.resource,
+	err := managedadapter.PatchMetadata(ctx, r.local, p.resource,
 		func(o client.Object) { meta.RemoveFinalizer(o, workloadv1alpha1.FinalizerResource) })
 	if client.IgnoreNotFound(errors.Cause(err)) != nil {
 		return controlPlaneError{errors.Wrap(err, "cannot remove finalizer")}

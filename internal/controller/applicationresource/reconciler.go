@@ -17,7 +17,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
@@ -36,7 +36,7 @@ type Reconciler struct {
 	local      client.Client
 	record     event.Recorder
 	drift      *targetresource.Drift
-	poll       diffwrite.Poll
+	poll       managedadapter.Poll
 	early      *deletedearly.Objects[*workloadv1alpha1.KubernetesApplicationResource]
 }
 
@@ -62,7 +62,6 @@ type step = subreconciler.Step[*pass]
 
 // Reconcile reconciles one KubernetesApplicationResource.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	o, early := r.early.Get(req.NamespacedName)
 	var err error
 	if !early {
@@ -121,7 +120,7 @@ func (r *Reconciler) forget(n types.NamespacedName) {
 // claim adds the finalizer and records the use of the ProviderConfig.
 func (r *Reconciler) claim(ctx context.Context, p *pass) error {
 	if !meta.FinalizerExists(p.resource, workloadv1alpha1.FinalizerResource) {
-		err := diffwrite.PatchMetadata(ctx, r.local, p.resource,
+		err := managedadapter.PatchMetadata(ctx, r.local, p.resource,
 			func(o client.Object) { meta.AddFinalizer(o, workloadv1alpha1.FinalizerResource) })
 		if err != nil {
 			return controlPlaneError{errors.Wrap(err, "cannot add finalizer")}
@@ -173,9 +172,9 @@ func (r *Reconciler) report(ctx context.Context, p *pass, err error) (reconcile.
 	if derr := describe(p, err); derr != nil {
 		return reconcile.Result{}, derr
 	}
-	serr := diffwrite.Save(ctx, r.local, p.before, p.resource)
-	if diffwrite.IsTooLarge(serr) && omit(p.resource) {
-		serr = diffwrite.Save(ctx, r.local, p.before, p.resource)
+	serr := managedadapter.Save(ctx, r.local, p.before, p.resource)
+	if managedadapter.IsTooLarge(serr) && omit(p.resource) {
+		serr = managedadapter.Save(ctx, r.local, p.before, p.resource)
 	}
 	if serr != nil {
 		return reconcile.Result{}, serr

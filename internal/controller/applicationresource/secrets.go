@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -82,7 +82,7 @@ func (r *Reconciler) intend(ctx context.Context, p *pass) error {
 	}
 	slices.Sort(all)
 	p.resource.Status.Secrets = all
-	if err := diffwrite.Save(ctx, r.local, p.before, p.resource); err != nil {
+	if err := managedadapter.Save(ctx, r.local, p.before, p.resource); err != nil {
 		return controlPlaneError{err}
 	}
 	p.before = p.resource.DeepCopy()

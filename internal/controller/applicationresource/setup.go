@@ -3,7 +3,6 @@ package applicationresource
 import (
 	"strings"
 
-	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -12,7 +11,7 @@ import (
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -21,14 +20,14 @@ import (
 // Setup adds the controller to a manager.
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ResourceGroupVersionKind.GroupKind().String())
-	record := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	record := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ResourceGroupVersionKind),
 		controller: name, registry: o.Registry, drift: targetresource.NewDrift(),
-		local:  diffwrite.NewManager(mgr).GetClient(),
+		local:  managedadapter.NewManager(mgr).GetClient(),
 		record: record,
 		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
-		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	o.Registry.Patient(name)
 	blank := func() scope.Scheduled { return &workloadv1alpha1.KubernetesApplicationResource{} }
@@ -36,11 +35,11 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), blank, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
-			builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
+			builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(), managedadapter.FinalizerReleased()))).
 		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler()).
 		WatchesRawSource(handlers.Targets(o.Registry, name, 0))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
-	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }

@@ -16,7 +16,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -169,7 +169,7 @@ func showRemote(p *pass) error {
 		return nil // Only when it is smaller it may fit.
 	}
 	st.Remote, st.OmittedBytes = &apiextensionsv1.JSON{Raw: raw}, 0
-	if len(raw)+len(p.resource.Spec.Template.Raw) > diffwrite.FitsMost {
+	if len(raw)+len(p.resource.Spec.Template.Raw) > managedadapter.FitsMost {
 		omit(p.resource)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
 // indexCollection is the index of Objects by the names of the collections that own them or that their label names.
@@ -55,7 +55,7 @@ func members(kind schema.GroupKind) handler.EventHandler {
 				gather)
 		}
 	}
-	desired := diffwrite.DesiredStateChanged()
+	desired := managedadapter.DesiredStateChanged()
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) {
 			wake(q, e.Object, collectionsOf(e.Object, kind)...)

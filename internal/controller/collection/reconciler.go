@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/subreconciler"
@@ -33,7 +33,7 @@ type Reconciler[T Collection] struct {
 	local      client.Client
 	record     event.Recorder
 	written    *written
-	poll       diffwrite.Poll
+	poll       managedadapter.Poll
 }
 
 // A pass is what one reconcile learns. Nothing outlives it.
@@ -56,7 +56,6 @@ type step[T Collection] = subreconciler.Step[*pass[T]]
 
 // Reconcile reconciles one collection. Its members go by garbage collection when it is deleted.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, rerr error) {
-	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	c := r.kind.New()
 	err := r.local.Get(ctx, req.NamespacedName, c)
 	if apierrors.IsNotFound(err) || err == nil && meta.WasDeleted(c) {
@@ -115,7 +114,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 		return reconcile.Result{}, err
 	}
 	r.describe(p, err)
-	if err := diffwrite.Save(ctx, r.local, p.before, p.collection); err != nil {
+	if err := managedadapter.Save(ctx, r.local, p.before, p.collection); err != nil {
 		return reconcile.Result{}, err
 	}
 	switch {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"strings"
 
-	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -21,9 +20,9 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	name := "collection/" + strings.ToLower(k.GVK.GroupKind().String())
 	r := &Reconciler[T]{
 		kind: k, controller: name, registry: o.Registry, written: newWritten(),
-		local:  diffwrite.NewManager(mgr).GetClient(),
-		record: diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
-		poll:   diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		local:  managedadapter.NewManager(mgr).GetClient(),
+		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
+		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
 	if err := addIndex(context.Background(), mgr.GetFieldIndexer(), k.NewMember(), k.GVK.GroupKind()); err != nil {
 		return errors.Wrap(err, "cannot index members of collections")
@@ -31,11 +30,11 @@ func Setup[T Collection](mgr ctrl.Manager, o targetresource.Options, k scope.Col
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(diffwrite.DesiredStateChanged())).
+		For(k.New(), builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		Watches(k.NewMember(), members(k.GVK.GroupKind())).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather))
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
-	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }

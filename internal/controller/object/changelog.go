@@ -20,10 +20,7 @@ type discreetLogger struct{ next managed.ChangeLogger }
 func (l discreetLogger) Log(
 	ctx context.Context, mg resource.Managed, op changelogs.OperationType, changed error, d managed.AdditionalDetails,
 ) error {
-	snapshot, ok := mg.DeepCopyObject().(Object)
-	if !ok {
-		return errors.Errorf("resource is a %T and not an Object", mg)
-	}
+	snapshot := copyOf(mg)
 	for _, raw := range []*runtime.RawExtension{
 		&snapshot.Desired().ForProvider.Manifest, &snapshot.Observed().Manifest,
 	} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/connectiondetail"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -24,6 +24,7 @@ const purposeDetails informer.Purpose = "details"
 
 // details are what is to be in a connection secret.
 type details struct {
+	local   *target.Cluster // the control plane
 	owner   informer.Owner
 	secret  types.NamespacedName
 	values  map[string][]byte // by key
@@ -36,7 +37,7 @@ type detailsReader struct{ *remote }
 // gather reads the connection details of an Object. One that is missing makes the Object not ready and does no other
 // harm. The error satisfies informer.IsNotSynced as long as a watch has not begun.
 func (e detailsReader) gather(ctx context.Context, o Object) error {
-	e.pass.details = nil
+	e.details = nil
 	secret := o.ConnectionSecret()
 	if secret.Name == "" {
 		e.cluster.Watches().Track(e.owner, purposeDetails)
@@ -51,7 +52,7 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot get connection details")
 	}
-	d := &details{owner: e.owner, secret: secret, values: map[string][]byte{}}
+	d := &details{local: e.local, owner: e.owner, secret: secret, values: map[string][]byte{}}
 	var lacks []string
 	for _, w := range wanted {
 		value, err := found[originOf(w)].value(w)
@@ -62,9 +63,9 @@ func (e detailsReader) gather(ctx context.Context, o Object) error {
 		}
 		d.values[w.ToConnectionSecretKey] = value
 	}
-	e.pass.details = d
+	e.details = d
 	if len(lacks) > 0 {
-		e.pass.unready("Connection details are missing: " + strings.Join(lacks, ", "))
+		e.unready("Connection details are missing: " + strings.Join(lacks, ", "))
 	}
 	return nil
 }
@@ -77,24 +78,24 @@ func (e detailsReader) gatherApplied(ctx context.Context, o Object) error {
 	if !informer.IsNotSynced(err) {
 		return err
 	}
-	if last := e.pass.quiet.Last(); last == nil || !isReady(last) {
-		e.pass.unready("Connection details are not read yet")
+	if last := e.adapter.Last(); last == nil || !isReady(last) {
+		e.unready("Connection details are not read yet")
 	}
 	return nil
 }
 
-// unready makes the verdict of a pass that the Object is not ready, for one more reason.
-func (p *pass) unready(why string) {
-	v := *p.verdict
+// unready makes the verdict that the Object is not ready, for one more reason.
+func (r *reconciliation) unready(why string) {
+	v := *r.verdict
 	if v.Message != "" {
 		why = v.Message + "; " + why
 	}
 	v.Ready, v.Message = false, why
-	p.verdict = &v
+	r.verdict = &v
 }
 
 // value takes a detail from its source. The error says to users why there is none.
-func (s origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
+func (s *origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 	if problems := validation.IsConfigMapKey(d.ToConnectionSecretKey); len(problems) > 0 {
 		return nil, errors.Errorf("toConnectionSecretKey %q is no key of a Secret", d.ToConnectionSecretKey)
 	}
@@ -102,31 +103,44 @@ func (s origin) value(d commonv1.ConnectionDetail) ([]byte, error) {
 	case s.lack != "":
 		return nil, errors.New(s.lack)
 	case s.live == nil:
-		return nil, errors.Errorf("%s does not exist", s.id)
+		return nil, errors.Errorf("%s does not exist", s)
 	}
-	v, err := connectiondetail.Value(s.live, d.FieldPath)
-	return v, errors.Wrap(err, s.id.String())
+	v, err := detailValue(s.live, d.FieldPath)
+	return v, errors.Wrap(err, s.String())
 }
 
 // origins looks at all resources that details come from, each once.
-func (e detailsReader) origins(ctx context.Context, wanted []commonv1.ConnectionDetail) (map[originID]origin, error) {
-	ids := distinct(wanted)
-	served, err := e.cluster.Mappings(ctx, e.owner, purposeDetails, kindsOf(ids)...)
+func (e detailsReader) origins(ctx context.Context,
+	wanted []commonv1.ConnectionDetail,
+) (map[corev1.ObjectReference]*origin, error) {
+	found := make(map[corev1.ObjectReference]*origin, len(wanted))
+	var all []*origin
+	var kinds []schema.GroupVersionKind
+	for _, w := range wanted {
+		ref := originOf(w)
+		if _, ok := found[ref]; ok {
+			continue
+		}
+		found[ref] = &origin{ref: ref}
+		all = append(all, found[ref])
+		if kind := ref.GroupVersionKind(); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	served, err := e.cluster.Mappings(ctx, e.owner, purposeDetails, kinds...)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[originID]origin, len(ids))
-	interests := make([]informer.Interest, 0, len(ids))
-	for _, id := range ids {
-		s := e.locateOrigin(id, served)
-		found[id] = s
-		if s.watched() {
+	var interests []informer.Interest
+	for _, s := range all {
+		e.locateOrigin(s, served)
+		if s.lack == "" && !s.own && s.watchable {
 			interests = append(interests, s.interest)
 		}
 	}
 	e.cluster.Watches().Track(e.owner, purposeDetails, interests...)
-	for _, id := range ids {
-		if found[id], err = e.seeOrigin(ctx, found[id]); err != nil {
+	for _, s := range all {
+		if err := e.seeOrigin(ctx, s); err != nil {
 			return nil, err
 		}
 	}
@@ -134,28 +148,27 @@ func (e detailsReader) origins(ctx context.Context, wanted []commonv1.Connection
 }
 
 // locateOrigin finds where on the target an origin lives.
-func (e detailsReader) locateOrigin(id originID, served map[schema.GroupVersionKind]target.Mapping) origin {
-	m, ok := served[id.gvk]
-	s := origin{id: id, watchable: m.Watchable, interest: informer.Interest{
-		Resource: m.Resource, NamespacedName: id.NamespacedName, Stream: informer.StreamByName,
-	}}
+func (e detailsReader) locateOrigin(s *origin, served map[schema.GroupVersionKind]target.Mapping) {
+	gvk, n := s.ref.GroupVersionKind(), types.NamespacedName{Namespace: s.ref.Namespace, Name: s.ref.Name}
+	m, ok := served[gvk]
 	if !m.Namespaced {
-		s.interest.Namespace = ""
+		n.Namespace = ""
 	}
+	s.watchable = m.Watchable
+	s.interest = informer.Interest{Resource: m.Resource, NamespacedName: n, Stream: informer.StreamByName}
 	switch {
-	case id.Name == "":
+	case s.ref.Name == "":
 		s.lack = "name is not set"
 	case !ok:
-		s.lack = fmt.Sprintf("target does not serve kind %s of %s", id.gvk.Kind, id.gvk.GroupVersion())
-	case m.Namespaced && id.Namespace == "":
-		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", id.gvk.Kind)
+		s.lack = fmt.Sprintf("target does not serve kind %s of %s", gvk.Kind, gvk.GroupVersion())
+	case m.Namespaced && n.Namespace == "":
+		s.lack = fmt.Sprintf("namespace is not set, and kind %s is namespaced", gvk.Kind)
 	}
-	s.own = s.lack == "" && m == e.mapping && s.interest.NamespacedName == name(e.manifest)
-	return s
+	s.own = s.lack == "" && m == e.mapping && n == name(e.manifest)
 }
 
 // seeOrigin looks at an origin. That it may not be read is a lack of the detail and not a failure.
-func (e detailsReader) seeOrigin(ctx context.Context, s origin) (origin, error) {
+func (e detailsReader) seeOrigin(ctx context.Context, s *origin) error {
 	var err error
 	switch {
 	case s.lack != "":
@@ -167,39 +180,14 @@ func (e detailsReader) seeOrigin(ctx context.Context, s origin) (origin, error) 
 		s.live, err = e.cluster.Read(ctx, s.interest)
 	}
 	if apierrors.IsForbidden(err) {
-		s.lack, err = fmt.Sprintf("the target forbids to get %s", s.id), nil
+		s.lack, err = fmt.Sprintf("the target forbids to get %s", s), nil
 	}
-	return s, err
+	return err
 }
 
-func kindsOf(ids []originID) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	for _, id := range ids {
-		if !slices.Contains(kinds, id.gvk) {
-			kinds = append(kinds, id.gvk)
-		}
-	}
-	return kinds
-}
-
-// An originID names a resource on the target that connection details come from, as they write it.
-type originID struct {
-	types.NamespacedName
-
-	gvk schema.GroupVersionKind
-}
-
-// String names the resource for users.
-func (id originID) String() string {
-	if id.Namespace == "" {
-		return id.gvk.Kind + " " + id.Name
-	}
-	return id.gvk.Kind + " " + id.Namespace + "/" + id.Name
-}
-
-// An origin is what is known of such a resource.
+// An origin is a resource on the target that connection details come from.
 type origin struct {
-	id        originID
+	ref       corev1.ObjectReference // as a detail names it
 	interest  informer.Interest
 	own       bool                       // it is the resource of the manifest, which is looked at anyhow
 	watchable bool                       // the target can watch it
@@ -207,23 +195,15 @@ type origin struct {
 	live      *unstructured.Unstructured // shared with the watch; nil if it does not exist
 }
 
-// watched reports whether it takes a watch of its own to look at the source.
-func (s origin) watched() bool { return s.lack == "" && !s.own && s.watchable }
-
-func originOf(d commonv1.ConnectionDetail) originID {
-	return originID{
-		NamespacedName: types.NamespacedName{Namespace: d.Namespace, Name: d.Name},
-		gvk:            schema.FromAPIVersionAndKind(d.APIVersion, d.Kind),
+// String names the resource for users.
+func (s *origin) String() string {
+	if s.ref.Namespace == "" {
+		return s.ref.Kind + " " + s.ref.Name
 	}
+	return s.ref.Kind + " " + s.ref.Namespace + "/" + s.ref.Name
 }
 
-// distinct returns the sources of details, each once, in the order in which they occur.
-func distinct(wanted []commonv1.ConnectionDetail) []originID {
-	var ids []originID
-	for _, w := range wanted {
-		if id := originOf(w); !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
+// originOf returns which resource a detail comes from.
+func originOf(d commonv1.ConnectionDetail) corev1.ObjectReference {
+	return corev1.ObjectReference{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}
 }

@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -40,63 +38,27 @@ func seeConnectionSecret(ctx context.Context, local *target.Cluster, o informer.
 	return u, err
 }
 
-// A publishingManager is a manager whose client publishes connection secrets for crossplane-runtime's reconciler.
-type publishingManager struct {
-	manager.Manager
-
-	local *target.Cluster
-}
-
-// GetClient returns a publishingClient.
-func (m publishingManager) GetClient() client.Client {
-	return publishingClient{Client: m.Manager.GetClient(), local: m.local}
-}
-
-// A publishingClient takes the place of crossplane-runtime's publisher of connection secrets, which asks for the secret
-// at each pass and never takes a key away, and for which the reconciler has no option. That publisher applies by Get,
-// and Create if there is nothing: so Get finds no Secret, and Create is told of each that should be.
-type publishingClient struct {
-	client.Client
-
-	local *target.Cluster
-}
-
-// Get finds all but Secrets.
-func (c publishingClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object,
-	o ...client.GetOption,
-) error {
-	if _, ok := obj.(*corev1.Secret); ok {
-		return apierrors.NewNotFound(secrets.GroupResource(), key.Name)
-	}
-	return c.Client.Get(ctx, key, obj, o...)
-}
-
-// Create publishes what the pass has found out, if it is given a Secret.
-func (c publishingClient) Create(ctx context.Context, obj client.Object, o ...client.CreateOption) error {
-	s, ok := obj.(*corev1.Secret)
-	if !ok {
-		return c.Client.Create(ctx, obj, o...)
-	}
-	p := passOf(ctx)
-	if p.details == nil {
+// publish writes the connection secret that crossplane-runtime asks for, with what the reconcile has found out.
+func (r *reconciliation) publish(ctx context.Context, s *corev1.Secret) error {
+	if r.details == nil {
 		return nil // They are not known now. What is published stays.
 	}
-	err := c.publish(ctx, s, p.details)
+	err := r.details.publish(ctx, s)
 	switch {
 	case err == nil, apierrors.IsConflict(err):
 		return err
 	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
 		// As an answer of the server it would be taken for one of the target, and crossplane-runtime would ask again at
 		// once.
-		err = errors.Wrapf(errControlPlane, "cannot write Secret %s: %v", p.details.secret, err)
+		err = errors.Wrapf(errControlPlane, "cannot write Secret %s: %v", r.details.secret, err)
 	}
-	return p.fail(err)
+	return r.fail(err)
 }
 
 // publish makes the connection secret what it should be, if it is not. The cause of an error is a conflict if our look
 // at the secret is out of date.
-func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *details) error {
-	current, err := seeConnectionSecret(ctx, c.local, d.owner, d.secret)
+func (d *details) publish(ctx context.Context, s *corev1.Secret) error {
+	current, err := seeConnectionSecret(ctx, d.local, d.owner, d.secret)
 	if err != nil {
 		return err
 	}
@@ -108,8 +70,8 @@ func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *deta
 	if err != nil || wanted == nil {
 		return err
 	}
-	done := c.local.Watches().Writing(d.owner, secrets, d.secret)
-	answer, err := c.write(ctx, wanted)
+	done := d.local.Watches().Writing(d.owner, secrets, d.secret)
+	answer, err := d.write(ctx, wanted)
 	done(answer)
 	if apierrors.IsAlreadyExists(err) {
 		return apierrors.NewConflict(secrets.GroupResource(), d.secret.Name, err)
@@ -117,19 +79,14 @@ func (c publishingClient) publish(ctx context.Context, s *corev1.Secret, d *deta
 	return err
 }
 
-func (c publishingClient) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	r := apply.Discreet(c.local.Resource(secrets, u.GetNamespace()),
-		apply.Private{Secret: true, Content: u.Object})
+// write returns the answer to a write of a Secret, nil if there is none.
+func (d *details) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	r := apply.Discreet(d.local.Resource(secrets, u.GetNamespace()), apply.Private{Secret: true, Content: u.Object})
+	write := func() (*unstructured.Unstructured, error) { return r.Update(ctx, u, metav1.UpdateOptions{}) }
 	if u.GetResourceVersion() == "" {
-		answer, err := r.Create(ctx, u, metav1.CreateOptions{})
-		return known(answer, err)
+		write = func() (*unstructured.Unstructured, error) { return r.Create(ctx, u, metav1.CreateOptions{}) }
 	}
-	answer, err := r.Update(ctx, u, metav1.UpdateOptions{})
-	return known(answer, err)
-}
-
-// known returns the answer to a write, nil if there is none.
-func known(answer *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
+	answer, err := write()
 	if err != nil {
 		return nil, err
 	}

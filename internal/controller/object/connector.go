@@ -2,12 +2,12 @@ package object
 
 import (
 	"context"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -29,11 +29,7 @@ type connector[T Object] struct {
 
 // Connect returns the client of an Object's target.
 func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
-	p := passOf(ctx)
-	o, ok := mg.(T)
-	if !ok {
-		return nil, p.fail(errors.Errorf("resource is a %T and not a %s", mg, c.kind.GVK.Kind))
-	}
+	p, o := reconciliationOf(ctx), mg.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
 	if meta.WasDeleted(o) && dryRun(o) {
 		return c.leave(o), nil
 	}
@@ -46,7 +42,7 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 	}
 	if releasesResource(o, err) {
 		p.left = err
-		return nowhere(), nil
+		return &managed.NopClient{}, nil // There is nothing left to delete.
 	}
 	return nil, p.fail(waiting(err))
 }
@@ -54,17 +50,17 @@ func (c *connector[T]) Connect(ctx context.Context, mg resource.Managed) (manage
 // open returns the resource of an Object: through the ProviderConfig the Object refers to or, once it is deleted,
 // through the one it has last seen its resource through.
 func (c *connector[T]) open(ctx context.Context, o T) (*external, error) {
-	p, via, moved := passOf(ctx), o, moved(c.kind, o)
+	p, via, moved := reconciliationOf(ctx), o, moved(c.kind, o)
 	if moved && meta.WasDeleted(o) {
 		via, moved = c.before(o), false
 	}
 	r := &remote{
-		owner: c.owner(o), gvk: c.kind.GVK, pass: p, drift: c.drift, events: c.events, options: c.options,
+		owner: c.owner(o), gvk: c.kind.GVK, reconciliation: p, drift: c.drift, events: c.events, options: c.options,
 		local: c.registry.Local(), config: c.kind.Ref(via), moved: moved,
-		former: func(ctx context.Context) (*target.Cluster, error) {
-			return c.connect(ctx, formerOwner(c.owner(o)), c.before(o))
+		connectPrevious: func(ctx context.Context) (*target.Cluster, error) {
+			return c.connect(ctx, previousOwner(c.owner(o)), c.before(o))
 		},
-		forget: func() { c.registry.Forget(formerOwner(c.owner(o))) },
+		forgetPrevious: func() { c.registry.Forget(previousOwner(c.owner(o))) },
 	}
 	var err error
 	if r.cluster, err = c.connect(ctx, r.owner, via); err != nil {
@@ -103,10 +99,17 @@ func (c *connector[T]) owner(o T) informer.Owner {
 	}
 }
 
-// formerController is added to the name of a controller for what its objects have of the targets they have left.
-const formerController = "/former"
+// previousTarget is added to the name of an Object that has moved, to make an owner of what it has on the target that it
+// has left.
+const previousTarget = "/previous"
 
-// formerOwner returns as whom an owner uses the target that it has left, beside the one it has moved to.
-func formerOwner(o informer.Owner) informer.Owner {
-	return informer.Owner{Controller: o.Controller + formerController, NamespacedName: o.NamespacedName}
+func previousOwner(o informer.Owner) informer.Owner {
+	o.Name += previousTarget
+	return o
+}
+
+// objectOfOwner returns the Object of the name of an owner.
+func objectOfOwner(n types.NamespacedName) types.NamespacedName {
+	n.Name = strings.TrimSuffix(n.Name, previousTarget)
+	return n
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -23,7 +22,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -41,7 +40,7 @@ type deletion struct{ *remote }
 // observeDeleted looks at the resource of an Object that is being deleted.
 func (e deletion) observeDeleted(ctx context.Context, o Object) (managed.ExternalObservation, error) {
 	if len(o.GetFinalizers()) == 1 { // Until then others hold the Object, and with it its resource.
-		to, found, err := adopter(ctx, o, e.options.Claims)
+		to, found, err := adopter(ctx, o, e.options.Index)
 		if err != nil {
 			return managed.ExternalObservation{}, err
 		}
@@ -55,11 +54,11 @@ func (e deletion) observeDeleted(ctx context.Context, o Object) (managed.Externa
 	}
 	there, err := e.last(ctx, o)
 	if releasesResource(o, err) {
-		e.pass.left, e.pass.leaving = err, nil
+		e.left, e.leaving = err, nil
 		return managed.ExternalObservation{}, nil
 	}
 	if why := deletionBlockers(e.live); there && why != "" {
-		e.pass.remains = "Waiting for " + describe(e.live) + "; " + why
+		e.remains = "Waiting for " + describe(e.live) + "; " + why
 	}
 	return managed.ExternalObservation{ResourceExists: there, ResourceUpToDate: true}, waiting(err)
 }
@@ -76,7 +75,7 @@ func (e deletion) checkRecreation(ctx context.Context, o Object) error {
 	if err != nil && !reference.IsAwaited(err) {
 		return err
 	}
-	e.pass.regrows, e.pass.leaving = leaves, err
+	e.regrows, e.leaving = leaves, err
 	return nil
 }
 
@@ -131,7 +130,7 @@ func (e *remote) locate(ctx context.Context) (bool, error) {
 // interrupted before it could record that, by the fields it has applied. What others may have made again is known by
 // its name.
 func (e *remote) ours(o Object) bool {
-	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || e.pass.regrows) {
+	if seen := identity(o); seen != nil && (seen.GetUID() == e.live.GetUID() || e.regrows) {
 		return true
 	}
 	return apply.Manages(e.live, e.manager)
@@ -140,11 +139,7 @@ func (e *remote) ours(o Object) bool {
 // release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does
 // not connect for an Object that may not delete, so this is done when its finalizer is about to be removed.
 func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
-	p := passOf(ctx)
-	o, ok := obj.(T)
-	if !ok {
-		return p.fail(errors.Errorf("resource is a %T and not a %s", obj, c.kind.GVK.Kind))
-	}
+	p, o := reconciliationOf(ctx), obj.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
 	if dryRun(o) || policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
 		return nil
 	}
@@ -238,36 +233,28 @@ func isNamespace(u *unstructured.Unstructured) bool {
 }
 
 // explainDeletion says in condition Ready of a deleted Object what its resource waits for.
-func (p *pass) explainDeletion(o Object) {
+func (r *reconciliation) explainDeletion(o Object) {
 	ready := o.GetCondition(xpv2.TypeReady)
-	if p.remains == "" || ready.Reason != xpv2.ReasonDeleting || ready.Status != corev1.ConditionFalse {
+	if r.remains == "" || ready.Reason != xpv2.ReasonDeleting || ready.Status != corev1.ConditionFalse {
 		return
 	}
-	ready.Message = p.remains
-	p.set(o, ready)
+	ready.Message = r.remains
+	o.SetConditions(ready)
 }
 
-// A finalizer keeps our finalizer on an Object, and writes its external name along with it.
+// A finalizer keeps our finalizer on an Object, and on what it refers to.
 type finalizer struct {
-	local      client.Client
+	managedadapter.Finalizer
+
 	events     event.Recorder
 	references references
 	release    func(context.Context, client.Object) error // called before an Object goes
-	forget     func(client.Object)                        // called when an Object is done with
+	forget     func(types.NamespacedName)                 // called when an Object is done with
 }
 
-// AddFinalizer adds the finalizer and, if it has none, the external name, in one write.
+// AddFinalizer adds the finalizer.
 func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error {
-	if meta.FinalizerExists(obj, managed.FinalizerName) {
-		return f.references.hold(ctx, obj)
-	}
-	err := diffwrite.PatchMetadata(ctx, f.local, obj, func(o client.Object) {
-		meta.AddFinalizer(o, managed.FinalizerName)
-		if meta.GetExternalName(o) == "" {
-			meta.SetExternalName(o, o.GetName())
-		}
-	})
-	if err != nil {
+	if err := f.Finalizer.AddFinalizer(ctx, obj); err != nil {
 		return err
 	}
 	return f.references.hold(ctx, obj)
@@ -278,13 +265,11 @@ func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) err
 	if err := f.letGo(ctx, obj); err != nil {
 		return err
 	}
-	err := diffwrite.PatchMetadata(ctx, f.local, obj,
-		func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
-	if err := resource.IgnoreNotFound(err); err != nil {
-		return errors.Wrap(err, "cannot remove finalizer")
+	if err := f.Finalizer.RemoveFinalizer(ctx, obj); err != nil {
+		return err
 	}
-	f.forget(obj)
-	if left := passOf(ctx).left; left != nil {
+	f.forget(client.ObjectKeyFromObject(obj))
+	if left := reconciliationOf(ctx).left; left != nil {
 		f.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "resource is left as it is")))
 	}
 	return nil
@@ -324,8 +309,8 @@ func (f earlyFinisher[T]) finish(ctx context.Context, key types.NamespacedName) 
 		f.log.Debug("Finishing an Object that is gone in spite of its finalizer", "request", key, "error", err)
 		return false
 	}
-	f.finalizer.forget(o)
-	f.objects.Finished(client.ObjectKeyFromObject(o))
+	f.finalizer.forget(key)
+	f.objects.Finished(key)
 	return true
 }
 

@@ -78,7 +78,7 @@
 // # Status writes
 //
 // A change that alters only the shown resource, or the reason why it is not ready, is written later, with others; see
-// package diffwrite. Conditions, the record of what was applied, fields that references read, and everything of an
+// package managedadapter. Conditions, the record of what was applied, fields that references read, and everything of an
 // Object that is being deleted are written at once. Connection details and drift do not depend on the status. We
 // rejected writing only conditions at once, because the next pass reads the record. We rejected references that read
 // the provider's memory, because what they have read would be shown nowhere.

@@ -15,10 +15,9 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
-	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
@@ -38,7 +37,7 @@ const lossesMost = 2
 const messageImmutable = "the manifest changes what cannot be changed: delete the resource on the target, and it is " +
 	"made again as the manifest wants it"
 
-// An external is what crossplane-runtime asks about one Object and its target, for one pass.
+// An external is what crossplane-runtime asks about one Object and its target, for one reconcile.
 type external struct {
 	*remote
 
@@ -47,13 +46,9 @@ type external struct {
 
 // Observe looks at the resource and records what it sees in the status of the Object.
 func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
-	o, ok := mg.(Object)
-	if !ok {
-		return managed.ExternalObservation{}, e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
-	}
-	obs, err := e.observe(ctx, o)
+	obs, err := e.observe(ctx, objectOf(mg))
 	if err != nil {
-		return managed.ExternalObservation{}, e.pass.fail(err)
+		return managed.ExternalObservation{}, e.fail(err)
 	}
 	return obs, nil
 }
@@ -96,16 +91,15 @@ func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObser
 // prepare computes what is wanted, and where on the target it lives.
 func (e *external) prepare(ctx context.Context, o Object) error {
 	var err error
-	if e.manifest, err = manifest(o, e.pass.references); err != nil {
-		e.pass.woken = reference.IsAwaited(err) || errors.Is(err, errInvalidManifest)
+	if e.manifest, err = manifest(o, e.references); err != nil {
 		return err
 	}
 	e.leftOut = apply.Prepare(e.manifest)
-	e.pass.wanted = e.manifest
+	e.wanted = e.manifest
 	e.mapping, err = e.cluster.Mapping(ctx, e.owner, e.manifest.GroupVersionKind())
 	if err != nil {
-		if e.pass.woken = target.IsNoKind(err); e.pass.woken {
-			e.pass.verdict = &readiness.Verdict{Message: messageNoKind}
+		if target.IsNoKind(err) {
+			e.verdict = &readiness.Verdict{Message: messageNoKind}
 		}
 		return errors.Wrap(err, "cannot find kind of manifest")
 	}
@@ -130,10 +124,10 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 	if ran, err := e.ran(o); ran || err != nil {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
-	e.pass.verdict = &readiness.Verdict{Message: messageMissing}
+	e.verdict = &readiness.Verdict{Message: messageMissing}
 	if !policy.Allows(o.GetManagementPolicies(), xpv2.ManagementActionCreate) {
-		e.pass.report(o, commonv1.ReasonResourceMissing,
-			"management policies do not allow to create the resource: "+diffwrite.MessageMissing)
+		e.report(o, commonv1.ReasonResourceMissing,
+			"management policies do not allow to create the resource: "+managedadapter.MessageMissing)
 		return managed.ExternalObservation{ResourceUpToDate: true}, nil
 	}
 	if identity(o) == nil {
@@ -146,7 +140,7 @@ func (e *external) missing(o Object) (managed.ExternalObservation, error) {
 // contested reports whether it is too early to restore a resource that others have changed. It says what they do if
 // that is a fight.
 func (e *external) contested(o Object) (bool, error) {
-	e.pass.retry = e.drift.Wait(e.owner)
+	e.retry = e.drift.Wait(e.owner)
 	if !e.drift.Fights(e.owner) {
 		return false, nil
 	}
@@ -154,15 +148,15 @@ func (e *external) contested(o Object) (bool, error) {
 	if e.live != nil {
 		what, err = apply.Rival(e.live, e.manifest, e.manager)
 	}
-	e.pass.report(o, commonv1.ReasonContested,
+	e.report(o, commonv1.ReasonContested,
 		"the resource is restored ever more slowly, as others change it again and again: "+what)
-	return e.pass.retry > 0, errors.Wrap(err, "cannot compare resource")
+	return e.retry > 0, errors.Wrap(err, "cannot compare resource")
 }
 
 // peaceful reports that the resource is as it is to be, for now: an Object that is in a fight still says so.
 func (e *external) peaceful(o Object) bool {
 	if c := o.GetCondition(xpv2.TypeSynced); c.Reason == commonv1.ReasonContested && e.drift.Fights(e.owner) {
-		e.pass.synced = &c
+		e.synced = &c
 	}
 	return true
 }
@@ -183,7 +177,7 @@ func (e *external) ran(o Object) (bool, error) {
 		return false, err
 	}
 	v, err := readiness.Of(o.Desired().Readiness, last)
-	e.pass.verdict = &v
+	e.verdict = &v
 	return true, errors.Wrap(err, "cannot derive readiness")
 }
 
@@ -203,7 +197,7 @@ func (e *remote) note(o Object) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot derive readiness")
 	}
-	e.pass.verdict = &v
+	e.verdict = &v
 	if was := o.Observed().ProviderConfigReference; was == nil || *was != e.config {
 		ref := e.config
 		o.Observed().ProviderConfigReference = &ref
@@ -247,52 +241,44 @@ func (e *external) upToDate(o Object) (bool, error) {
 
 // Create applies the manifest.
 func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
-	return managed.ExternalCreation{}, e.apply(ctx, mg)
+	return managed.ExternalCreation{}, e.fail(e.apply(ctx, objectOf(mg)))
 }
 
 // Update applies the manifest. It does not create what policies only allow to change.
 func (e *external) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
 	if e.live == nil {
 		return managed.ExternalUpdate{},
-			e.pass.fail(errors.New("resource does not exist, and management policies do not allow to create it"))
+			e.fail(errors.New("resource does not exist, and management policies do not allow to create it"))
 	}
-	return managed.ExternalUpdate{}, e.apply(ctx, mg)
+	return managed.ExternalUpdate{}, e.fail(e.apply(ctx, objectOf(mg)))
 }
 
-func (e *external) apply(ctx context.Context, mg resource.Managed) error {
-	o, ok := mg.(Object)
-	if !ok {
-		return e.pass.fail(errors.Errorf("resource is a %T and not an Object", mg))
-	}
+func (e *external) apply(ctx context.Context, o Object) error {
 	live, err := e.resource().Write(func() (*unstructured.Unstructured, error) { return e.write(ctx, o) })
 	if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "field is immutable") {
 		err = errors.Wrap(err, messageImmutable)
 	}
 	if err != nil {
-		return e.pass.fail(err)
+		return err
 	}
 	e.live = live
 	before := o.Observed().Applied
 	if err := e.remember(o); err != nil {
-		return e.pass.fail(err)
+		return err
 	}
 	if len(e.leftOut) > 0 && (before == nil || before.ManifestHash != o.Observed().Applied.ManifestHash) {
 		e.events.Event(o, event.Normal(reasonLeftOut, "What only a server sets is left out of the manifest: "+
 			strings.Join(e.leftOut, ", ")))
 	}
 	if err := e.see(o); err != nil {
-		return e.pass.fail(err)
+		return err
 	}
-	return e.pass.fail(detailsReader{e.remote}.gatherApplied(ctx, o))
+	return detailsReader{e.remote}.gatherApplied(ctx, o)
 }
 
 // Delete requests the deletion of the resource that Observe has seen.
 func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
-	o, ok := mg.(Object)
-	if !ok || e.live == nil {
-		return managed.ExternalDelete{}, e.pass.fail(errors.Errorf("resource is a %T that was not observed", mg))
-	}
-	return managed.ExternalDelete{}, e.pass.fail(e.remove(ctx, o))
+	return managed.ExternalDelete{}, e.fail(e.remove(ctx, objectOf(mg)))
 }
 
 // Disconnect does nothing: connections are shared, and released with the finalizer.

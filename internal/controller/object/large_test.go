@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -135,7 +135,7 @@ func TestTooLarge(t *testing.T) {
 			o := build.Cluster().Object("", "too-large", "none", build.Manifest{
 				"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"large": strings.Repeat("x", size)},
 			})
-			if err := c.Create(t.Context(), o); !diffwrite.IsTooLarge(err) {
+			if err := c.Create(t.Context(), o); !managedadapter.IsTooLarge(err) {
 				t.Errorf("%d bytes: want an answer that says it is too large, got: %v", size, err)
 			}
 		})

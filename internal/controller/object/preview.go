@@ -97,7 +97,7 @@ func (e previewer) seePreviewed(o Object) error {
 		kept, omitted = runtime.RawExtension{}, 0 // It was only looked at.
 	}
 	if e.live == nil {
-		e.pass.verdict = &readiness.Verdict{Message: messageMissing}
+		e.verdict = &readiness.Verdict{Message: messageMissing}
 		obs.Manifest, obs.OmittedBytes = kept, omitted
 		return nil
 	}
@@ -124,7 +124,7 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 		return err
 	}
 	if wait := e.drift.Wait(e.owner); wait > 0 {
-		e.pass.retry = wait
+		e.retry = wait
 		return nil
 	}
 	ops, c, err := e.tryApply(ctx)
@@ -132,7 +132,7 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 	case targetresource.IsCutOff(targetresource.Asked(err)), apierrors.IsConflict(err):
 		return err
 	case err != nil: // A webhook may be down, say. What is there is known all the same.
-		e.pass.retry, hash = compareAgain, ""
+		e.retry, hash = compareAgain, ""
 		c = xpv2.Condition{
 			Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
 			Message: "The target cannot try to apply the manifest: " + short(err),

@@ -32,26 +32,18 @@ func (r references) Initialize(ctx context.Context, mg xpresource.Managed) error
 	if !meta.WasDeleted(mg) {
 		return nil
 	}
-	f, err := r.referrer(mg)
-	if err != nil {
-		return passOf(ctx).fail(err)
-	}
-	return passOf(ctx).failReference(r.resolver.Dependents(ctx, f))
+	return reconciliationOf(ctx).failReference(r.resolver.Dependents(ctx, r.referrer(mg)))
 }
 
 // ResolveReferences follows the references of an Object, and keeps what they lead to if the Object has our finalizer.
 // If it has none yet, it gets one first, once its target has been reached.
 func (r references) ResolveReferences(ctx context.Context, mg xpresource.Managed) error {
-	p := passOf(ctx)
-	f, err := r.referrer(mg)
-	if err != nil {
-		return p.fail(err)
-	}
-	res, err := r.resolver.Resolve(ctx, f)
+	p := reconciliationOf(ctx)
+	res, err := r.resolver.Resolve(ctx, r.referrer(mg))
 	p.references = res
-	if meta.FinalizerExists(mg, managed.FinalizerName) && res != nil {
+	if meta.FinalizerExists(mg, managed.FinalizerName) {
 		if err := r.hold(ctx, mg); err != nil {
-			return p.failReference(err)
+			return err
 		}
 	}
 	return p.failReference(err)
@@ -59,12 +51,12 @@ func (r references) ResolveReferences(ctx context.Context, mg xpresource.Managed
 
 // hold keeps what the references of an Object lead to, once in a pass.
 func (r references) hold(ctx context.Context, obj client.Object) error {
-	p := passOf(ctx)
-	f, err := r.referrer(obj)
-	if err != nil || p.held || p.references == nil {
-		return p.failReference(err)
+	p := reconciliationOf(ctx)
+	if p.held || p.references == nil {
+		return nil
 	}
-	err = r.resolver.Hold(ctx, f, p.references, func(ctx context.Context, pins []commonv1.PinnedReference) error {
+	f := r.referrer(obj)
+	err := r.resolver.Hold(ctx, f, p.references, func(ctx context.Context, pins []commonv1.PinnedReference) error {
 		return r.record(ctx, f, pins)
 	})
 	p.held = err == nil
@@ -73,17 +65,10 @@ func (r references) hold(ctx context.Context, obj client.Object) error {
 
 // record writes the pins of an Object to its status. The rest of the status stays as it is in memory.
 func (r references) record(ctx context.Context, f reference.Referrer, pins []commonv1.PinnedReference) error {
-	o, ok := f.DeepCopyObject().(Object)
-	if !ok {
-		return errors.Errorf("%T is not an Object", f.Object)
-	}
-	before, ok := o.DeepCopyObject().(client.Object)
-	if !ok {
-		return errors.Errorf("%T is not an API object", o)
-	}
+	o := copyOf(f.Object)
+	before := client.MergeFromWithOptions(copyOf(o), client.MergeFromWithOptimisticLock{})
 	o.Observed().References = pins
-	if err := r.local.Status().Patch(ctx, o,
-		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.local.Status().Patch(ctx, o, before); err != nil {
 		return errors.Wrap(err, "cannot patch status of Object")
 	}
 	f.SetResourceVersion(o.GetResourceVersion())
@@ -94,47 +79,35 @@ func (r references) record(ctx context.Context, f reference.Referrer, pins []com
 // awaitDependents keeps a deleted Object that leaves its resource while others refer to it. Of such an Object
 // crossplane-runtime tells nothing but the condition.
 func (r references) awaitDependents(ctx context.Context, obj client.Object) error {
-	f, err := r.referrer(obj)
-	if err != nil {
-		return passOf(ctx).fail(err)
-	}
-	if err = r.resolver.Dependents(ctx, f); reference.IsAwaited(err) {
+	err := r.resolver.Dependents(ctx, r.referrer(obj))
+	if reference.IsAwaited(err) {
 		r.recorder.Event(obj, event.Warning(event.Reason(commonv1.ReasonWaitingForDependents), err))
 	}
-	return passOf(ctx).failReference(err)
+	return reconciliationOf(ctx).failReference(err)
 }
 
 // release removes our finalizer from all that a deleted Object refers to. If what others make must stay gone until that
 // has gone, too, the Object waits.
 func (r references) release(ctx context.Context, obj client.Object) error {
-	p := passOf(ctx)
-	f, err := r.referrer(obj)
-	if err != nil {
-		return p.fail(err)
-	}
-	if err := r.resolver.Release(ctx, f); err != nil {
+	p := reconciliationOf(ctx)
+	if err := r.resolver.Release(ctx, r.referrer(obj)); err != nil {
 		return p.failReference(err)
 	}
 	return p.failReference(p.leaving)
 }
 
-func (r references) referrer(obj client.Object) (reference.Referrer, error) {
-	o, ok := obj.(Object)
-	if !ok {
-		return reference.Referrer{}, errors.Errorf("resource is a %T and not an Object", obj)
-	}
-	return reference.Referrer{Object: o, GVK: r.gvk, Owner: informer.Owner{
-		Controller: r.controller, NamespacedName: client.ObjectKeyFromObject(o),
-	}}, nil
+func (r references) referrer(obj client.Object) reference.Referrer {
+	return reference.Referrer{Object: objectOf(obj), GVK: r.gvk, Owner: informer.Owner{
+		Controller: r.controller, NamespacedName: client.ObjectKeyFromObject(obj),
+	}}
 }
 
 // failReference remembers why the references of an Object keep it from going on, if they do.
-func (p *pass) failReference(err error) error {
+func (r *reconciliation) failReference(err error) error {
 	if err == nil {
 		return nil
 	}
-	p.woken = reference.IsAwaited(err)
-	return p.fail(err)
+	return r.fail(err)
 }
 
 // unseen returns what a deleted Object that has seen no resource may have applied in its last moments, nil if nothing.

@@ -43,8 +43,7 @@ type replacement struct{ *remote }
 // after a restart.
 func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	seen := identity(o)
-	if seen == nil || !e.moved && sameName(seen, e.manifest) &&
-		seen.GroupVersionKind().Group == e.manifest.GroupVersionKind().Group {
+	if seen == nil || !e.moved && sameResource(seen, e.manifest) {
 		e.arrive()
 		return true, nil
 	}
@@ -84,7 +83,7 @@ func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Uns
 // arrive ends what an Object has of the target that it has left.
 func (e replacement) arrive() {
 	if e.moved {
-		e.forget()
+		e.forgetPrevious()
 	}
 }
 
@@ -95,7 +94,7 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 	if ending == policy.Leave {
 		return true, nil
 	}
-	_, found, err := adopter(ctx, o, e.options.Claims)
+	_, found, err := adopter(ctx, o, e.options.Index)
 	if err != nil {
 		return false, err
 	}
@@ -117,7 +116,7 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 	if mayApply(o) && !old.applied(o) {
 		return true, nil // It was only looked at, under another policy or on a dry run.
 	}
-	if err := e.pass.fail(old.remove(ctx, o)); err != nil {
+	if err := old.remove(ctx, o); err != nil {
 		return false, errors.Wrapf(err, "cannot replace %s", describe(seen))
 	}
 	e.await(o, old)
@@ -127,14 +126,14 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 // old returns the resource that was seen, on the target where it was seen, and whether it is there.
 func (e replacement) old(ctx context.Context, o Object, seen *unstructured.Unstructured) (*remote, bool, error) {
 	old := &remote{
-		cluster: e.cluster, owner: e.owner, pass: e.pass, drift: e.drift, events: e.events, options: e.options,
+		cluster: e.cluster, owner: e.owner, reconciliation: e.reconciliation, drift: e.drift, events: e.events, options: e.options,
 		manifest: seen,
 	}
 	if e.moved {
 		var err error
-		old.owner = formerOwner(e.owner)
-		if old.cluster, err = e.former(ctx); err != nil {
-			e.pass.woken = targetresource.IsCutOff(err)
+		old.owner = previousOwner(e.owner)
+		if old.cluster, err = e.connectPrevious(ctx); err != nil {
+			e.woken = targetresource.IsCutOff(err)
 			return nil, false, err
 		}
 	}
@@ -153,9 +152,9 @@ func (e replacement) await(o Object, old *remote) {
 	if why := deletionBlockers(old.live); why != "" {
 		m += "; " + why
 	}
-	e.pass.retry = replacePoll
-	e.pass.verdict = &readiness.Verdict{Message: m}
-	e.pass.report(o, commonv1.ReasonReplacing, m)
+	e.retry = replacePoll
+	e.verdict = &readiness.Verdict{Message: m}
+	e.report(o, commonv1.ReasonReplacing, m)
 }
 
 // describe names a resource in messages.

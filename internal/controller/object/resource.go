@@ -24,13 +24,14 @@ import (
 // purposeManifest is the resource of an Object's manifest.
 const purposeManifest informer.Purpose = "manifest"
 
-// A remote is the resource of one Object on its target, for one pass.
+// A remote is the resource of one Object on its target, for one reconcile.
 type remote struct {
+	*reconciliation
+
 	cluster *target.Cluster
 	local   *target.Cluster // the control plane
 	owner   informer.Owner
 	gvk     schema.GroupVersionKind // of the Object
-	pass    *pass
 	drift   *targetresource.Drift
 	events  event.Recorder
 	options Options
@@ -39,9 +40,9 @@ type remote struct {
 	// one last.
 	config xpv2.ProviderConfigReference
 	moved  bool
-	// former connects to the target the Object has left, and forget ends that connection.
-	former func(context.Context) (*target.Cluster, error)
-	forget func()
+	// connectPrevious connects to the target the Object has left, and forgetPrevious ends that connection.
+	connectPrevious func(context.Context) (*target.Cluster, error)
+	forgetPrevious  func()
 
 	manifest *unstructured.Unstructured
 	mapping  target.Mapping
@@ -102,7 +103,7 @@ func (e *remote) send(ctx context.Context, o Object,
 
 // client returns a client for the manifest, whose errors repeat nothing that references have put into it from Secrets.
 func (e *remote) client() dynamic.ResourceInterface {
-	fields := e.pass.references.SecretFields()
+	fields := e.references.SecretFields()
 	return apply.Discreet(e.cluster.Resource(e.mapping.Resource, e.manifest.GetNamespace()),
 		apply.Private{Secret: len(fields) > 0, Content: e.manifest.Object, Fields: fields})
 }

@@ -37,10 +37,9 @@ func TestWaitingCostsNoRetries(t *testing.T) {
 			}
 			defer registry.Close()
 			r := &reconciler{
-				load:   &Load{},
 				finish: func(context.Context, types.NamespacedName) bool { return true },
 				managed: reconcile.Func(func(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-					p := passOf(ctx)
+					p := reconciliationOf(ctx)
 					p.cluster = registry.Local()
 					_ = p.fail(tc.err)
 					return reconcile.Result{}, nil

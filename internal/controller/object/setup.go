@@ -11,13 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -49,29 +48,26 @@ type Options struct {
 	// LegacyFieldManagers are the field managers, beside those provider-kubernetes is known to use, whose client-side
 	// applied fields are ours.
 	LegacyFieldManagers []string
-	// Claims tell Objects of one name apart, in both scopes.
-	Claims *Claims
-	// Load is that of both scopes.
-	Load *Load
+	// Index finds the Objects of both scopes.
+	Index *Index
 }
 
 // Setup adds the controller of Objects of one scope to a manager.
 func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := managed.ControllerName(k.GVK.GroupKind().String())
-	drift, writes := targetresource.NewDrift(), diffwrite.NewCoalescer()
+	drift, writes := targetresource.NewDrift(), managedadapter.NewCoalescer()
 	forget := func(n types.NamespacedName) {
 		owner := informer.Owner{Controller: name, NamespacedName: n}
 		o.Registry.Forget(owner)
-		o.Registry.Forget(formerOwner(owner))
+		o.Registry.Forget(previousOwner(owner))
 		o.References.Forget(owner)
 		o.References.Hide(k.GVK, n)
-		o.Claims.release(owner)
 		drift.Forget(owner)
 		writes.Forget(n)
 	}
-	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
-		o.EventFilterFunctions...)).Limited()
-	m := diffwrite.NewManager(mgr)
+	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
+		o.EventFilterFunctions...)).Limited(isOutageEvent)
+	m := managedadapter.NewManager(mgr)
 	c := &connector[T]{
 		kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o,
 	}
@@ -82,8 +78,8 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		objects: deletedearly.NewObjects[T](managed.FinalizerName), connector: c,
 		log: o.Logger.WithValues("controller", name),
 		finalizer: finalizer{
-			local: m.GetClient(), events: events, references: refs, release: c.release,
-			forget: func(obj client.Object) { forget(client.ObjectKeyFromObject(obj)) },
+			Finalizer: managedadapter.Finalizer{Client: m.GetClient()}, events: events, references: refs, release: c.release,
+			forget: forget,
 		},
 	}
 	r := &reconciler{
@@ -91,24 +87,21 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		controller: name,
 		local:      m.GetClient(),
 		forget:     forget,
-		load:       o.Load,
-		coalesce:   &coalescing{writes: writes, references: o.References, gvk: k.GVK},
+		coalesce:   coalescing{writes: writes, references: o.References, gvk: k.GVK},
 		finish:     early.finish,
 	}
 	o.Registry.Patient(name)
-	o.Registry.Patient(name + formerController)
-	if err := o.Claims.include(mgr, k.New(), k.NewList); err != nil {
+	if err := o.Index.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
-		For(k.New(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
-			diffwrite.FinalizerReleased()))).
+		For(k.New(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
+			managedadapter.FinalizerReleased()))).
 		Watches(k.New(), early.objects.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
-		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
-		WatchesRawSource(handlers.Targets(o.Registry, name+formerController, 0))
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
 	for _, c := range k.Configs {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c))
 	}
@@ -118,17 +111,17 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	return addStateMetrics(mgr, o, k)
 }
 
-func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T], f finalizer) *managed.Reconciler {
+func newManaged[T Object](m managedadapter.Manager, o Options, c *connector[T], f finalizer) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
-		managed.WithRecorder(outageRecorder{next: c.events}),
+		managed.WithRecorder(c.events),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 		managed.WithInitializers(f.references),
 		managed.WithReferenceResolver(f.references),
 		managed.WithFinalizer(f),
-		managed.WithCriticalAnnotationUpdater(diffwrite.CriticalAnnotations{}),
+		managed.WithCriticalAnnotationUpdater(managedadapter.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}
 	if o.MetricOptions != nil {
@@ -140,6 +133,5 @@ func newManaged[T Object](m diffwrite.Manager, o Options, c *connector[T], f fin
 	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
 		opts = append(opts, managed.WithManagementPolicies())
 	}
-	return managed.NewReconciler(publishingManager{Manager: m, local: o.Registry.Local()},
-		resource.ManagedKind(c.kind.GVK), opts...)
+	return managed.NewReconciler(m, resource.ManagedKind(c.kind.GVK), opts...)
 }

@@ -15,7 +15,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
 // record puts the live resource into the status, unless only its resourceVersion and managed fields differ from what is
@@ -112,7 +112,7 @@ func fits(o Object) bool {
 			size += len(f.FieldsV1.GetRawBytes())
 		}
 	}
-	return size <= diffwrite.FitsMost
+	return size <= managedadapter.FitsMost
 }
 
 // omit leaves all of the resource out of the status but what identifies it. Conditions and the record of what was
@@ -160,8 +160,8 @@ func sizeOf(content map[string]any) (int64, error) {
 
 // shrink leaves the resource out of the status of an Object, if it is in there.
 func shrink(obj client.Object) bool {
-	o, ok := obj.(Object)
-	if !ok || o.Observed().OmittedBytes > 0 || len(o.Observed().Manifest.Raw) == 0 {
+	o := objectOf(obj)
+	if o.Observed().OmittedBytes > 0 || len(o.Observed().Manifest.Raw) == 0 {
 		return false
 	}
 	return omit(o.Observed()) == nil

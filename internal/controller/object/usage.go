@@ -2,12 +2,10 @@ package object
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/pkg/errors"
-	"golang.org/x/time/rate"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,52 +17,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
-const (
-	// usageRate is how many records of use are written a second while Objects are worked on. Records can wait, Objects
-	// cannot.
-	usageRate = 10
-
-	reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
-)
-
-// A Load is how many Objects, of both scopes, are worked on.
-type Load struct{ passes atomic.Int64 }
-
-// A pace holds writes to the control plane back while Objects are worked on.
-type pace struct {
-	client.Client
-
-	load    *Load
-	limiter *rate.Limiter
-}
-
-// Paced returns a client for records of use, whose creations and updates are few while a load is there.
-func Paced(c client.Client, l *Load) client.Client {
-	return pace{Client: c, load: l, limiter: rate.NewLimiter(usageRate, 1)}
-}
-
-// Create waits for its turn and creates.
-func (p pace) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
-	if err := p.wait(ctx); err != nil {
-		return err
-	}
-	return p.Client.Create(ctx, o, opts...)
-}
-
-// Update waits for its turn and updates.
-func (p pace) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
-	if err := p.wait(ctx); err != nil {
-		return err
-	}
-	return p.Client.Update(ctx, o, opts...)
-}
-
-func (p pace) wait(ctx context.Context) error {
-	if p.load.passes.Load() == 0 {
-		return nil
-	}
-	return errors.Wrap(p.limiter.Wait(ctx), "cannot wait for a turn")
-}
+const reasonCannotRecordUse event.Reason = "CannotRecordProviderConfigUse"
 
 // A bookkeeper records which ProviderConfig each Object uses.
 type bookkeeper[T Object] struct {
@@ -73,8 +26,8 @@ type bookkeeper[T Object] struct {
 	events event.Recorder
 }
 
-// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. The Track of the kind
-// must be paced.
+// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. It writes one record at
+// a time: records can wait, Objects cannot.
 func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
 	b := bookkeeper[T]{

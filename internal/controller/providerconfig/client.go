@@ -5,12 +5,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
 // A countingManager is the manager of crossplane-runtime's reconciler, which lists the records of use to count them and
 // changes none: its client lists without copies.
-type countingManager struct{ diffwrite.Manager }
+type countingManager struct{ managedadapter.Manager }
 
 // GetClient returns a quiet client that lists without copies.
 func (m countingManager) GetClient() client.Client { return countingClient{m.Manager.GetClient()} }

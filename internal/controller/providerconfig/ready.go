@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -32,7 +32,7 @@ type readiness struct {
 
 // Reconcile reconciles a ProviderConfig, and records an event when its target stops answering.
 func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	p := &diffwrite.Pass{}
+	p := &managedadapter.Reconciliation{}
 	var lost resource.ProviderConfig
 	p.Amend = func(o client.Object) {
 		pc, ok := o.(resource.ProviderConfig)
@@ -50,7 +50,7 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 			lost = pc
 		}
 	}
-	res, err := r.next.Reconcile(diffwrite.WithPass(ctx, p), req)
+	res, err := p.Run(ctx, req, r.next)
 	if err == nil && lost != nil {
 		message := lost.GetCondition(xpv2.TypeReady).Message
 		r.events.Event(lost, event.Warning(event.Reason(commonv1.ReasonTargetUnreachable), errors.New(message)))

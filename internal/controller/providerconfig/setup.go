@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
@@ -52,7 +52,7 @@ type Options struct {
 func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	name := providerconfig.ControllerName(c.Kinds.Config.GroupKind().String())
 	events := event.NewAPIRecorder(mgr.GetEventRecorderFor(name))
-	r := providerconfig.NewReconciler(countingManager{diffwrite.NewManager(mgr)}, c.Kinds,
+	r := providerconfig.NewReconciler(countingManager{managedadapter.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(events))
 	reach := &readiness{registry: o.Registry, config: c, events: events, next: r}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 )
 
 // A finalizer keeps our finalizer on a PublishedResource.
@@ -24,13 +24,13 @@ func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error 
 	if meta.FinalizerExists(obj, managed.FinalizerName) {
 		return nil
 	}
-	return diffwrite.PatchMetadata(ctx, f.local, obj,
+	return managedadapter.PatchMetadata(ctx, f.local, obj,
 		func(o client.Object) { meta.AddFinalizer(o, managed.FinalizerName) })
 }
 
 // RemoveFinalizer removes the finalizer, and gives up all that is kept for the PublishedResource.
 func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	err := diffwrite.PatchMetadata(ctx, f.local, obj,
+	err := managedadapter.PatchMetadata(ctx, f.local, obj,
 		func(o client.Object) { meta.RemoveFinalizer(o, managed.FinalizerName) })
 	if err := resource.IgnoreNotFound(err); err != nil {
 		return errors.Wrap(err, "cannot remove finalizer")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -21,7 +21,7 @@ import (
 
 // A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
 type pass struct {
-	quiet   diffwrite.Pass
+	quiet   managedadapter.Reconciliation
 	err     error           // why the pass failed
 	synced  *xpv2.Condition // what is reported of a pass that went well but not far enough
 	ready   *xpv2.Condition // nil if it is not known
@@ -34,7 +34,7 @@ type passKey struct{}
 
 func withPass(ctx context.Context, p *pass) context.Context {
 	p.quiet.Amend = p.amend
-	return diffwrite.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
+	return managedadapter.With(context.WithValue(ctx, passKey{}, p), &p.quiet)
 }
 
 func passOf(ctx context.Context) *pass {
@@ -97,7 +97,7 @@ func (p *pass) amend(obj client.Object) {
 
 // set sets a condition.
 func (p *pass) set(mg *v1alpha1.PublishedResource, c xpv2.Condition) {
-	mg.SetConditions(p.quiet.Timed(c.WithObservedGeneration(mg.GetGeneration())))
+	mg.SetConditions(c.WithObservedGeneration(mg.GetGeneration()))
 }
 
 // errConsumersLeft is the cause of the error if an API cannot be withdrawn as consumers use it.

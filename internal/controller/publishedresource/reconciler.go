@@ -42,7 +42,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if again := r.removeFinalizers(ctx, req.NamespacedName); again > 0 {
 		return reconcile.Result{RequeueAfter: again}, nil
 	}
-	res, err := r.managed.Reconcile(ctx, req)
+	res, err := p.quiet.Run(ctx, req, r.managed)
 	if p.quiet.Gone {
 		r.forget(req.NamespacedName)
 	}

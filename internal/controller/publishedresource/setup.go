@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/kcp"
@@ -61,8 +61,8 @@ type Options struct {
 // Setup adds the controller of PublishedResources to a manager.
 func Setup(mgr ctrl.Manager, o Options) error {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
-	events := diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
-	m := diffwrite.NewManager(mgr)
+	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
+	m := managedadapter.NewManager(mgr)
 	c := &connector{
 		controller: name, registry: o.Registry, local: mgr.GetClient(),
 		publisher: scope.PublishedResources(mgr.GetClient(), o.DefaultConfig),
@@ -84,7 +84,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
-			builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(), diffwrite.FinalizerReleased()))).
+			builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(), managedadapter.FinalizerReleased()))).
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
@@ -103,7 +103,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	return addStateMetrics(mgr, o)
 }
 
-func newManaged(m diffwrite.Manager, o Options, c *connector) *managed.Reconciler {
+func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
@@ -112,7 +112,7 @@ func newManaged(m diffwrite.Manager, o Options, c *connector) *managed.Reconcile
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
 		managed.WithInitializers(),
 		managed.WithFinalizer(finalizer{local: m.GetClient(), forget: c.forget}),
-		managed.WithCriticalAnnotationUpdater(diffwrite.CriticalAnnotations{}),
+		managed.WithCriticalAnnotationUpdater(managedadapter.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}
 	if o.MetricOptions != nil {

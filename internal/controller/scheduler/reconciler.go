@@ -17,7 +17,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -43,7 +43,7 @@ type Reconciler struct {
 	registry   *target.Registry
 	local      client.Client
 	record     event.Recorder
-	poll       diffwrite.Poll
+	poll       managedadapter.Poll
 
 	chosen     map[types.UID]workloadv1alpha1.ClusterReference // what the cache may not show yet, by application
 	considered map[types.NamespacedName][]informer.Owner       // as whom each application that waits is connected
@@ -51,7 +51,6 @@ type Reconciler struct {
 
 // Reconcile schedules one application, unless it is scheduled.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	ctx = diffwrite.WithPass(ctx, &diffwrite.Pass{})
 	app := &workloadv1alpha1.KubernetesApplication{}
 	err := r.local.Get(ctx, req.NamespacedName, app)
 	if apierrors.IsNotFound(err) || err == nil && (meta.WasDeleted(app) || app.Spec.ClusterRef != nil) {
@@ -191,5 +190,5 @@ func (r *Reconciler) pend(ctx context.Context, app *workloadv1alpha1.KubernetesA
 	app.SetConditions(synced.WithObservedGeneration(app.GetGeneration()),
 		xpv2.Unavailable().WithMessage("The application is not scheduled to a cluster").
 			WithObservedGeneration(app.GetGeneration()))
-	return diffwrite.Save(ctx, r.local, before, app)
+	return managedadapter.Save(ctx, r.local, before, app)
 }

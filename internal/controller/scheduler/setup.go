@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
@@ -32,10 +31,10 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	r := &Reconciler{
 		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
 		controller: name, registry: o.Registry,
-		local: diffwrite.NewManager(mgr).GetClient(),
-		record: diffwrite.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
+		local: managedadapter.NewManager(mgr).GetClient(),
+		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),
 			o.EventFilterFunctions...)),
-		poll:       diffwrite.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
+		poll:       managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 		chosen:     map[types.UID]workloadv1alpha1.ClusterReference{},
 		considered: map[types.NamespacedName][]informer.Owner{},
 	}
@@ -44,14 +43,14 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
-		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(diffwrite.DesiredStateChanged())).
+		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(managedadapter.DesiredStateChanged())).
 		WatchesRawSource(connections(o.Registry, name))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c)).
-			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(diffwrite.DesiredStateChanged(),
+			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
 				predicate.LabelChangedPredicate{})))
 	}
-	return errors.Wrapf(b.Complete(xperrors.WithSilentRequeueOnConflict(r)), "cannot set up controller %s", name)
+	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }
 
 // connections wakes the applications that are connected to the clusters they wait for.

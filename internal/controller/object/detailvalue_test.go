@@ -1,4 +1,4 @@
-package connectiondetail
+package object
 
 import (
 	"strings"
@@ -27,7 +27,7 @@ const (
 		`"list":[{"a":1},"b"],"map":{"b":"<x>","a":[]},"text":"plain"}}`
 )
 
-func TestValue(t *testing.T) {
+func TestDetailValue(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		u      string
@@ -122,7 +122,7 @@ func TestValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := parse(t, tc.u)
-			got, err := Value(u, tc.path)
+			got, err := detailValue(u, tc.path)
 			if text(err) != tc.err {
 				t.Fatalf("%s\nerror: want %q, got %q", tc.reason, tc.err, text(err))
 			}
@@ -144,7 +144,7 @@ func text(err error) string {
 }
 
 // FuzzValue looks for field paths that panic, or whose error tells a value.
-func FuzzValue(f *testing.F) {
+func FuzzDetailValue(f *testing.F) {
 	for _, path := range []string{
 		"data", "data.user", "data[tls.crt]", "data['user']", "metadata.name", "a[0]", "a[-1]", "a[*]",
 		"a[99999999999999999999]", "[", "]", ".", "a..b", "a[", "a[0", "\x00",
@@ -153,7 +153,7 @@ func FuzzValue(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, path string) {
 		for _, s := range []string{secret, binary, custom} {
-			v, err := Value(parse(t, s), path)
+			v, err := detailValue(parse(t, s), path)
 			if (v == nil) == (err == nil) {
 				t.Errorf("%q: want a value or an error, got %q and %v", path, v, err)
 			}

@@ -1,4 +1,4 @@
-package diffwrite
+package managedadapter
 
 import (
 	"testing"
@@ -133,12 +133,16 @@ func TestRecorderLimitsNormalEvents(t *testing.T) {
 	if n, w := count(r); n != all || w != all {
 		t.Errorf("Without a limit all are recorded: want %d of each, got %d and %d", all, n, w)
 	}
-	n, w := count(r.Limited())
+	limited := r.Limited(func(_ runtime.Object, e event.Event) bool { return e.Reason == "Dropped" })
+	n, w := count(limited)
 	if w != all {
 		t.Errorf("Warnings are not limited: want %d, got %d", all, w)
 	}
 	if n < normalBurst || n > 2*normalBurst {
 		t.Errorf("Normal events are limited to about %d at once, got %d", normalBurst, n)
+	}
+	if limited.Event(withConditions(), event.Warning("Dropped", errors.New("w"))); len(got) != n+w {
+		t.Error("What is to be dropped is recorded")
 	}
 }
 
@@ -167,11 +171,6 @@ func TestSameMetadata(t *testing.T) {
 		"Finalizer": {
 			reason: "A finalizer counts.",
 			change: func(c *corev1.ConfigMap) { c.Finalizers = []string{"x"} },
-			want:   false,
-		},
-		"Owner": {
-			reason: "An owner counts.",
-			change: func(c *corev1.ConfigMap) { c.OwnerReferences = []metav1.OwnerReference{{Name: "x"}} },
 			want:   false,
 		},
 	} {

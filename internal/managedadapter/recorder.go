@@ -1,4 +1,4 @@
-package diffwrite
+package managedadapter
 
 import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -25,21 +25,25 @@ const (
 	normalBurst = 50
 )
 
-// A Recorder drops events that say what the conditions of the object, as they were before this pass, say already. A
-// limited one drops Normal events beyond a rate, too. Warnings are all recorded.
+// A Recorder drops events that say what the conditions of the object, as they were before this reconcile, say already.
+// Warnings are not limited.
 type Recorder struct {
 	next    event.Recorder
 	normals *rate.Limiter
+	drop    func(runtime.Object, event.Event) bool
 }
 
 // NewRecorder returns a Recorder that hands on to another.
 func NewRecorder(next event.Recorder) Recorder {
-	return Recorder{next: next, normals: rate.NewLimiter(rate.Inf, 0)}
+	return Recorder{
+		next: next, normals: rate.NewLimiter(rate.Inf, 0), drop: func(runtime.Object, event.Event) bool { return false },
+	}
 }
 
-// Limited returns a Recorder that limits Normal events, for kinds whose objects are made by thousands at a time.
-func (r Recorder) Limited() Recorder {
-	return Recorder{next: r.next, normals: rate.NewLimiter(normalRate, normalBurst)}
+// Limited returns a Recorder that drops Normal events beyond a rate, for kinds whose objects are made by thousands at a
+// time, and events that a function asks it to drop.
+func (r Recorder) Limited(drop func(runtime.Object, event.Event) bool) Recorder {
+	return Recorder{next: r.next, normals: rate.NewLimiter(normalRate, normalBurst), drop: drop}
 }
 
 // Event records an event about something new.
@@ -48,7 +52,7 @@ func (r Recorder) Event(obj runtime.Object, e event.Event) {
 	if c, ok := obj.(resource.Conditioned); ok && known(c, e) {
 		return
 	}
-	if e.Type == event.TypeNormal && !r.normals.Allow() {
+	if r.drop(obj, e) || e.Type == event.TypeNormal && !r.normals.Allow() {
 		return
 	}
 	r.next.Event(obj, e)
@@ -56,7 +60,8 @@ func (r Recorder) Event(obj runtime.Object, e event.Event) {
 
 // WithAnnotations returns a Recorder that adds annotations to each event.
 func (r Recorder) WithAnnotations(keysAndValues ...string) event.Recorder {
-	return Recorder{next: r.next.WithAnnotations(keysAndValues...), normals: r.normals}
+	r.next = r.next.WithAnnotations(keysAndValues...)
+	return r
 }
 
 func known(c resource.Conditioned, e event.Event) bool {

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -16,21 +17,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/diffwrite"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// A pass is what one reconcile learns beside what crossplane-runtime keeps. Nothing outlives it.
-type pass struct {
-	quiet   diffwrite.Pass
-	err     error                      // why the pass failed
-	reason  xpv2.ConditionReason       // of the failure, empty if there is no better one than ReconcileError
+// A reconciliation is what one reconcile of an Object learns beside what crossplane-runtime keeps. Nothing outlives it.
+type reconciliation struct {
+	adapter managedadapter.Reconciliation
+	err     error                      // why it failed
 	woken   bool                       // the Object is woken when the cause of the failure goes
+	message string                     // of condition Synced if the target does not answer
 	verdict *readiness.Verdict         // of the resource as last seen, or of there being none
-	synced  *xpv2.Condition            // what is reported of a pass that went well but not far enough
+	synced  *xpv2.Condition            // what is reported if all went well but not far enough
 	left    error                      // why a deleted Object leaves its resource
 	remains string                     // what the resource of a deleted Object waits for, if it is not gone
 	cluster *target.Cluster            // once connected
@@ -39,8 +40,6 @@ type pass struct {
 	details *details                   // for the connection secret, nil if they are not known or there is no secret
 	retry   time.Duration              // when to look again, if earlier than the next poll
 
-	coalesce *coalescing // nil if each change of the status is written at once
-
 	references *reference.Resolution // nil before they are resolved
 	held       bool                  // what they lead to has the finalizers it needs
 	regrows    bool                  // others may have made the resource again that a deleted Object deletes
@@ -48,75 +47,75 @@ type pass struct {
 	leaving error
 }
 
-type passKey struct{}
+type reconciliationKey struct{}
 
-func withPass(ctx context.Context, p *pass) context.Context {
-	p.quiet.Amend, p.quiet.Shrink, p.quiet.Postpone = p.amend, shrink, p.postpone
-	return diffwrite.WithPass(context.WithValue(ctx, passKey{}, p), &p.quiet)
+// with returns a context that carries a reconciliation.
+func (r *reconciliation) with(ctx context.Context) context.Context {
+	r.adapter.Amend, r.adapter.Shrink, r.adapter.Publish = r.amend, shrink, r.publish
+	return managedadapter.With(context.WithValue(ctx, reconciliationKey{}, r), &r.adapter)
 }
 
-func passOf(ctx context.Context) *pass {
-	p, ok := ctx.Value(passKey{}).(*pass)
-	if !ok {
-		return &pass{}
-	}
-	return p
+// reconciliationOf returns the reconciliation of a context. Our reconciler gives each context one.
+func reconciliationOf(ctx context.Context) *reconciliation {
+	return ctx.Value(reconciliationKey{}).(*reconciliation) //nolint:forcetypeassert // See above.
 }
 
-// fail remembers why the pass fails, and the reason if the error comes from the target. It returns what is to be said
-// of it.
-func (p *pass) fail(err error) error {
-	if suppressed := p.suppressed(err); targetresource.IsSuppressed(suppressed) {
-		p.err, p.reason = suppressed, ""
-		return suppressed
+// objectOf returns what crossplane-runtime's reconciler hands over, which is of Objects, as an Object.
+func objectOf(obj client.Object) Object { return obj.(Object) } //nolint:forcetypeassert // See above.
+
+// copyOf returns a copy of an Object.
+func copyOf(o client.Object) Object { return o.DeepCopyObject().(Object) } //nolint:forcetypeassert // It is one.
+
+// fail remembers why the reconcile fails, and returns what is to be said of it.
+func (r *reconciliation) fail(err error) error {
+	last, seen := r.adapter.Last().(Object)
+	if seen {
+		err = targetresource.SuppressBriefOutage(err, last)
 	}
-	err = brief(err)
-	p.err, p.reason = err, reason(err)
+	if r.adapter.Suppressed = targetresource.IsSuppressed(err); !r.adapter.Suppressed {
+		err = r.brief(err, seen && meta.WasDeleted(last))
+	}
+	r.err, r.woken = err, r.woken || isWoken(err)
 	return err
 }
 
-// report makes condition Synced False although the pass goes well.
-func (p *pass) report(o Object, r xpv2.ConditionReason, message string) {
+// report makes condition Synced False although the reconcile goes well.
+func (r *reconciliation) report(o Object, reason xpv2.ConditionReason, message string) {
 	c := xpv2.ReconcileError(errors.New(message)).WithObservedGeneration(o.GetGeneration())
-	c.Reason = r
-	p.synced = &c
+	c.Reason = reason
+	r.synced = &c
 }
 
 // amend sets the conditions that crossplane-runtime cannot know: whether the resource is ready, and the reason of a
 // failure.
-func (p *pass) amend(obj client.Object) {
-	o, ok := obj.(Object)
-	if !ok {
-		return
-	}
-	p.object = o
-	if targetresource.IsSuppressed(p.err) {
-		p.keepConditions(o)
-		return
-	}
-	if p.synced != nil && p.err == nil {
-		p.set(o, *p.synced)
+func (r *reconciliation) amend(obj client.Object) {
+	o := objectOf(obj)
+	r.object = o
+	if r.synced != nil && r.err == nil {
+		o.SetConditions(*r.synced)
 	}
 	endPreview(o)
 	synced := o.GetCondition(xpv2.TypeSynced)
-	if p.reason != "" && synced.Reason == xpv2.ReasonReconcileError {
-		synced.Reason = p.reason
-		synced.Message = cmp.Or(unreachableMessage(o, p.err), synced.Message)
-		p.set(o, synced)
+	if why := reason(r.err); why != "" && synced.Reason == xpv2.ReasonReconcileError {
+		synced.Reason = why
+		synced.Message = cmp.Or(r.message, synced.Message)
+		o.SetConditions(synced)
 	}
-	p.explainDeletion(o)
-	if p.verdict == nil || p.err != nil && !target.IsNoKind(p.err) || o.GetDeletionTimestamp() != nil {
+	r.explainDeletion(o)
+	if r.verdict == nil || r.err != nil && !target.IsNoKind(r.err) || o.GetDeletionTimestamp() != nil {
 		return
 	}
 	ready := xpv2.Available()
-	if !p.verdict.Ready {
-		ready = xpv2.Unavailable().WithMessage(p.verdict.Message)
+	if !r.verdict.Ready {
+		ready = xpv2.Unavailable().WithMessage(r.verdict.Message)
 	}
-	p.set(o, ready.WithObservedGeneration(o.GetGeneration()))
+	o.SetConditions(ready.WithObservedGeneration(o.GetGeneration()))
 }
 
-// set sets a condition.
-func (p *pass) set(o Object, c xpv2.Condition) { o.SetConditions(p.quiet.Timed(c)) }
+// isWoken reports whether an Object is woken when the cause of an error goes.
+func isWoken(err error) bool {
+	return reference.IsAwaited(err) || errors.Is(err, errInvalidManifest) || target.IsNoKind(err)
+}
 
 // reason returns the reason of condition Synced for an error, empty if there is no better one than ReconcileError.
 func reason(err error) xpv2.ConditionReason {
@@ -136,8 +135,7 @@ func reason(err error) xpv2.ConditionReason {
 
 // isReady reports whether an Object was last seen ready.
 func isReady(o client.Object) bool {
-	c, ok := o.(Object)
-	return ok && c.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue
+	return objectOf(o).GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue
 }
 
 // labelComposite is what Crossplane labels the resources of a composite with.
@@ -148,29 +146,27 @@ var seed = maphash.MakeSeed()
 
 // coalescing decides which changes of the status of Objects of one kind wait.
 type coalescing struct {
-	writes     *diffwrite.Coalescer
+	writes     *managedadapter.Coalescer
 	references *reference.Resolver
 	gvk        schema.GroupVersionKind
 }
 
-// postpone reports whether the status of an Object is to be written later, and has the Object looked at again then.
-func (p *pass) postpone(was, is client.Object) bool {
-	before, ok := was.(Object)
-	now, also := is.(Object)
-	if !ok || !also || p.coalesce == nil {
-		return false
+// postponed returns a function that reports whether the status of an Object is to be written later, and has the Object
+// looked at again then.
+func (c *coalescing) postponed(r *reconciliation) func(was, is client.Object) bool {
+	return func(was, is client.Object) bool {
+		wait := c.wait(objectOf(was), objectOf(is), r.woken)
+		if wait > 0 && (r.retry == 0 || wait < r.retry) {
+			r.retry = wait
+		}
+		return wait > 0
 	}
-	wait := p.coalesce.wait(before, now, p.woken)
-	if wait > 0 && (p.retry == 0 || wait < p.retry) {
-		p.retry = wait
-	}
-	return wait > 0
 }
 
-// wait returns how long the write of a status waits. A pass that ends in waiting for something is not repeated soon:
-// its status is urgent.
+// wait returns how long the write of a status waits. A reconcile that ends in waiting for something is not repeated
+// soon: its status is urgent.
 func (c *coalescing) wait(was, is Object, awaits bool) time.Duration {
-	return c.writes.Wait(diffwrite.Change{
+	return c.writes.Wait(managedadapter.Change{
 		Name:    client.ObjectKeyFromObject(is),
 		Budget:  composite(is),
 		Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
@@ -194,16 +190,13 @@ func onlySeen(was, is Object) bool {
 	if is.GetDeletionTimestamp() != nil || !sameOne(was, is) {
 		return false
 	}
-	like, ok := was.DeepCopyObject().(Object)
-	if !ok {
-		return false
-	}
+	like := copyOf(was)
 	like.Observed().Manifest = is.Observed().Manifest
 	had, has := was.GetCondition(xpv2.TypeReady), is.GetCondition(xpv2.TypeReady)
 	if had.Status == has.Status && had.Reason == has.Reason && had.ObservedGeneration == has.ObservedGeneration {
 		like.SetConditions(has)
 	}
-	return diffwrite.SameStatus(like, is)
+	return managedadapter.SameStatus(like, is)
 }
 
 // sameOne reports whether two states of an Object show the same resource, and both show it as one that stays or as one

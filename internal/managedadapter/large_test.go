@@ -1,4 +1,4 @@
-package diffwrite
+package managedadapter
 
 import (
 	"context"
@@ -67,9 +67,9 @@ func TestShrink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &smallStatus{}
 			c := Client{Client: store{status: s}, written: newWrittenVersions()}
-			p := &Pass{Shrink: tc.shrink}
+			p := &Reconciliation{Shrink: tc.shrink}
 			ns := &corev1.Namespace{Status: corev1.NamespaceStatus{Conditions: []corev1.NamespaceCondition{{}}}}
-			err := c.Status().Update(WithPass(t.Context(), p), ns)
+			err := c.Status().Update(With(t.Context(), p), ns)
 			if (err == nil) != tc.ok || p.Unsaved == tc.ok || s.writes != tc.writes {
 				t.Errorf("%s\nwant written %t by %d requests, got %v, %t, %d", tc.reason, tc.ok, tc.writes, err,
 					!p.Unsaved, s.writes)

@@ -1,4 +1,4 @@
-package diffwrite
+package managedadapter
 
 import (
 	"maps"

@@ -1,4 +1,4 @@
-// Package diffwrite makes crossplane-runtime's reconcilers write only what is new.
+// Package managedadapter makes crossplane-runtime's reconcilers write only what is new.
 //
 // Its Client and Recorder stand between a reconciler and the API server. They look at nothing but the object of the
 // current pass.
@@ -32,4 +32,4 @@
 // Events of type Normal are limited to five a second, fifty at once, for each controller of Objects. They repeat what
 // the status says, and where a thousand resources are made at a time, each would be one write in five and a burden on
 // etcd for an hour. Warnings are not limited, nor are events of other kinds: each is a step that somebody follows.
-package diffwrite
+package managedadapter

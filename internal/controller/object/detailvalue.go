@@ -1,4 +1,4 @@
-package connectiondetail
+package object
 
 import (
 	"bytes"
@@ -16,8 +16,10 @@ import (
 // secretData is the field of a Secret whose values are encoded.
 const secretData = "data"
 
-// Value returns the value of a field, never nil without an error. The resource is not changed.
-func Value(u *unstructured.Unstructured, path string) ([]byte, error) {
+// detailValue returns the value of a field, never nil without an error, which names fields and never quotes values. A text
+// is taken as it is, a number or a boolean as JSON writes it, a list or a map as JSON. We rejected the syntax of Go, which
+// provider-kubernetes gives lists and maps, because nothing but Go can read it. Values of a Secret are decoded.
+func detailValue(u *unstructured.Unstructured, path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("fieldPath is not set")
 	}
@@ -35,7 +37,8 @@ func Value(u *unstructured.Unstructured, path string) ([]byte, error) {
 	return encoded(v)
 }
 
-// decoded returns a value of a Secret's data, or all of them.
+// decoded returns a value of a Secret's data, or all of them as a JSON object. JSON has no place for a value that is no
+// text: it is refused rather than changed, and can be taken by itself.
 func decoded(v any, path string) ([]byte, error) {
 	switch v := v.(type) {
 	case string:

@@ -80,53 +80,6 @@ func TestNamesakesShareAResource(t *testing.T) {
 	}
 }
 
-// TestNamesakesAtOnce shows that it does not take time between the two: none of the fields is ever taken away.
-func TestNamesakesAtOnce(t *testing.T) {
-	t.Parallel()
-	const rounds = 10
-	c, tc := provide(t), target.Client(t)
-	for name, scopes := range pairs() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for range rounds {
-				tns := target.Namespace(t)
-				first, second := namesakes(t, c, scopes, tns)
-				mark := target.Audit(t).Mark()
-				if err := each(first, second, func(o build.Object) error {
-					return c.Create(t.Context(),
-						o)
-				}); err != nil {
-					t.Fatal(err)
-				}
-				awaitReady(t, c, first)
-				awaitReady(t, c, second)
-				awaitData(t, tc, types.NamespacedName{Namespace: tns, Name: "settings"},
-					map[string]string{"first": "yes", "second": "yes"})
-				got := 0
-				for _, e := range target.Audit(t).Since(mark).By(user) {
-					if e.Verb == "patch" && e.Namespace == tns {
-						got++
-					}
-				}
-				if got != 2 {
-					t.Errorf("writes to the target: want one for each Object, got %d", got)
-				}
-			}
-		})
-	}
-}
-
-// each calls a function for two Objects at once.
-func each(a, b build.Object, f func(build.Object) error) error {
-	other := make(chan error, 1)
-	go func() { other <- f(b) }()
-	err := f(a)
-	if e := <-other; err == nil {
-		err = e
-	}
-	return err
-}
-
 // TestStrangersKeepTheName shows that Objects of one name with resources of their own, or with one they only look at,
 // are not told apart.
 func TestStrangersKeepTheName(t *testing.T) {

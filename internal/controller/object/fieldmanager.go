@@ -1,0 +1,188 @@
+package object
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/policy"
+)
+
+// indexName is the index of Objects by their name, in all namespaces.
+const indexName = "name"
+
+// An Index finds the Objects of both scopes.
+type Index struct {
+	mu      sync.Mutex
+	listers []func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error)
+}
+
+// include adds the Objects of a kind.
+func (x *Index) include(mgr ctrl.Manager, kind client.Object, newList func() resource.ManagedList) error {
+	byName := func(obj client.Object) []string { return []string{obj.GetName()} }
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), kind, indexName, byName); err != nil {
+		return errors.Wrap(err, "cannot index by name")
+	}
+	local := mgr.GetClient()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.listers = append(x.listers, func(ctx context.Context, o ...client.ListOption) ([]resource.Managed, error) {
+		l := newList()
+		err := local.List(ctx, l, append(o, client.UnsafeDisableDeepCopy)...) // They are only read.
+		return l.GetItems(), errors.Wrap(err, "cannot list Objects")
+	})
+	return nil
+}
+
+// others returns the Objects beside one, of all kinds. They are shared and must not be changed.
+func (x *Index) others(ctx context.Context, o Object, l ...client.ListOption) ([]Object, error) {
+	x.mu.Lock()
+	listers := slices.Clone(x.listers)
+	x.mu.Unlock()
+	var found []Object
+	for _, list := range listers {
+		items, err := list(ctx, l...)
+		if err != nil {
+			return nil, err
+		}
+		for _, mg := range items {
+			if mg.GetUID() != o.GetUID() {
+				found = append(found, objectOf(mg))
+			}
+		}
+	}
+	return found, nil
+}
+
+// mayApply reports whether an Object may apply its manifest, or might before it was paused.
+func mayApply(o Object) bool {
+	p := o.GetManagementPolicies()
+	return len(p) == 0 || policy.Allows(p, xpv2.ManagementActionUpdate)
+}
+
+// claim finds the field manager of an Object on its resource. API servers know managers by their names only: of Objects of
+// one name that meet on a resource all but one have the namespace in their manager, or each would take the fields of the
+// other away. The plain manager belongs to the one whose status says that it has applied the resource with it. If there
+// is none, it belongs to the one whose status says that it has seen the resource. Among several it belongs to the oldest.
+func (e *remote) claim(ctx context.Context, o Object) error {
+	alone, err := e.alone(ctx, o)
+	if e.manager = ownFieldManager(o); alone {
+		e.manager = fieldManager(o)
+	}
+	return errors.Wrap(err, "cannot find the field manager")
+}
+
+// alone reports whether nobody else has the manager of an Object's name on its resource.
+func (e *remote) alone(ctx context.Context, o Object) (bool, error) {
+	applied, seen := o.Observed().Applied, e.isAt(o) && (e.live == nil || identity(o).GetUID() == e.live.GetUID())
+	if applied != nil && seen && applied.FieldManager == ownFieldManager(o) {
+		return false, nil
+	}
+	namesakes, err := e.options.Index.others(ctx, o, client.MatchingFields{indexName: o.GetName()})
+	if err != nil {
+		return false, err
+	}
+	namesakes = slices.DeleteFunc(namesakes, func(n Object) bool { return !mayApply(n) })
+	if e.live == nil && slices.ContainsFunc(namesakes, e.isAt) {
+		// The watch does not show a resource that lacks our label, which it does until we have applied it once.
+		if err := e.ask(ctx); err != nil {
+			return false, err
+		}
+	}
+	return e.live == nil || !slices.ContainsFunc(namesakes, func(n Object) bool {
+		return precedes(n, o, e.live.GetUID())
+	}), nil
+}
+
+// isAt reports whether an Object has last seen a resource of the name and kind of the manifest, on whatever server.
+func (e *remote) isAt(o Object) bool {
+	id := identity(o)
+	return id != nil && sameResource(id, e.manifest)
+}
+
+// precedes reports whether an Object has the field manager of its name on a resource before another of that name has
+// it.
+func precedes(a, b Object, uid types.UID) bool {
+	ra, rb := rank(a, uid), rank(b, uid)
+	if ra != rb || ra == 0 {
+		return ra > rb
+	}
+	ta, tb := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if !ta.Equal(&tb) {
+		return ta.Before(&tb)
+	}
+	return a.GetUID() < b.GetUID()
+}
+
+// rank returns 2 if an Object has applied a resource with the manager of its name, 1 if it may have before it came to
+// us, 0 if not.
+func rank(o Object, uid types.UID) int {
+	if !bytes.Contains(o.Observed().Manifest.Raw, []byte(uid)) { // It costs less than to decode it.
+		return 0
+	}
+	id, applied := identity(o), o.Observed().Applied
+	switch {
+	case id == nil || id.GetUID() != uid:
+		return 0
+	case applied == nil:
+		return 1
+	case applied.FieldManager == "":
+		return 2
+	}
+	return 0
+}
+
+// reasonLeftShared is the reason of events about resources that an Object leaves to another.
+const reasonLeftShared event.Reason = "LeftSharedResource"
+
+// adopter returns the Object to which an Object that ends leaves its resource. If none is found it is to delete it:
+// there is no other, or it does not share. Of Objects that are deleted at once the last to be looked at sees that all
+// others are, too, as one cache shows all of them.
+func adopter(ctx context.Context, o Object, all *Index) (to Object, found bool, err error) {
+	seen := identity(o)
+	if seen == nil || o.Desired().SharedResource != commonv1.SharedResourceKeep {
+		return nil, false, nil
+	}
+	others, err := all.others(ctx, o)
+	if err != nil {
+		return nil, false, errors.Wrap(err, "cannot find out who shares the resource")
+	}
+	uid := seen.GetUID()
+	for _, other := range others {
+		if meta.WasDeleted(other) || dryRun(other) ||
+			policy.OfDeleted(other.GetManagementPolicies(), orphans(other)) != policy.Delete {
+			continue
+		}
+		if !bytes.Contains(other.Observed().Manifest.Raw, []byte(uid)) { // It costs less than to decode it.
+			continue
+		}
+		if id := identity(other); id != nil && id.GetUID() == uid {
+			return other, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// transferOwnership leaves the resource of an Object to another, without the fields that only the former has applied.
+func (e deletion) transferOwnership(ctx context.Context, o, to Object) error {
+	err := e.release(ctx, o)
+	if releasesResource(o, err) {
+		e.left = err
+		return nil
+	}
+	if err == nil {
+		e.events.Event(o, event.Normal(reasonLeftShared, "The resource is left to Object "+to.GetName()))
+	}
+	return waiting(err)
+}

@@ -1,0 +1,143 @@
+package managedadapter
+
+import (
+	"context"
+	"maps"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// A Client drops updates of a reconciled object that change nothing, and refuses to read it as it was before our last
+// write. Other objects it reads and writes as ever.
+type Client struct {
+	client.Client
+
+	written *writtenVersions
+}
+
+// Get gets an object. The first in a Reconciliation is the reconciled one. If the cache is behind our last write to it,
+// the error is a conflict.
+func (c Client) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	r := of(ctx)
+	if _, ok := obj.(*corev1.Secret); ok && r.Publish != nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+	}
+	err := c.Client.Get(ctx, key, obj, o...)
+	if r.last != nil {
+		return err
+	}
+	if r.Gone = apierrors.IsNotFound(err); r.Gone {
+		c.written.forget(key)
+	}
+	if err != nil {
+		return err
+	}
+	if r.Stale = c.written.isNewer(obj); r.Stale {
+		return apierrors.NewConflict(schema.GroupResource{}, key.Name, errStale)
+	}
+	r.see(obj)
+	return nil
+}
+
+// Create creates an object. A Secret is left to Publish, if the Reconciliation has such a function.
+func (c Client) Create(ctx context.Context, obj client.Object, o ...client.CreateOption) error {
+	if s, ok := obj.(*corev1.Secret); ok && of(ctx).Publish != nil {
+		return of(ctx).Publish(ctx, s)
+	}
+	return c.Client.Create(ctx, obj, o...)
+}
+
+// Update writes an object, unless it is the reconciled one and its metadata are as before. Reconcilers never change a
+// spec.
+func (c Client) Update(ctx context.Context, obj client.Object, o ...client.UpdateOption) error {
+	if r := of(ctx); r.isCurrent(obj) && sameMetadata(r.last, obj) {
+		return nil
+	}
+	return c.note(ctx, obj, c.Client.Update(ctx, obj, o...))
+}
+
+// Patch patches an object.
+func (c Client) Patch(ctx context.Context, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+	return c.note(ctx, obj, c.Client.Patch(ctx, obj, p, o...))
+}
+
+// Status returns a writer of status that drops updates which change nothing.
+func (c Client) Status() client.SubResourceWriter {
+	return statusWriter{SubResourceWriter: c.Client.Status(), client: c}
+}
+
+// note remembers the answer to a write, if that has succeeded and is about the reconciled object.
+func (c Client) note(ctx context.Context, obj client.Object, err error) error {
+	if r := of(ctx); err == nil && r.last != nil && r.last.GetUID() == obj.GetUID() {
+		r.see(obj)
+		c.written.note(obj)
+	}
+	return err
+}
+
+type statusWriter struct {
+	client.SubResourceWriter
+
+	client Client
+}
+
+// Update writes the status of the reconciled object, unless it is as before or may wait.
+func (w statusWriter) Update(ctx context.Context, obj client.Object, o ...client.SubResourceUpdateOption) error {
+	r := of(ctx)
+	if r.Amend != nil {
+		r.Amend(obj)
+	}
+	keepSame(r.last, obj)
+	if r.Suppressed || r.isCurrent(obj) && (SameStatus(r.last, obj) || r.Postpone != nil && r.Postpone(r.last, obj)) {
+		return nil
+	}
+	err := w.SubResourceWriter.Update(ctx, obj, o...)
+	if IsTooLarge(err) && r.Shrink != nil && r.Shrink(obj) {
+		err = w.SubResourceWriter.Update(ctx, obj, o...)
+	}
+	r.Unsaved = err != nil
+	return w.client.note(ctx, obj, err)
+}
+
+// Patch patches the status of an object.
+func (w statusWriter) Patch(ctx context.Context, obj client.Object, p client.Patch,
+	o ...client.SubResourcePatchOption,
+) error {
+	return w.client.note(ctx, obj, w.SubResourceWriter.Patch(ctx, obj, p, o...))
+}
+
+// sameMetadata compares what reconcilers change of metadata: finalizers, and annotations other than those of a creation.
+func sameMetadata(a, b client.Object) bool {
+	return equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers()) &&
+		maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(annotations(a), annotations(b))
+}
+
+func annotations(obj client.Object) map[string]string {
+	all := maps.Clone(obj.GetAnnotations())
+	maps.DeleteFunc(all, func(key, _ string) bool {
+		return key == meta.AnnotationKeyExternalCreatePending || key == meta.AnnotationKeyExternalCreateSucceeded ||
+			key == meta.AnnotationKeyExternalCreateFailed
+	})
+	return all
+}
+
+// A Manager is a manager whose client is a Client, for reconcilers that take their client from it.
+type Manager struct {
+	manager.Manager
+
+	client Client
+}
+
+// NewManager returns a Manager for the reconciler of one kind.
+func NewManager(m manager.Manager) Manager {
+	return Manager{Manager: m, client: Client{Client: m.GetClient(), written: newWrittenVersions()}}
+}
+
+// GetClient returns the Client.
+func (m Manager) GetClient() client.Client { return m.client }

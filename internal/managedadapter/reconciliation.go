@@ -1,0 +1,166 @@
+package managedadapter
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	xperrors "github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const (
+	// retryStale is how soon an object is reconciled again whose cache was behind. Most catch up within milliseconds.
+	retryStale = 10 * time.Millisecond
+	// staleMost is for how long a write counts more than a cache that does not show it. A cache that is later than that
+	// may never show it: the control plane may have been restored from a backup that is older.
+	staleMost = 10 * time.Second
+	// waitMost is how soon something is looked at again that waits for what will wake it, if the poll interval is longer.
+	waitMost = 30 * time.Second
+)
+
+// errStale is the cause of the conflict if the cache is behind our last write.
+var errStale = errors.New("the cache has not seen our last write")
+
+// A Reconciliation is one reconcile of one object. The functions say what a reconciler of crossplane-runtime cannot; each
+// may be nil.
+type Reconciliation struct {
+	// Amend changes the status of the object before it is compared and written.
+	Amend func(client.Object)
+	// Shrink drops from the status of an object that is too large what it can do without, and reports whether there was
+	// anything.
+	Shrink func(client.Object) bool
+	// Postpone reports whether a status that differs from the last one is to be written later. The caller reconciles the
+	// object again.
+	Postpone func(was, is client.Object) bool
+	// Publish takes the place of crossplane-runtime's publisher of connection secrets, which asks for the secret each time
+	// and never takes a key away. The reconciler has no option for that. The publisher applies by Get, and Create if there
+	// is nothing: so Get finds no Secret, and Publish is given each that should be.
+	Publish func(context.Context, *corev1.Secret) error
+
+	// Suppressed has no status written.
+	Suppressed bool
+	// Unsaved is set if the status could not be written. crossplane-runtime is silent if the cause is a conflict.
+	Unsaved bool
+	// Gone is set if the object no longer exists.
+	Gone bool
+	// Stale is set if the cache was behind our last write, and nothing was done.
+	Stale bool
+
+	last client.Object // the object as the server last gave it
+}
+
+type reconciliationKey struct{}
+
+// With returns a context that carries a Reconciliation.
+func With(ctx context.Context, r *Reconciliation) context.Context {
+	return context.WithValue(ctx, reconciliationKey{}, r)
+}
+
+// of returns the Reconciliation of a context. Without one nothing is compared.
+func of(ctx context.Context) *Reconciliation {
+	if r, ok := ctx.Value(reconciliationKey{}).(*Reconciliation); ok {
+		return r
+	}
+	return &Reconciliation{}
+}
+
+// Last returns the object as the server last gave it, nil if it has not.
+func (r *Reconciliation) Last() client.Object { return r.last }
+
+// see remembers what the server has said about the object.
+func (r *Reconciliation) see(obj client.Object) {
+	r.last = obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // It is a copy of one.
+}
+
+// isCurrent reports whether an object is the reconciled one, in the version the server last gave.
+func (r *Reconciliation) isCurrent(obj client.Object) bool {
+	return r.last != nil && r.last.GetUID() == obj.GetUID() && r.last.GetResourceVersion() == obj.GetResourceVersion()
+}
+
+// Run has a reconciler reconcile the object, and requeues conflicts silently.
+func (r *Reconciliation) Run(ctx context.Context, req reconcile.Request,
+	next reconcile.Reconciler,
+) (reconcile.Result, error) {
+	res, err := next.Reconcile(With(ctx, r), req)
+	if r.Stale {
+		return reconcile.Result{RequeueAfter: retryStale}, nil
+	}
+	return xperrors.SilentlyRequeueOnConflict(res, err)
+}
+
+// Reconciler makes a Reconciliation for each reconcile of another reconciler.
+func Reconciler(next reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		return (&Reconciliation{}).Run(ctx, req, next)
+	})
+}
+
+// writtenVersions remembers our last write to each object of a kind, until the cache has seen it.
+type writtenVersions struct {
+	mu     sync.Mutex
+	writes map[types.NamespacedName]write
+}
+
+// A write is known by the resource version it has made.
+type write struct {
+	version string
+	at      time.Time
+}
+
+func newWrittenVersions() *writtenVersions {
+	return &writtenVersions{writes: map[types.NamespacedName]write{}}
+}
+
+func (w *writtenVersions) note(obj client.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writes[client.ObjectKeyFromObject(obj)] = write{version: obj.GetResourceVersion(), at: time.Now()}
+}
+
+// isNewer reports whether our last write is newer than an object that the cache has, and still counts.
+func (w *writtenVersions) isNewer(obj client.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := client.ObjectKeyFromObject(obj)
+	last, ok := w.writes[key]
+	if !ok {
+		return false
+	}
+	c, err := resourceversion.CompareResourceVersion(obj.GetResourceVersion(), last.version)
+	if err == nil && c < 0 && time.Since(last.at) < staleMost {
+		return true
+	}
+	delete(w.writes, key)
+	return false
+}
+
+func (w *writtenVersions) forget(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.writes, key)
+}
+
+// A Poll says when to look again at what is not expected to have changed.
+type Poll struct {
+	// Interval between two looks.
+	Interval time.Duration
+	// Jitter is the fraction of the interval by which it varies, so that what is made together is not polled together.
+	Jitter float64
+}
+
+// Settled returns how long to wait if all is well.
+func (p Poll) Settled() time.Duration { return p.jittered(p.Interval) }
+
+// Waiting returns how long to wait if something is awaited that will wake.
+func (p Poll) Waiting() time.Duration { return p.jittered(min(p.Interval, waitMost)) }
+
+func (p Poll) jittered(d time.Duration) time.Duration {
+	return d + time.Duration((rand.Float64()*2-1)*p.Jitter*float64(d)) //nolint:gosec // Jitter needs no secrecy.
+}
