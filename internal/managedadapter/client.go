@@ -112,7 +112,8 @@ func (w statusWriter) Patch(ctx context.Context, obj client.Object, p client.Pat
 	return w.client.note(ctx, obj, w.SubResourceWriter.Patch(ctx, obj, p, o...))
 }
 
-// sameMetadata compares what reconcilers change of metadata: finalizers, and annotations other than those of a creation.
+// sameMetadata compares what reconcilers change of metadata: finalizers, and annotations other than those of a
+// creation.
 func sameMetadata(a, b client.Object) bool {
 	return equality.Semantic.DeepEqual(a.GetFinalizers(), b.GetFinalizers()) &&
 		maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(annotations(a), annotations(b))

@@ -21,27 +21,28 @@ const (
 	// staleMost is for how long a write counts more than a cache that does not show it. A cache that is later than that
 	// may never show it: the control plane may have been restored from a backup that is older.
 	staleMost = 10 * time.Second
-	// waitMost is how soon something is looked at again that waits for what will wake it, if the poll interval is longer.
+	// waitMost is how soon something is looked at again that waits for what will wake it, if the poll interval is
+	// longer.
 	waitMost = 30 * time.Second
 )
 
 // errStale is the cause of the conflict if the cache is behind our last write.
 var errStale = errors.New("the cache has not seen our last write")
 
-// A Reconciliation is one reconcile of one object. The functions say what a reconciler of crossplane-runtime cannot; each
-// may be nil.
+// A Reconciliation is one reconcile of one object. The functions say what a reconciler of crossplane-runtime cannot;
+// each may be nil.
 type Reconciliation struct {
 	// Amend changes the status of the object before it is compared and written.
 	Amend func(client.Object)
 	// Shrink drops from the status of an object that is too large what it can do without, and reports whether there was
 	// anything.
 	Shrink func(client.Object) bool
-	// Postpone reports whether a status that differs from the last one is to be written later. The caller reconciles the
-	// object again.
+	// Postpone reports whether a status that differs from the last one is to be written later. The caller reconciles
+	// the object again.
 	Postpone func(was, is client.Object) bool
-	// Publish takes the place of crossplane-runtime's publisher of connection secrets, which asks for the secret each time
-	// and never takes a key away. The reconciler has no option for that. The publisher applies by Get, and Create if there
-	// is nothing: so Get finds no Secret, and Publish is given each that should be.
+	// Publish takes the place of crossplane-runtime's publisher of connection secrets, which asks for the secret each
+	// time and never takes a key away. The reconciler has no option for that. The publisher applies by Get, and Create
+	// if there is nothing: so Get finds no Secret, and Publish is given each that should be.
 	Publish func(context.Context, *corev1.Secret) error
 
 	// Suppressed has no status written.

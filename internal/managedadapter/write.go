@@ -22,8 +22,8 @@ const FitsMost = 1280 << 10
 // saveTimeout bounds the write of a status.
 const saveTimeout = 30 * time.Second
 
-// IsTooLarge reports whether an answer means that an object is too large for the control plane. API servers hand on what
-// etcd and its clients say.
+// IsTooLarge reports whether an answer means that an object is too large for the control plane. API servers hand on
+// what etcd and its clients say.
 func IsTooLarge(err error) bool {
 	return err != nil && (apierrors.IsRequestEntityTooLargeError(err) ||
 		strings.Contains(err.Error(), "etcdserver: request is too large") ||
@@ -46,8 +46,8 @@ func PatchMetadata(ctx context.Context, c client.Client, obj client.Object, chan
 	return nil
 }
 
-// A Finalizer keeps crossplane-runtime's finalizer on an object. The external name of the object, which is its name if it
-// has no other, is written along with it.
+// A Finalizer keeps crossplane-runtime's finalizer on an object. The external name of the object, which is its name if
+// it has no other, is written along with it.
 type Finalizer struct{ client.Client }
 
 // AddFinalizer adds the finalizer if it is not there.

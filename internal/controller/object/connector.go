@@ -99,8 +99,8 @@ func (c *connector[T]) owner(o T) informer.Owner {
 	}
 }
 
-// previousTarget is added to the name of an Object that has moved, to make an owner of what it has on the target that it
-// has left.
+// previousTarget is added to the name of an Object that has moved, to make an owner of what it has on the target that
+// it has left.
 const previousTarget = "/previous"
 
 func previousOwner(o informer.Owner) informer.Owner {

@@ -16,9 +16,10 @@ import (
 // secretData is the field of a Secret whose values are encoded.
 const secretData = "data"
 
-// detailValue returns the value of a field, never nil without an error, which names fields and never quotes values. A text
-// is taken as it is, a number or a boolean as JSON writes it, a list or a map as JSON. We rejected the syntax of Go, which
-// provider-kubernetes gives lists and maps, because nothing but Go can read it. Values of a Secret are decoded.
+// detailValue returns the value of a field, never nil without an error, which names fields and never quotes values. A
+// text is taken as it is, a number or a boolean as JSON writes it, a list or a map as JSON. We rejected the syntax of
+// Go, which provider-kubernetes gives lists and maps, because nothing but Go can read it. Values of a Secret are
+// decoded.
 func detailValue(u *unstructured.Unstructured, path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("fieldPath is not set")

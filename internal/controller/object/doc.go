@@ -12,10 +12,9 @@
 //
 // # Steps
 //
-// The order of steps is that of crossplane-runtime, as users know its behaviour. This package adds what is particular
-// to Objects: connect, look, apply, delete. References are resolved before a target is connected to, because what waits
-// for a reference needs no target. What they lead to gets its finalizer once the Object has its own; see package
-// reference. We rejected a reconciler of our own, although it would save one pass of the queue for each creation.
+// The order of steps is that of crossplane-runtime, as users know its behaviour; package managedadapter stands around
+// its reconciler. We rejected a reconciler of our own, although it would save one reconcile for each creation.
+// References are resolved before a target is connected to, because what waits for a reference needs no target.
 //
 // # Steady state
 //
@@ -30,93 +29,59 @@
 // fails if the resource exists, or an apply that names the expected UID. We rejected a look before a server-side apply,
 // because somebody may act in between.
 //
-// # Deleting what others make
+// # Deletion
 //
-// An Object that may delete but not create deletes what others make. The maker may be an Object that it refers to and
-// that is being deleted, too: OLM makes a ClusterServiceVersion again as long as its Subscription is there. Such an
-// Object takes its finalizers off the Objects it refers to first. It is deleted after them, and until then finds its
-// resource by name. We rejected this order whatever becomes of the others: a Pod that a StatefulSet makes again at once
-// would never be gone. We also rejected waiting for other resources it refers to: an owner may wait for the resource
-// itself.
+// Without the policy Create an Object deletes what others make. If the maker goes with it, such an Object is deleted
+// after the Objects it refers to, or the resource would be made again. We rejected this order whatever becomes of the
+// others: a Pod that a StatefulSet makes again at once would never be gone.
+//
+// An Object that is deleted early is finished as if it were there; see package deletedearly. Fields of a partial Object
+// are withdrawn when the finalizer goes, because crossplane-runtime does not connect for a deleted Object without the
+// policy Delete.
 //
 // # Moves
 //
 // Only the status knows the last resource once the manifest or the ProviderConfig names another. That record is
 // overwritten after the last resource is dealt with, and is saved by a patch if a user has changed the Object
-// meanwhile. The target that is left is used as an owner of another controller name, so that both connections wake the
-// Object, and the record of use names the old ProviderConfig until nothing is left to do there. We rejected a finalizer
-// for each resource, which would cost a write for each creation.
+// meanwhile. The target that is left is used as another owner, so that both connections wake the Object. We rejected a
+// finalizer for each resource, which would cost a write for each creation.
 //
 // # Records of use
 //
-// A controller of their own writes records of use, one at a time, and few a second while Objects are worked on. People
-// read them; package providerconfig keeps a ProviderConfig while Objects refer to it, recorded or not. We rejected a
-// record before the connection, as is common: each Object of a burst would wait for a write that none needs.
-//
-// # Deletion
-//
-// An Object that is deleted early, because its deletion has missed the finalizer by a moment, is finished as if it were
-// there; see package deletedearly. The garbage collector deletes its connection secret and its record of use.
-//
-// Fields of a partial Object are withdrawn when the finalizer goes, because crossplane-runtime does not connect for a
-// deleted Object without the policy Delete. We rejected showing it that policy: events and metrics would tell of
-// deletions.
-//
-// # Drift
-//
-// The first hundred changes by others are reverted at once, further ones once a second, so that two controllers that
-// disagree do not spin.
+// A controller of their own writes records of use, one at a time. People read them; package providerconfig keeps a
+// ProviderConfig while Objects refer to it, recorded or not. We rejected a record before the connection, as is common:
+// each Object of a burst would wait for a write that none needs.
 //
 // # Previews
 //
-// An Object that must not apply shows what an apply would change: on a dry run, or if it only observes and its manifest
-// says more than what to look at. The comparison runs once for each state of manifest and resource and is remembered in
-// the status, so that a settled preview makes no API calls. A failed comparison is no failed observation. An Object
-// that is deleted on a dry run leaves its resource. We rejected deleting what may only have been looked at, and holding
-// the deletion until the annotation goes, which would block the deletion of namespaces.
+// An Object that must not apply shows what an apply would change. The comparison runs once for each state of manifest
+// and resource and is remembered in the status. A failed comparison is no failed observation. An Object that is deleted
+// on a dry run leaves its resource. We rejected deleting what may only have been looked at, and holding the deletion
+// until the annotation goes, which would block the deletion of namespaces.
 //
 // # Status writes
 //
 // A change that alters only the shown resource, or the reason why it is not ready, is written later, with others; see
-// package managedadapter. Conditions, the record of what was applied, fields that references read, and everything of an
-// Object that is being deleted are written at once. Connection details and drift do not depend on the status. We
-// rejected writing only conditions at once, because the next pass reads the record. We rejected references that read
-// the provider's memory, because what they have read would be shown nowhere.
+// package managedadapter. All else is written at once, because the next reconcile reads the record. A resource that is
+// too large for the status is left out of it except for its identity. We rejected cutting the content, because readers
+// could not tell.
 //
-// # Large resources
+// # Retries and outages
 //
-// A resource that is too large for the status is left out of it except for its identity, and the status says its size.
-// Otherwise no status could be written, and the manifest would be applied at each pass. The size is estimated first; if
-// the control plane refuses the write all the same, the resource is left out until it is smaller. We rejected cutting
-// the content, because readers could not tell.
-//
-// # Retries
-//
-// A failed pass is retried after 250 ms at first and 2 s at most: forbidden requests, missing namespaces and invalid
-// fields heal without an event. A target gets at most 50 such retries a second. Objects that the target keeps refusing
-// share two retries a second. One Object for each cause is retried every few seconds; see package target. An Object
-// waits for an event where one can be watched: new credentials, a target that answers again, a kind that becomes
-// served, a changed manifest.
-//
-// # Outages
-//
-// A ProviderConfig reports at once that its target does not answer. Its Objects report it after 10 s, at most 50 a
-// second and without events, because there may be thousands. A shorter outage costs two writes of the ProviderConfig
-// and one event, and no write of an Object. A new Object reports it at once, with an event, because nothing is known
-// of it yet. A deleted Object waits. unreachableTarget: Orphan takes effect only after the 10 s, because an orphaned
-// resource stays for good. We rejected pausing all passes: those that need no request continue.
+// A failed reconcile is retried after 250 ms at first and 2 s at most, ever more seldom if the target keeps refusing;
+// see package target. An Object waits for an event where one can be watched. A ProviderConfig reports at once that its
+// target does not answer. Its Objects report it after 10 s, at most 50 a second and without events, because there may
+// be thousands. unreachableTarget: Orphan takes effect only after the 10 s, because an orphaned resource stays for
+// good. We rejected pausing all reconciles: those that need no request continue.
 //
 // # Field managers
 //
 // The field manager of an Object is its name, as in provider-kubernetes, so that its fields are ours after a takeover.
-// If another Object of that name has the same resource, the later one adds its namespace. Existing resources are told
-// apart by UID, because one cluster may have several URLs; see Claims. We rejected adding the namespace always: each
-// takeover would leave fields behind.
+// If Objects of one name meet on a resource, all but one add their namespace. Their statuses and an index say which.
+// Two that are made at once may take each other's fields away for a moment, until each sees the status of the other. We
+// rejected adding the namespace always: each takeover would leave fields behind. We rejected reservations in memory,
+// which a restart forgets.
 //
-// # Migration
-//
-// A resource that provider-kubernetes has applied client-side is migrated before it is applied. The resource itself
-// tells; it is read once if the status hints at it and the watch does not show it, because it has no label yet. Of
-// field managers with a common name only the annotation of a client-side apply tells that they were a
-// provider-kubernetes. We rejected the status alone, which may lack managed fields.
+// A resource that provider-kubernetes has applied client-side is migrated before it is applied. It is read once if the
+// status hints at it and the watch does not show it, because it has no label yet.
 package object

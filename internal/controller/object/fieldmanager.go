@@ -71,10 +71,11 @@ func mayApply(o Object) bool {
 	return len(p) == 0 || policy.Allows(p, xpv2.ManagementActionUpdate)
 }
 
-// claim finds the field manager of an Object on its resource. API servers know managers by their names only: of Objects of
-// one name that meet on a resource all but one have the namespace in their manager, or each would take the fields of the
-// other away. The plain manager belongs to the one whose status says that it has applied the resource with it. If there
-// is none, it belongs to the one whose status says that it has seen the resource. Among several it belongs to the oldest.
+// claim finds the field manager of an Object on its resource. API servers know managers by their names only: of Objects
+// of one name that meet on a resource all but one have the namespace in their manager, or each would take the fields of
+// the other away. The plain manager belongs to the one whose status says that it has applied the resource with it. If
+// there is none, it belongs to the one whose status says that it has seen the resource. Among several it belongs to the
+// oldest.
 func (e *remote) claim(ctx context.Context, o Object) error {
 	alone, err := e.alone(ctx, o)
 	if e.manager = ownFieldManager(o); alone {

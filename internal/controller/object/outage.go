@@ -59,8 +59,8 @@ func (r *reconciliation) brief(err error, deleted bool) error {
 	return briefError{error: err, message: r.message}
 }
 
-// isOutageEvent matches events about unreachable targets on Objects that have been synced before. The ProviderConfig has
-// one event for all of them.
+// isOutageEvent matches events about unreachable targets on Objects that have been synced before. The ProviderConfig
+// has one event for all of them.
 func isOutageEvent(obj runtime.Object, e event.Event) bool {
 	o, ok := obj.(Object)
 	return ok && e.Type == event.TypeWarning && targetresource.WasSynced(o) &&

@@ -65,7 +65,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	case apierrors.IsConflict(p.err):
 		return res, nil // Something was not seen yet. Nothing has failed that would be a reason to spread retries.
 	case p.err != nil && p.cluster != nil:
-		if delay := p.cluster.RetryAfter(owner, p.err, targetresource.Work(p.wanted, p.err)); delay > targetresource.RetryMax {
+		delay := p.cluster.RetryAfter(owner, p.err, targetresource.Work(p.wanted, p.err))
+		if delay > targetresource.RetryMax {
 			return reconcile.Result{RequeueAfter: delay}, nil // The target has failed too often lately.
 		}
 	case p.retry > 0:

@@ -126,8 +126,8 @@ func (e replacement) dispose(ctx context.Context, o Object, seen *unstructured.U
 // old returns the resource that was seen, on the target where it was seen, and whether it is there.
 func (e replacement) old(ctx context.Context, o Object, seen *unstructured.Unstructured) (*remote, bool, error) {
 	old := &remote{
-		cluster: e.cluster, owner: e.owner, reconciliation: e.reconciliation, drift: e.drift, events: e.events, options: e.options,
-		manifest: seen,
+		reconciliation: e.reconciliation, cluster: e.cluster, owner: e.owner, drift: e.drift, events: e.events,
+		options: e.options, manifest: seen,
 	}
 	if e.moved {
 		var err error

@@ -40,8 +40,8 @@ type Options struct {
 	// RemoveManagedFields keeps managed fields out of status.
 	RemoveManagedFields bool
 
-	// PublishedResourceSelector selects the PublishedResources that are reconciled, nil for all. StateNamespace is where
-	// their states are, and PublishedResourceConfig the ProviderConfig they use, if they do not say.
+	// PublishedResourceSelector selects the PublishedResources that are reconciled, nil for all. StateNamespace is
+	// where their states are, and PublishedResourceConfig the ProviderConfig they use, if they do not say.
 	PublishedResourceSelector labels.Selector
 	StateNamespace            string
 	PublishedResourceConfig   string

@@ -26,8 +26,8 @@ type bookkeeper[T Object] struct {
 	events event.Recorder
 }
 
-// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. It writes one record at
-// a time: records can wait, Objects cannot.
+// SetupUsage adds the controller that records the use of ProviderConfigs by Objects of one scope. It writes one record
+// at a time: records can wait, Objects cannot.
 func SetupUsage[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	name := "usage/" + k.GVK.GroupKind().String()
 	b := bookkeeper[T]{
