@@ -1,12 +1,17 @@
 package managedadapter
 
 import (
+	"reflect"
+	"regexp"
+	"strings"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Reasons crossplane-runtime gives to events that report a state rather than a change.
@@ -76,4 +81,100 @@ func known(c resource.Conditioned, e event.Event) bool {
 		return synced.Reason == xpv2.ReasonReconcilePaused
 	}
 	return false
+}
+
+const (
+	// textMost is how long the message of a condition or an event may be, in bytes. Targets send what they like.
+	textMost = 4096
+	// knownFrom is how much of a long message tells it from others, in bytes.
+	knownFrom = 1024
+)
+
+// volatile is what differs in texts of one meaning: each attempt has its own.
+var volatile = []*regexp.Regexp{
+	// Times: 2026-01-02T03:04:05Z, 2026-01-02 03:04:05.678 +0000 UTC, 20260102T030405Z and Fri, 02 Jan 2026 03:04:05
+	// GMT.
+	regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d([.,]\d+)?( ?(Z|UTC|GMT|[+-]\d\d:?\d\d))*( m=[+-][\d.]+)?`),
+	regexp.MustCompile(`\d{8}T\d{6}Z`),
+	regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*, \d\d[ -][A-Z][a-z]{2}[ -]\d{2,4} \d\d:\d\d:\d\d [A-Z]{3}`),
+	// Our own end of a connection: 10.0.0.1:43210->10.0.0.2:443.
+	regexp.MustCompile(`(\d+\.\d+\.\d+\.\d+|\[[0-9a-fA-F:.%a-z]+\]):\d+->`),
+	// Pointers.
+	regexp.MustCompile(`0x[0-9a-fA-F]{6,}`),
+	// Identifiers of one request, stream or trace.
+	regexp.MustCompile(`(?i)\b(request|req|trace|correlation|span|audit|ray|stream|operation|activity)` +
+		`[-_ ]?id\b["']?\s*[:=]?\s*["']?[\w.-]+`),
+	regexp.MustCompile(`(?i)\bLastStreamID=\d+`),
+	// Durations that are measured, or that are left.
+	regexp.MustCompile(`\b\d+\.\d+(ns|µs|us|ms|s)\b`),
+	regexp.MustCompile(`(?i)\b(after|in|took|elapsed|waited|retry-after)[: ]+` +
+		`\d+(\.\d+)? ?(ns|µs|us|ms|s|secs?|seconds?)\b`),
+	// Versions of resources.
+	regexp.MustCompile(`(?i)\bresource ?version( in [a-z ]+)?[:="' ]+\d+( \(\d+\))?`),
+}
+
+// SameText reports whether two texts say the same: they differ by no more than by what differs in each attempt, such as
+// the current time.
+func SameText(a, b string) bool { return a == b || stable(a) == stable(b) }
+
+func stable(text string) string {
+	for _, v := range volatile {
+		text = v.ReplaceAllString(text, "~")
+	}
+	return text
+}
+
+// clip returns the beginning of a text that is too long to be shown.
+func clip(text string) string {
+	if len(text) <= textMost {
+		return text
+	}
+	return strings.ToValidUTF8(text[:textMost], "") + "…"
+}
+
+// says reports whether the message of a condition ends with what an event says.
+func says(condition, event string) bool {
+	condition, event = stable(condition), stable(event)
+	if len(event) > knownFrom {
+		return strings.Contains(condition, event[:knownFrom])
+	}
+	return strings.HasSuffix(condition, event)
+}
+
+// keepSame gives the conditions of an object that say what they have said before their former words and time back, so
+// that a text which differs in each attempt is not written again and again. It keeps the first text: what is current in
+// it is so for a second.
+func keepSame(before, now client.Object) {
+	had, _ := conditions(before)
+	has, ok := conditions(now)
+	if !ok {
+		return
+	}
+	for i := range has {
+		has[i].Message = clip(has[i].Message)
+		for _, was := range had {
+			is := has[i]
+			if is.Message = was.Message; was.Equal(is) && SameText(was.Message, has[i].Message) {
+				was.ObservedGeneration = has[i].ObservedGeneration
+				has[i] = was
+			}
+		}
+	}
+}
+
+// conditions returns the conditions of an object, which share their memory with it, and whether its kind has such.
+func conditions(obj client.Object) ([]xpv2.Condition, bool) {
+	if obj == nil {
+		return nil, false
+	}
+	s := reflect.ValueOf(obj).Elem().FieldByName("Status")
+	if s.Kind() != reflect.Struct {
+		return nil, false
+	}
+	f := s.FieldByName("Conditions")
+	if !f.IsValid() {
+		return nil, false
+	}
+	c, ok := f.Interface().([]xpv2.Condition)
+	return c, ok
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -127,4 +129,35 @@ func managerNamed(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	hash := "-" + hex.EncodeToString(sum[:8])
 	return m[:fieldManagerMax-len(hash)] + hash
+}
+
+// An Object of either scope.
+type Object interface {
+	resource.Managed
+	// Desired returns the desired state, never nil.
+	Desired() *commonv1.ObjectSpec
+	// Observed returns what was last seen on the target, never nil.
+	Observed() *commonv1.ObjectObservation
+	// ConnectionSecret returns the namespace and name of the connection secret, empty if there is to be none.
+	ConnectionSecret() types.NamespacedName
+	// RemoveCondition removes the condition of a type, if there is one.
+	RemoveCondition(t xpv2.ConditionType)
+}
+
+// AppliedByClient reports whether the status of an Object shows a resource that provider-kubernetes has applied
+// client-side, so that its fields change their manager when the Object is taken over.
+func AppliedByClient(o Object) bool { return mayApply(o) && appliedByClient(o) }
+
+// HasLongName reports whether the field manager of an Object has a hash in place of the end of its name, which
+// provider-kubernetes could not apply.
+func HasLongName(o Object) bool {
+	return mayApply(o) && fieldManager(o) != commonv1.FieldManagerPrefix+o.GetName()
+}
+
+// SeenUID returns the UID of the resource that an Object last saw, empty if it has seen none.
+func SeenUID(o Object) types.UID {
+	if id := identity(o); id != nil {
+		return id.GetUID()
+	}
+	return ""
 }

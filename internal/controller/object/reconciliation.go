@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"context"
 	"hash/maphash"
+	"strings"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -208,4 +211,59 @@ func sameOne(was, is Object) bool {
 	}
 	return a.TypeMeta == b.TypeMeta && a.Namespace == b.Namespace && a.Name == b.Name && a.UID == b.UID &&
 		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
+}
+
+// messageWaiting is what a deleted Object says that has to finish with a resource which it cannot reach.
+const messageWaiting = "waiting for the target to finish with the resource, " +
+	"which spec.unreachableTarget: Orphan would leave as it is"
+
+// releasesResource reports whether an Object is to do without a target that cannot be reached.
+func releasesResource(o Object, err error) bool {
+	return targetresource.MayOrphan(err) && o.Desired().UnreachableTarget == commonv1.UnreachableTargetOrphan
+}
+
+// waiting says, in the error of an Object that has to finish with a resource, how it could do without the target.
+func waiting(err error) error {
+	if !targetresource.IsCutOff(err) {
+		return err
+	}
+	return errors.Wrap(err, messageWaiting)
+}
+
+// A briefError is an error about a target that does not answer, without what was tried: one retry comes further than
+// another, and a condition that changes is a write.
+type briefError struct {
+	error
+
+	message string
+}
+
+// Error says what the target does.
+func (e briefError) Error() string { return e.message }
+
+// Unwrap returns the whole error.
+func (e briefError) Unwrap() error { return e.error }
+
+// brief returns a briefError if an error is about a target that does not answer, and the error itself if not. Its
+// message becomes that of condition Synced, to which crossplane-runtime would add what was tried.
+func (r *reconciliation) brief(err error, deleted bool) error {
+	r.message = target.UnreachableMessage(err)
+	if r.message == "" {
+		return err
+	}
+	before, _, waits := strings.Cut(err.Error(), messageWaiting)
+	if waits {
+		r.message = before + messageWaiting + ": " + r.message
+	} else if deleted {
+		r.message = messageWaiting + ": " + r.message
+	}
+	return briefError{error: err, message: r.message}
+}
+
+// isOutageEvent matches events about unreachable targets on Objects that have been synced before. The ProviderConfig
+// has one event for all of them.
+func isOutageEvent(obj runtime.Object, e event.Event) bool {
+	o, ok := obj.(Object)
+	return ok && e.Type == event.TypeWarning && targetresource.WasSynced(o) &&
+		strings.Contains(e.Message, target.ErrUnreachable.Error())
 }

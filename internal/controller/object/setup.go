@@ -1,16 +1,20 @@
 package object
 
 import (
+	"context"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
@@ -134,4 +138,25 @@ func newManaged[T Object](m managedadapter.Manager, o Options, c *connector[T], 
 		opts = append(opts, managed.WithManagementPolicies())
 	}
 	return managed.NewReconciler(m, resource.ManagedKind(c.kind.GVK), opts...)
+}
+
+// addStateMetrics makes a manager count the Objects of a scope that exist, are ready and are synced.
+func addStateMetrics[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
+	if o.MetricOptions == nil || o.MetricOptions.MRStateMetrics == nil {
+		return nil
+	}
+	r := statemetrics.NewMRStateRecorder(sharingClient{mgr.GetClient()}, o.Logger, o.MetricOptions.MRStateMetrics,
+		k.NewList(),
+		o.MetricOptions.PollStateMetricInterval)
+	return errors.Wrap(mgr.Add(r), "cannot add state metrics")
+}
+
+// A sharingClient lists without copying what the cache holds. The recorder of crossplane-runtime lists all resources
+// each few seconds and only reads them; copies of ten thousand Objects would be its memory and most of an idle
+// provider's CPU.
+type sharingClient struct{ client.Client }
+
+// List lists shared objects, which must not be changed.
+func (c sharingClient) List(ctx context.Context, list client.ObjectList, o ...client.ListOption) error {
+	return c.Client.List(ctx, list, append(o, client.UnsafeDisableDeepCopy)...)
 }
