@@ -53,7 +53,7 @@ func (r Recorder) Limited(drop func(runtime.Object, event.Event) bool) Recorder 
 
 // Event records an event about something new.
 func (r Recorder) Event(obj runtime.Object, e event.Event) {
-	e.Message = clip(e.Message)
+	e.Message = Clip(e.Message, textMost)
 	if c, ok := obj.(resource.Conditioned); ok && known(c, e) {
 		return
 	}
@@ -124,12 +124,12 @@ func stable(text string) string {
 	return text
 }
 
-// clip returns the beginning of a text that is too long to be shown.
-func clip(text string) string {
-	if len(text) <= textMost {
+// Clip returns the beginning of a text that is longer than so many bytes.
+func Clip(text string, most int) string {
+	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:textMost], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // says reports whether the message of a condition ends with what an event says.
@@ -151,7 +151,7 @@ func keepSame(before, now client.Object) {
 		return
 	}
 	for i := range has {
-		has[i].Message = clip(has[i].Message)
+		has[i].Message = Clip(has[i].Message, textMost)
 		for _, was := range had {
 			is := has[i]
 			if is.Message = was.Message; was.Equal(is) && SameText(was.Message, has[i].Message) {

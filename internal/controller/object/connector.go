@@ -9,15 +9,18 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
-// A connector connects Objects of one scope to their targets.
+// A connector connects Objects of one scope to their targets, and takes the other steps of crossplane-runtime: it
+// follows references, and keeps the finalizer.
 type connector[T Object] struct {
 	kind       scope.Kind[T]
 	controller string
@@ -25,6 +28,9 @@ type connector[T Object] struct {
 	drift      *targetresource.Drift
 	events     event.Recorder
 	options    Options
+	local      client.Client
+	early      *deletedearly.Objects[T]
+	forget     func(types.NamespacedName) // called when an Object is done with
 }
 
 // Connect returns the client of an Object's target.
@@ -92,11 +98,8 @@ func (c *connector[T]) ends(ctx context.Context, o T) bool {
 // before returns an Object that has moved as it was.
 func (c *connector[T]) before(o T) T { return c.kind.Through(o, *o.Observed().ProviderConfigReference) }
 
-func (c *connector[T]) owner(o T) informer.Owner {
-	return informer.Owner{
-		Controller:     c.controller,
-		NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()},
-	}
+func (c *connector[T]) owner(o client.Object) informer.Owner {
+	return informer.Owner{Controller: c.controller, NamespacedName: client.ObjectKeyFromObject(o)}
 }
 
 // previousTarget is added to the name of an Object that has moved, to make an owner of what it has on the target that

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -21,7 +20,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
-	"github.com/crossplane-contrib/provider-kcp/internal/deletedearly"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/reference"
@@ -136,9 +134,9 @@ func (e *remote) ours(o Object) bool {
 	return apply.Manages(e.live, e.manager)
 }
 
-// release takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does
+// withdraw takes back what a deleted Object has applied to a resource that it leaves to others. crossplane-runtime does
 // not connect for an Object that may not delete, so this is done when its finalizer is about to be removed.
-func (c *connector[T]) release(ctx context.Context, obj client.Object) error {
+func (c *connector[T]) withdraw(ctx context.Context, obj client.Object) error {
 	p, o := reconciliationOf(ctx), obj.(T) //nolint:forcetypeassert // The reconciler is of this kind only.
 	if dryRun(o) || policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Withdraw {
 		return nil
@@ -242,87 +240,70 @@ func (r *reconciliation) explainDeletion(o Object) {
 	o.SetConditions(ready)
 }
 
-// A finalizer keeps our finalizer on an Object, and on what it refers to.
-type finalizer struct {
-	managedadapter.Finalizer
-
-	events     event.Recorder
-	references references
-	release    func(context.Context, client.Object) error // called before an Object goes
-	forget     func(types.NamespacedName)                 // called when an Object is done with
-}
-
-// AddFinalizer adds the finalizer.
-func (f finalizer) AddFinalizer(ctx context.Context, obj resource.Object) error {
-	if err := f.Finalizer.AddFinalizer(ctx, obj); err != nil {
+// AddFinalizer keeps our finalizer on an Object, and on what it refers to.
+func (c *connector[T]) AddFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := (managedadapter.Finalizer{Client: c.local}).AddFinalizer(ctx, obj); err != nil {
 		return err
 	}
-	return f.references.hold(ctx, obj)
+	return c.hold(ctx, obj)
 }
 
 // RemoveFinalizer removes the finalizer and gives up all that is kept for the Object.
-func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
-	if err := f.letGo(ctx, obj); err != nil {
+func (c *connector[T]) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
+	if err := c.letGo(ctx, obj); err != nil {
 		return err
 	}
-	if err := f.Finalizer.RemoveFinalizer(ctx, obj); err != nil {
+	if err := (managedadapter.Finalizer{Client: c.local}).RemoveFinalizer(ctx, obj); err != nil {
 		return err
 	}
-	f.forget(client.ObjectKeyFromObject(obj))
+	c.forget(client.ObjectKeyFromObject(obj))
 	if left := reconciliationOf(ctx).left; left != nil {
-		f.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "resource is left as it is")))
+		c.events.Event(obj, event.Warning(reasonLeft, errors.Wrap(left, "resource is left as it is")))
 	}
 	return nil
 }
 
 // letGo gives up what others hold for a deleted Object, and what it holds of others.
-func (f finalizer) letGo(ctx context.Context, obj resource.Object) error {
-	if err := f.references.awaitDependents(ctx, obj); err != nil {
+func (c *connector[T]) letGo(ctx context.Context, obj client.Object) error {
+	if err := c.awaitDependents(ctx, obj); err != nil {
 		return err
 	}
-	if err := f.release(ctx, obj); err != nil {
+	if err := c.withdraw(ctx, obj); err != nil {
 		return errors.Wrap(err, "cannot release resource")
 	}
-	return f.references.release(ctx, obj)
+	return c.releaseReferences(ctx, obj)
 }
 
-// An earlyFinisher deletes what Objects have made that are gone in spite of their finalizer.
-type earlyFinisher[T Object] struct {
-	objects   *deletedearly.Objects[T]
-	connector *connector[T]
-	finalizer finalizer
-	log       logging.Logger
-}
-
-// finish deletes the resource of an Object that is gone early, and reports whether nothing is left of it, or there is
-// no such Object. The pass knows why it could not be done.
-func (f earlyFinisher[T]) finish(ctx context.Context, key types.NamespacedName) bool {
-	o, there := f.objects.Get(key)
+// finish deletes the resource of an Object that is gone in spite of its finalizer, and reports whether nothing is left
+// of it, or there is no such Object. The reconciliation knows why it could not be done.
+func (c *connector[T]) finish(ctx context.Context, key types.NamespacedName) bool {
+	o, there := c.early.Get(key)
 	if !there {
 		return true
 	}
-	left, err := f.deleteResource(ctx, o)
+	left, err := c.deleteResource(ctx, o)
 	if err == nil && !left {
-		err = f.finalizer.letGo(ctx, o)
+		err = c.letGo(ctx, o)
 	}
 	if err != nil || left {
-		f.log.Debug("Finishing an Object that is gone in spite of its finalizer", "request", key, "error", err)
+		c.options.Logger.Debug("Finishing an Object that is gone in spite of its finalizer",
+			"controller", c.controller, "request", key, "error", err)
 		return false
 	}
-	f.finalizer.forget(key)
-	f.objects.Finished(key)
+	c.forget(key)
+	c.early.Finished(key)
 	return true
 }
 
 // deleteResource does what crossplane-runtime does with a deleted Object, and reports whether its resource is left.
-func (f earlyFinisher[T]) deleteResource(ctx context.Context, o T) (left bool, err error) {
-	if err := f.finalizer.references.Initialize(ctx, o); err != nil {
+func (c *connector[T]) deleteResource(ctx context.Context, o T) (left bool, err error) {
+	if err := c.Initialize(ctx, o); err != nil {
 		return true, err
 	}
 	if policy.OfDeleted(o.GetManagementPolicies(), orphans(o)) != policy.Delete {
 		return false, nil
 	}
-	e, err := f.connector.Connect(ctx, o)
+	e, err := c.Connect(ctx, o)
 	if err != nil {
 		return true, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
@@ -24,6 +23,7 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/diff"
+	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/policy"
 	"github.com/crossplane-contrib/provider-kcp/internal/readiness"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
@@ -227,13 +227,7 @@ func refuses(err error) bool {
 }
 
 // short returns the text of an error, without its end if it is long.
-func short(err error) string {
-	text := err.Error()
-	if len(text) <= messageBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:messageBytes], "") + "…"
-}
+func short(err error) string { return managedadapter.Clip(err.Error(), messageBytes) }
 
 // endPreview drops what an Object says of changes when it does not preview any more.
 func endPreview(o Object) {

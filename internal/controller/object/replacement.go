@@ -65,15 +65,10 @@ func (e replacement) replace(ctx context.Context, o Object) (bool, error) {
 	return true, nil
 }
 
-// sameName reports whether two resources have the same kind, namespace and name.
-func sameName(a, b *unstructured.Unstructured) bool {
-	return a.GetKind() == b.GetKind() && name(a) == name(b)
-}
-
 // holds reports whether the target holds the resource that was seen under the name it is wanted by now: it is reached
 // through another ProviderConfig, or served in another group too.
 func (e replacement) holds(ctx context.Context, o Object, seen *unstructured.Unstructured) (bool, error) {
-	if !sameName(seen, e.manifest) {
+	if seen.GetKind() != e.manifest.GetKind() || name(seen) != name(e.manifest) {
 		return false, nil
 	}
 	err := e.find(ctx, o)

@@ -52,24 +52,27 @@ type remote struct {
 
 // look finds the live resource. It asks the target only where no watch can tell.
 func (e *remote) look(ctx context.Context, o Object) error {
-	owns := owns(o)
-	scopes := []informer.Stream{informer.StreamByName}
-	if owns {
-		scopes = e.resource().Labelled()
+	if owns(o) && appliedByClient(o) {
+		return e.find(ctx, o)
 	}
 	var err error
-	if e.live, err = e.resource().See(ctx, scopes...); err == nil && e.live == nil && owns && appliedByClient(o) {
-		return e.ask(ctx) // It may only lack our label.
-	}
+	e.live, err = e.resource().See(ctx, e.streams(o)...)
 	return err
 }
 
-// find finds the live resource like look, and asks the target if no watch shows it: it may only have lost our label.
+// find finds the live resource like look, and asks the target if no watch shows it: it may only lack our label.
 func (e *remote) find(ctx context.Context, o Object) error {
-	if err := e.look(ctx, o); err != nil || e.live != nil || !e.mapping.Watchable {
-		return err
+	var err error
+	e.live, err = e.resource().Find(ctx, e.streams(o)...)
+	return err
+}
+
+// streams returns the streams that show the resource of an Object.
+func (e *remote) streams(o Object) []informer.Stream {
+	if owns(o) {
+		return e.resource().Labelled()
 	}
-	return e.ask(ctx)
+	return []informer.Stream{informer.StreamByName}
 }
 
 // ask reads the resource from the target.

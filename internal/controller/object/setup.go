@@ -74,25 +74,15 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	m := managedadapter.NewManager(mgr)
 	c := &connector[T]{
 		kind: k, controller: name, registry: o.Registry, drift: drift, events: events, options: o,
-	}
-	refs := references{
-		resolver: o.References, recorder: events, local: m.GetClient(), controller: name, gvk: k.GVK,
-	}
-	early := earlyFinisher[T]{
-		objects: deletedearly.NewObjects[T](managed.FinalizerName), connector: c,
-		log: o.Logger.WithValues("controller", name),
-		finalizer: finalizer{
-			Finalizer: managedadapter.Finalizer{Client: m.GetClient()}, events: events, references: refs, release: c.release,
-			forget: forget,
-		},
+		local: m.GetClient(), early: deletedearly.NewObjects[T](managed.FinalizerName), forget: forget,
 	}
 	r := &reconciler{
-		managed:    newManaged(m, o, c, early.finalizer),
+		managed:    newManaged(m, o, c),
 		controller: name,
 		local:      m.GetClient(),
 		forget:     forget,
 		coalesce:   coalescing{writes: writes, references: o.References, gvk: k.GVK},
-		finish:     early.finish,
+		finish:     c.finish,
 	}
 	o.Registry.Patient(name)
 	if err := o.Index.include(mgr, k.New(), k.NewList); err != nil {
@@ -103,7 +93,7 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), k.New, k.Key)).
 		For(k.New(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
 			managedadapter.FinalizerReleased()))).
-		Watches(k.New(), early.objects.Handler()).
+		Watches(k.New(), c.early.Handler()).
 		Watches(k.New(), o.References.Handler(k.GVK)).
 		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, objectOfOwner))
 	for _, c := range k.Configs {
@@ -115,16 +105,16 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 	return addStateMetrics(mgr, o, k)
 }
 
-func newManaged[T Object](m managedadapter.Manager, o Options, c *connector[T], f finalizer) *managed.Reconciler {
+func newManaged[T Object](m managedadapter.Manager, o Options, c *connector[T]) *managed.Reconciler {
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
 		managed.WithLogger(o.Logger.WithValues("controller", c.controller)),
 		managed.WithRecorder(c.events),
 		managed.WithPollInterval(o.PollInterval),
 		managed.WithPollIntervalHook(pollHook(o.PollJitter)),
-		managed.WithInitializers(f.references),
-		managed.WithReferenceResolver(f.references),
-		managed.WithFinalizer(f),
+		managed.WithInitializers(c),
+		managed.WithReferenceResolver(c),
+		managed.WithFinalizer(c),
 		managed.WithCriticalAnnotationUpdater(managedadapter.CriticalAnnotations{}),
 		managed.WithDeterministicExternalName(true),
 	}
