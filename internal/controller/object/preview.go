@@ -133,10 +133,7 @@ func (e previewer) compare(ctx context.Context, o Object) error {
 		return err
 	case err != nil: // A webhook may be down, say. What is there is known all the same.
 		e.retry, hash = compareAgain, ""
-		c = xpv2.Condition{
-			Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
-			Message: "The target cannot try to apply the manifest: " + short(err),
-		}
+		c = cannotCompare("The target cannot try to apply the manifest: ", err)
 	}
 	o.Observed().Diff, o.Observed().Compared = ops, hash
 	c.Type, c.LastTransitionTime, c.ObservedGeneration = commonv1.TypeUpToDate, metav1.Now(), o.GetGeneration()
@@ -173,10 +170,7 @@ func (e previewer) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2
 		doubt = "; compared without the defaults of the target, which does not try it: " + short(err)
 		wanted, err = apply.Overlay(e.live, e.manifest)
 	case refuses(err):
-		return nil, xpv2.Condition{
-			Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare,
-			Message: "The target refuses the manifest: " + short(err),
-		}, nil
+		return nil, cannotCompare("The target refuses the manifest: ", err), nil
 	}
 	if err != nil {
 		return nil, xpv2.Condition{}, errors.Wrap(err, "cannot find out what an apply would change")
@@ -191,22 +185,20 @@ func (e previewer) tryApply(ctx context.Context) ([]commonv1.DiffOperation, xpv2
 }
 
 func (e previewer) outcome(ops []commonv1.DiffOperation) xpv2.Condition {
+	different := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent}
 	switch {
 	case e.live == nil:
-		return xpv2.Condition{
-			Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent,
-			Message: "Applying the manifest would create the resource",
-		}
+		return different.WithMessage("Applying the manifest would create the resource")
 	case len(ops) > 0:
-		return xpv2.Condition{
-			Status: corev1.ConditionFalse, Reason: commonv1.ReasonDifferent,
-			Message: "Applying the manifest would change " + diff.Summary(ops),
-		}
+		return different.WithMessage("Applying the manifest would change " + diff.Summary(ops))
 	}
-	return xpv2.Condition{
-		Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference,
-		Message: "Applying the manifest would change nothing",
-	}
+	same := xpv2.Condition{Status: corev1.ConditionTrue, Reason: commonv1.ReasonNoDifference}
+	return same.WithMessage("Applying the manifest would change nothing")
+}
+
+func cannotCompare(why string, err error) xpv2.Condition {
+	c := xpv2.Condition{Status: corev1.ConditionFalse, Reason: commonv1.ReasonCannotCompare}
+	return c.WithMessage(why + short(err))
 }
 
 // refuses reports whether an answer is about the manifest, so that the same request would be answered alike.

@@ -32,12 +32,12 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	if err != nil {
 		return errors.Wrap(err, "cannot encode resource")
 	}
-	if stays, err := staysOmitted(obs, live, seen); err != nil || stays {
+	if stays, err := staysOmitted(o, live, seen); err != nil || stays {
 		return err
 	}
 	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, 0
 	if !fits(o) {
-		return omit(obs)
+		return omit(o)
 	}
 	return nil
 }
@@ -117,39 +117,34 @@ func fits(o Object) bool {
 
 // omit leaves all of the resource out of the status but what identifies it. Conditions and the record of what was
 // applied matter more.
-func omit(obs *commonv1.ObjectObservation) error {
-	u := &unstructured.Unstructured{}
-	if err := decode(obs.Manifest.Raw, &u.Object); err != nil {
+func omit(o Object) error {
+	content, id := map[string]any{}, identity(o)
+	if id == nil {
+		return errors.New("cannot leave out a resource without a UID")
+	}
+	if err := decode(o.Observed().Manifest.Raw, &content); err != nil {
 		return err
 	}
-	size, err := sizeOf(u.Object)
+	size, err := sizeOf(content)
 	if err != nil {
 		return err
 	}
-	short := &unstructured.Unstructured{}
-	short.SetGroupVersionKind(u.GroupVersionKind())
-	short.SetNamespace(u.GetNamespace())
-	short.SetName(u.GetName())
-	short.SetUID(u.GetUID())
-	raw, err := json.Marshal(short.Object)
-	obs.Manifest, obs.OmittedBytes = runtime.RawExtension{Raw: raw}, size
+	raw, err := json.Marshal(id.Object)
+	o.Observed().Manifest, o.Observed().OmittedBytes = runtime.RawExtension{Raw: raw}, size
 	return errors.Wrap(err, "cannot encode resource")
 }
 
 // staysOmitted reports whether a resource is still left out of the status: it is the same one, and no smaller than when
 // it did not fit. Only the control plane knows what fits, so that it is asked again when the resource is smaller, and
 // not at each look.
-func staysOmitted(obs *commonv1.ObjectObservation, live *unstructured.Unstructured, seen map[string]any) (bool, error) {
-	if obs.OmittedBytes == 0 {
+func staysOmitted(o Object, live *unstructured.Unstructured, seen map[string]any) (bool, error) {
+	omitted, was := o.Observed().OmittedBytes, identity(o)
+	if omitted == 0 || was == nil || was.GetUID() != live.GetUID() ||
+		was.GroupVersionKind() != live.GroupVersionKind() {
 		return false, nil
 	}
-	was := &unstructured.Unstructured{}
-	if err := decode(obs.Manifest.Raw, &was.Object); err != nil {
-		return false, err
-	}
 	size, err := sizeOf(seen)
-	same := was.GetUID() == live.GetUID() && was.GroupVersionKind() == live.GroupVersionKind()
-	return same && size >= obs.OmittedBytes, err
+	return size >= omitted, err
 }
 
 // sizeOf returns the size of a resource in bytes, without what each write changes.
@@ -164,7 +159,7 @@ func shrink(obj client.Object) bool {
 	if o.Observed().OmittedBytes > 0 || len(o.Observed().Manifest.Raw) == 0 {
 		return false
 	}
-	return omit(o.Observed()) == nil
+	return omit(o) == nil
 }
 
 // show gives the live resource to those who refer to the Object, if the status is not to show all of it.
