@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,18 +27,6 @@ const (
 	// gust is the time between two changes of a resource that does not come to rest.
 	gust = 500 * time.Millisecond
 )
-
-// statusWrites returns how often the provider has written the status of an Object since a mark.
-func statusWrites(t *testing.T, since kube.Mark, o build.Object) int {
-	t.Helper()
-	n := 0
-	for _, e := range local.Audit(t).Since(since).By(user) {
-		if e.Namespace == o.GetNamespace() && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status") {
-			n++
-		}
-	}
-	return n
-}
 
 // queried makes the readiness of an Object follow from a query.
 func queried(o build.Object, query string) build.Object {

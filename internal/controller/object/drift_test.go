@@ -1,9 +1,7 @@
 package object_test
 
 import (
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -112,36 +110,6 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	})
 }
 
-// TestFightIsSlowedDown shows that two who disagree do not spin.
-func TestFightIsSlowedDown(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	s := build.Cluster()
-	tns := target.Namespace(t)
-	who := tns + "-fighter"
-	ns, pc := connect(t, c, s, target.User(t, who, "system:masters"))
-	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	create(t, c, o)
-	awaitReady(t, c, o)
-	key := types.NamespacedName{Namespace: tns, Name: "settings"}
-	mark := target.Audit(t).Mark()
-	for i := range 300 {
-		cm := &corev1.ConfigMap{}
-		if err := tc.Get(t.Context(), key, cm); err != nil {
-			t.Fatal(err)
-		}
-		cm.Data["color"] = strconv.Itoa(i)
-		if err := client.IgnoreNotFound(tc.Update(t.Context(), cm)); err != nil && i == 0 {
-			t.Fatal(err)
-		}
-	}
-	reverts := target.Audit(t).Since(mark).By(who).Count()["patch configmaps"]
-	const most = 110 // A hundred at once, one a minute after that, and some for a slow machine.
-	if reverts > most {
-		t.Errorf("reverts of 300 changes: want at most %d, got %d", most, reverts)
-	}
-	awaitData(t, tc, key, map[string]string{"color": "blue"})
-}
-
 // TestNamesakeSurvives shows that only the resource we know is deleted.
 func TestNamesakeSurvives(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
@@ -171,27 +139,4 @@ func TestNamesakeSurvives(t *testing.T) {
 			t.Errorf("a namesake with another UID must survive: %v", err)
 		}
 	})
-}
-
-// TestManyDriftsOfOneResource shows that each of 50 changes in a row is reverted.
-func TestManyDriftsOfOneResource(t *testing.T) {
-	c, tc := provide(t), target.Client(t)
-	s := build.Cluster()
-	tns := target.Namespace(t)
-	ns, pc := connect(t, c, s, targetUser(t))
-	o := s.Object(ns, tns, pc, build.ConfigMap(tns, "settings", "color", "blue"))
-	create(t, c, o)
-	awaitReady(t, c, o)
-	key := types.NamespacedName{Namespace: tns, Name: "settings"}
-	want := map[string]string{"color": "blue"}
-	began := time.Now()
-	for i := range 50 {
-		cm := awaitData(t, tc, key, want)
-		cm.Data["color"] = strconv.Itoa(i)
-		if err := tc.Update(t.Context(), cm); err != nil {
-			t.Fatal(err)
-		}
-	}
-	awaitData(t, tc, key, want)
-	t.Logf("50 changes reverted in %s", time.Since(began))
 }
