@@ -47,10 +47,7 @@ type external struct {
 // Observe looks at the resource and records what it sees in the status of the Object.
 func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 	obs, err := e.observe(ctx, objectOf(mg))
-	if err != nil {
-		return managed.ExternalObservation{}, e.fail(err)
-	}
-	return obs, nil
+	return obs, e.fail(err)
 }
 
 func (e *external) observe(ctx context.Context, o Object) (managed.ExternalObservation, error) {

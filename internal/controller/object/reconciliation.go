@@ -155,27 +155,22 @@ type coalescing struct {
 }
 
 // postponed returns a function that reports whether the status of an Object is to be written later, and has the Object
-// looked at again then.
+// looked at again then. A reconcile that ends in waiting for something is not repeated soon: its status is urgent.
 func (c *coalescing) postponed(r *reconciliation) func(was, is client.Object) bool {
-	return func(was, is client.Object) bool {
-		wait := c.wait(objectOf(was), objectOf(is), r.woken)
+	return func(before, now client.Object) bool {
+		was, is := objectOf(before), objectOf(now)
+		wait := c.writes.Wait(managedadapter.Change{
+			Name:    client.ObjectKeyFromObject(is),
+			Budget:  composite(is),
+			Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
+			Urgent:  r.woken || !onlySeen(was, is) || c.references.Reads(c.gvk, was, is),
+			Passing: !isReady(is),
+		})
 		if wait > 0 && (r.retry == 0 || wait < r.retry) {
 			r.retry = wait
 		}
 		return wait > 0
 	}
-}
-
-// wait returns how long the write of a status waits. A reconcile that ends in waiting for something is not repeated
-// soon: its status is urgent.
-func (c *coalescing) wait(was, is Object, awaits bool) time.Duration {
-	return c.writes.Wait(managedadapter.Change{
-		Name:    client.ObjectKeyFromObject(is),
-		Budget:  composite(is),
-		Content: maphash.Bytes(seed, is.Observed().Manifest.Raw),
-		Urgent:  awaits || !onlySeen(was, is) || c.references.Reads(c.gvk, was, is),
-		Passing: !isReady(is),
-	})
 }
 
 // composite returns the UID of the composite that an Object is a part of, of the Object itself if there is none.

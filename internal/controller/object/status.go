@@ -24,8 +24,8 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	obs, seen := o.Observed(), present(live, opts)
 	was := map[string]any{}
 	err := decode(obs.Manifest.Raw, &was)
-	unwanted := opts.RemoveManagedFields && hasManagedFields(was)
-	if err == nil && !unwanted && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
+	_, managed, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
+	if err == nil && !(opts.RemoveManagedFields && managed) && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
 		return nil
 	}
 	raw, err := json.Marshal(seen)
@@ -52,11 +52,6 @@ func present(live *unstructured.Unstructured, o Options) map[string]any {
 		content = withoutValues(content)
 	}
 	return content
-}
-
-func hasManagedFields(content map[string]any) bool {
-	_, ok, _ := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
-	return ok
 }
 
 // essence returns the content of a resource without what each write changes.
