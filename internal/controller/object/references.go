@@ -45,9 +45,8 @@ func (c *connector[T]) hold(ctx context.Context, obj client.Object) error {
 		return nil
 	}
 	f := c.referrer(obj)
-	err := c.options.References.Hold(ctx, f, p.references, func(ctx context.Context, pins []commonv1.PinnedReference) error {
-		return c.recordPins(ctx, f, pins)
-	})
+	record := func(ctx context.Context, pins []commonv1.PinnedReference) error { return c.recordPins(ctx, f, pins) }
+	err := c.options.References.Hold(ctx, f, p.references, record)
 	p.held = err == nil
 	return p.failReference(err)
 }

@@ -25,7 +25,8 @@ func record(o Object, live *unstructured.Unstructured, opts Options) error {
 	was := map[string]any{}
 	err := decode(obs.Manifest.Raw, &was)
 	_, managed, _ := unstructured.NestedFieldNoCopy(was, "metadata", "managedFields")
-	if err == nil && !(opts.RemoveManagedFields && managed) && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
+	unwanted := opts.RemoveManagedFields && managed
+	if err == nil && !unwanted && obs.OmittedBytes == 0 && equality.Semantic.DeepEqual(essence(was), essence(seen)) {
 		return nil
 	}
 	raw, err := json.Marshal(seen)
