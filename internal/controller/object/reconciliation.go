@@ -256,9 +256,9 @@ func (r *reconciliation) brief(err error, deleted bool) error {
 }
 
 // isOutageEvent matches events about unreachable targets on Objects that have been synced before. The ProviderConfig
-// has one event for all of them.
+// has one event for all of them. What an Object leaves behind is told in any case.
 func isOutageEvent(obj runtime.Object, e event.Event) bool {
 	o, ok := obj.(Object)
-	return ok && e.Type == event.TypeWarning && targetresource.WasSynced(o) &&
+	return ok && e.Type == event.TypeWarning && e.Reason != reasonLeft && targetresource.WasSynced(o) &&
 		strings.Contains(e.Message, target.ErrUnreachable.Error())
 }
