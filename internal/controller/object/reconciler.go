@@ -76,7 +76,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 // save records what the Object has seen although its status could not be written, because somebody has changed the
-// Object meanwhile. What the next pass finds in the manifest may be the name of another resource, and nothing else
+// Object meanwhile. What the next reconcile finds in the manifest may be the name of another resource, and nothing else
 // would tell of this one.
 func (r *reconciler) save(ctx context.Context, o Object) error {
 	blank := copyOf(o)

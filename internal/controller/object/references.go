@@ -38,7 +38,7 @@ func (c *connector[T]) ResolveReferences(ctx context.Context, mg xpresource.Mana
 	return p.failReference(err)
 }
 
-// hold keeps what the references of an Object lead to, once in a pass.
+// hold keeps what the references of an Object lead to, once in a reconcile.
 func (c *connector[T]) hold(ctx context.Context, obj client.Object) error {
 	p := reconciliationOf(ctx)
 	if p.held || p.references == nil {
