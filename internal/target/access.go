@@ -7,7 +7,6 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
-	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // An access is how a cluster is reached, and as whom.
@@ -15,15 +14,12 @@ type access struct {
 	config *rest.Config
 	tokens identity.Source // nil if the configuration is enough
 	route  route
-
-	interner *informer.Interner // nil for the control plane, to which there is one connection
 }
 
 // access returns how the cluster of credentials is reached.
-func (r *Registry) access(c credentials) (access, error) {
+func (o Options) access(c credentials) (a access, err error) {
 	k := kubeconfig{}
-	a := access{config: rest.CopyConfig(r.options.Injected), route: r.routes[c.writer]}
-	var err error
+	a.config = rest.CopyConfig(o.Injected)
 	if c.kubeconfig.source != xpv2.CredentialsSourceInjectedIdentity {
 		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {
 			return access{}, err
@@ -36,14 +32,14 @@ func (r *Registry) access(c credentials) (access, error) {
 	}
 	if k.cluster != nil {
 		secret := c.kubeconfig.source == xpv2.CredentialsSourceSecret
-		if a.config, err = k.config(trust{exec: !secret || r.options.AllowExec, files: !secret}); err != nil {
+		if a.config, err = k.config(trust{exec: !secret || o.AllowExec, files: !secret}); err != nil {
 			return access{}, err
 		}
-		if err := r.admitProxied(c, a.config); err != nil {
+		if err := o.admitProxied(c, a.config); err != nil {
 			return access{}, err
 		}
 	}
-	a.config.UserAgent = r.options.UserAgent
+	a.config.UserAgent = o.UserAgent
 	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.
 	if err := impersonate(a.config, c.as); err != nil {
 		return access{}, err

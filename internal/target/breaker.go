@@ -3,8 +3,12 @@ package target
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +40,45 @@ const (
 	connectPatience = 250 * time.Millisecond
 )
 
+type state int
+
+const (
+	stateConnecting state = iota
+	stateUp
+	stateDown
+)
+
+// A sight is what is known of a target.
+type sight struct {
+	state   state
+	cause   error     // what the last probe died of
+	since   time.Time // when the target was last found not to answer
+	version string    // what the target reported last, empty for nothing
+	refused time.Time // since when the target refuses the credentials; zero if it accepts them
+}
+
+// verdict returns nil if requests may pass.
+func (s sight) verdict() error {
+	if s.state == stateConnecting {
+		return errConnecting
+	}
+	return s.outage()
+}
+
+// outage returns an error if the target is known not to answer.
+func (s sight) outage() error {
+	if s.state == stateDown {
+		return failure(s.cause, s.since)
+	}
+	return nil
+}
+
+// isRefused reports whether the target has refused the credentials for 10 s. A shorter refusal may be a token that is
+// renewed, or a server that does not know it yet.
+func (s sight) isRefused() bool {
+	return !s.refused.IsZero() && time.Since(s.refused) >= outagePatience
+}
+
 // A breaker stands between a cluster's clients and its wall. It gives each request a deadline, and lets requests
 // through while the target answers.
 type breaker struct {
@@ -51,13 +94,16 @@ type breaker struct {
 	seen    sight
 	decided chan struct{} // closed when it is known whether the target answers; nil while nobody doubts that it does
 	flights map[*flight]struct{}
-	slow    map[string]*lateFlights // by lane
+	slow    map[string]lateFlights // by lane
 }
 
 // A flight is a request that waits for its answer.
 type flight struct {
 	cancel context.CancelCauseFunc
 	lane   string
+	began  time.Time
+	most   time.Duration // how long it may take
+	timer  *time.Timer   // calls overdue
 	late   bool
 }
 
@@ -67,11 +113,13 @@ type lateFlights struct {
 	since  time.Time // when the first of them began
 }
 
-func newBreaker(ctx context.Context, url string, up, down, health func()) *breaker {
-	return &breaker{
-		url: url, up: up, down: down, health: health, ctx: ctx,
-		flights: map[*flight]struct{}{}, slow: map[string]*lateFlights{},
+func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *breaker {
+	b := &breaker{
+		url: server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
+		flights: map[*flight]struct{}{}, slow: map[string]lateFlights{},
 	}
+	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
+	return b
 }
 
 // wrap puts the breaker in front of a transport. It is called once, before the first request.
@@ -99,9 +147,9 @@ func (b *breaker) ready(ctx context.Context) error {
 
 // RoundTrip sends a request if the target answers. A transport error makes the target suspect.
 func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
 	c := b.paths.call(req)
-	f := &flight{cancel: cancel, lane: c.lane}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	f := &flight{cancel: cancel, lane: c.lane, began: time.Now(), most: c.timeout(req.Method)}
 	if err := b.enter(f); err != nil {
 		cancel(nil)
 		if req.Body != nil {
@@ -110,9 +158,6 @@ func (b *breaker) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	defer b.leave(f)
-	defer time.AfterFunc(slowAfter, func() { b.suspect() }).Stop()
-	defer time.AfterFunc(lateAfter, func() { b.late(f) }).Stop()
-	defer time.AfterFunc(c.timeout(req.Method), func() { cancel(unreachableError{cause: errSlow}) }).Stop()
 	res, err := b.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		err = b.explain(ctx, req.Context(), err)
@@ -159,31 +204,39 @@ func (b *breaker) enter(f *flight) error {
 	if err := b.seen.verdict(); err != nil {
 		return err
 	}
-	if slow := b.slow[f.lane]; slow != nil && slow.number >= lateMost {
+	if slow := b.slow[f.lane]; slow.number >= lateMost {
 		return unreachableError{cause: errSlow, since: slow.since}
 	}
 	b.flights[f] = struct{}{}
+	f.timer = time.AfterFunc(slowAfter, func() { b.overdue(f) })
 	return nil
 }
 
-// late notes that a request is not answered in time, or gives it up if there are too many of its lane.
-func (b *breaker) late(f *flight) {
+// overdue is called while a request is not answered: first to probe the target, then to count the request as late or,
+// if there are too many of its lane, to give it up, and at last to give it up in any case.
+func (b *breaker) overdue(f *flight) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if _, waiting := b.flights[f]; !waiting {
 		return
 	}
-	slow := b.slow[f.lane]
-	if slow == nil {
-		slow = &lateFlights{since: time.Now().Add(-lateAfter)}
-		b.slow[f.lane] = slow
-	}
-	if slow.number >= lateMost {
+	age, slow := time.Since(f.began), b.slow[f.lane]
+	switch {
+	case age < lateAfter:
+		b.doubt()
+		f.timer.Reset(lateAfter - age)
+	case f.late:
+		f.cancel(unreachableError{cause: errSlow})
+	case slow.number >= lateMost:
 		f.cancel(unreachableError{cause: errSlow, since: slow.since})
-		return
+	default:
+		if slow.number == 0 {
+			slow.since = f.began
+		}
+		slow.number++
+		b.slow[f.lane], f.late = slow, true
+		f.timer.Reset(f.most - age)
 	}
-	f.late = true
-	slow.number++
 }
 
 // leave notes that a request is over.
@@ -191,11 +244,14 @@ func (b *breaker) leave(f *flight) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.flights, f)
+	f.timer.Stop()
 	if !f.late {
 		return
 	}
 	slow := b.slow[f.lane]
-	if slow.number--; slow.number == 0 {
+	slow.number--
+	b.slow[f.lane] = slow
+	if slow.number == 0 {
 		delete(b.slow, f.lane)
 	}
 }
@@ -241,6 +297,11 @@ func (b *breaker) noteCredentials(accepted bool) {
 func (b *breaker) suspect() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.doubt()
+}
+
+// doubt is suspect for a caller that holds the lock.
+func (b *breaker) doubt() <-chan struct{} {
 	if b.decided == nil {
 		b.decided = make(chan struct{})
 		go b.watchOver(b.decided)
@@ -322,4 +383,18 @@ func (b *breaker) probe() (version string, err error) {
 		return "", context.Cause(ctx)
 	}
 	return "", err
+}
+
+// versionForm is what is shown of a version: a server may send anything.
+var versionForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,60}$`)
+
+// versionIn returns the version in the answer to a probe, empty if it has none.
+func versionIn(answer []byte) string {
+	var v struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if json.Unmarshal(answer, &v) != nil || !versionForm.MatchString(v.GitVersion) {
+		return ""
+	}
+	return v.GitVersion
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	neturl "net/url"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,11 @@ func newTestBreaker(t *testing.T, url string) (b *breaker, up, down chan struct{
 	up, down = make(chan struct{}, 10), make(chan struct{}, 10)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	b = newBreaker(ctx, url, func() { up <- struct{}{} }, func() { down <- struct{}{} }, func() {})
+	server, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = newBreaker(ctx, server, func() { up <- struct{}{} }, func() { down <- struct{}{} }, func() {})
 	b.wrap(&http.Transport{DisableKeepAlives: true})
 	return b, up, down
 }
@@ -131,7 +136,7 @@ func TestBreakerTellsOfTLS(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
 	plain := strings.Replace(s.URL, "https://", "http://", 1)
-	b, _, _ := newTestBreaker(t, plain+"/version")
+	b, _, _ := newTestBreaker(t, plain)
 	b.wrap(newRoutes(Addresses{}, nil)[identity.WriterTenant].wall(b.paths)(b.next))
 	if _, err := b.probe(); err == nil || !strings.Contains(err.Error(), "begins with https://") {
 		t.Errorf("want an error that names https://, got %v", err)
@@ -146,7 +151,7 @@ func TestBreakerKeepsSlowButAlive(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	b, up, down := newTestBreaker(t, s.URL+"/version")
+	b, up, down := newTestBreaker(t, s.URL)
 	b.suspect()
 	await(t, "the first probe", up)
 	timer := time.AfterFunc(slowAfter+time.Second/2, func() { close(slow) })
@@ -173,7 +178,7 @@ func TestBreakerBoundsSlowRequests(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	b, up, _ := newTestBreaker(t, s.URL+"/version")
+	b, up, _ := newTestBreaker(t, s.URL)
 	b.suspect()
 	await(t, "the first probe", up)
 
@@ -214,8 +219,7 @@ func TestBreakerLanes(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	b, up, _ := newTestBreaker(t, s.URL+"/vw/clusters/*/version")
-	b.paths = paths{base: "/vw/clusters/", wildcard: true}
+	b, up, _ := newTestBreaker(t, s.URL+"/vw/clusters/*")
 	b.suspect()
 	await(t, "the first probe", up)
 	ctx, cancel := context.WithCancel(t.Context())

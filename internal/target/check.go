@@ -24,11 +24,11 @@ func (r *Registry) Check(ctx context.Context, o informer.Owner, described common
 		notHere(described.Spec.Identity.ProviderCredentials) {
 		return ErrNotHere
 	}
-	creds, err := r.resolve(ctx, o, described)
+	creds, err := r.options.resolve(ctx, r.local, o, described)
 	if err != nil {
 		return err
 	}
-	if _, err := r.access(creds); err != nil {
+	if _, err := r.options.access(creds); err != nil {
 		return invalidConnectionError{err}
 	}
 	return nil

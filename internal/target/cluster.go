@@ -3,72 +3,63 @@ package target
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
-	"time"
 
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/transport"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
-// selector selects the resources that carry our label.
-const selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
+const (
+	// selector selects the resources that carry our label.
+	selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
+	// AllClusters is the end of the URL of a virtual workspace of kcp that shows all its logical clusters.
+	AllClusters = "/clusters/*"
+	// maxAddress is how many bytes of a URL are shown. A tenant may write a kubeconfig of 1 MiB.
+	maxAddress = 1 << 10
+)
 
 // A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called
 // concurrently.
 type Cluster struct {
-	server  string
-	address string // server as it may be shown
+	*kinds
+	*retries
 
+	server      string
+	address     string       // server as it may be shown
 	credentials *credentials // what it was connected with, which its users share
+	digest      string       // of the credentials
 
 	config  *rest.Config // only to make further clients of http
 	http    *http.Client
 	dynamic dynamic.Interface
 	watches *informer.Set
-	kinds   *kinds
 	breaker *breaker
+	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
+	cancel  context.CancelFunc
 
-	tokens *identity.Keeper // nil if the configuration is enough to authenticate
-	fails  *failures
-	cancel context.CancelFunc
-
-	// The Registry guards these: who uses it, and the keys of the ProviderConfigs it was ever reached through.
-	users   map[informer.Owner]struct{}
-	configs map[string]struct{}
-}
-
-// A change is what becomes of a cluster.
-type change int
-
-const (
-	changeUp       change = iota // it answers, for the first time or again
-	changeDown                   // it does not answer, from the start or any longer
-	changeHealth                 // what health returns may have changed
-	changeTokens                 // there is another token, or none
-	changeRestored               // it has gone back in its history
-)
-
-// A listener hears of clusters.
-type listener interface {
-	wake(o informer.Owner) // something has changed for an owner
-	changed(c *Cluster, what change)
+	users map[informer.Owner]struct{} // The Registry guards it.
 }
 
 // newCluster connects, and changes the REST configuration it is given.
-func newCluster(a access, l listener) (_ *Cluster, err error) {
+func newCluster(a access, r *Registry) (_ *Cluster, err error) {
+	host, _, err := rest.DefaultServerUrlFor(a.config)
+	if err != nil {
+		return nil, errors.New("cannot parse the server of the kubeconfig")
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -76,99 +67,51 @@ func newCluster(a access, l listener) (_ *Cluster, err error) {
 		}
 	}()
 	c := &Cluster{
-		cancel: cancel, fails: newFailures(l.wake),
-		users: map[informer.Owner]struct{}{}, configs: map[string]struct{}{},
+		retries: newRetries(r.WakeOwner), server: host.String(), address: addressOf(host), config: a.config,
+		cancel: cancel, users: map[informer.Owner]struct{}{},
 	}
-	cfg := a.config
-	host, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
-		return nil, errors.New("cannot parse the server of the kubeconfig")
-	}
-	c.server, c.address = host.String(), addressOf(host)
-	health := func() { l.changed(c, changeHealth) }
-	c.breaker = newBreaker(ctx, host.JoinPath("version").String(), func() {
-		c.watches.Kick()
-		l.changed(c, changeUp)
-	}, func() { l.changed(c, changeDown) }, health)
-	c.breaker.paths.base, c.breaker.paths.wildcard = strings.CutSuffix(host.Path, "*")
+	health := func() { r.tellHealth(c) }
+	renewed := func() { c.watches.Kick(); r.wakeUsers(c) }
+	c.breaker = newBreaker(ctx, host, func() { health(); renewed() }, func() { health(); r.wakeCutOff(c) }, health)
+	// Each client copies the configuration, and so shares its limiter. There is none.
+	a.config.QPS, a.config.Burst, a.config.RateLimiter = -1, 0, nil
+	a.config.Wrap(limitHeaders)
+	a.config.Wrap(a.route.fence.Wrap) // Behind all that waits.
+	a.config.Wrap(a.route.wall(c.breaker.paths))
+	a.config.Wrap(c.breaker.wrap) // It counts what is read to check an answer.
 	if a.tokens != nil {
-		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens,
-			func() { c.watches.Kick(); l.changed(c, changeTokens) }, health)
+		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, renewed, health)
+		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
-	cfg.QPS, cfg.Burst, cfg.RateLimiter = -1, 0, nil
-	if c.http, err = a.client(c.wrappers(a.route)...); err != nil {
-		return nil, err
-	}
-	if err := c.dial(ctx, a, l); err != nil {
-		return nil, err
+	if err := c.dial(ctx, a.route, r); err != nil {
+		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
 	}
 	c.breaker.suspect()
 	return c, nil
 }
 
-// wrappers returns what each request passes, in order, the innermost first.
-func (c *Cluster) wrappers(r route) []transport.WrapperFunc {
-	w := []transport.WrapperFunc{
-		r.fence.Wrap, // Behind all that waits.
-		r.wall(c.breaker.paths),
-		c.breaker.wrap, // It counts what is read to check an answer.
-	}
-	if c.tokens != nil {
-		w = append(w, c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
-	}
-	return w
-}
-
 // dial makes the clients of the cluster, which share one of http.
-func (c *Cluster) dial(ctx context.Context, a access, l listener) error {
-	const cannot = "cannot make a client from the kubeconfig"
-	var err error
-	c.config = a.config
-	if c.dynamic, err = dynamic.NewForConfigAndClient(a.config, c.http); err != nil {
-		return errors.Wrap(err, cannot)
+func (c *Cluster) dial(ctx context.Context, way route, r *Registry) (err error) {
+	if c.http, err = way.client(c.config); err != nil {
+		return err
 	}
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(a.config, c.http)
-	if err != nil {
-		return errors.Wrap(err, cannot)
-	}
-	m, err := metadata.NewForConfigAndClient(metadata.ConfigFor(a.config), c.http)
-	if err != nil {
-		return errors.Wrap(err, cannot)
+	var d *discovery.DiscoveryClient
+	var m metadata.Interface
+	var errs [3]error
+	c.dynamic, errs[0] = dynamic.NewForConfigAndClient(c.config, c.http)
+	d, errs[1] = discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	m, errs[2] = metadata.NewForConfigAndClient(metadata.ConfigFor(c.config), c.http)
+	if err := kerrors.NewAggregate(errs[:]); err != nil {
+		return err
 	}
 	c.watches = informer.NewSet(c.dynamic, informer.Options{
-		Selector: selector, Metadata: m, Wake: l.wake, WentBack: func() { l.changed(c, changeRestored) },
-		PageSize: a.route.page, MaxBytes: a.route.cache, Interner: a.interner,
+		Selector: selector, Metadata: m, Wake: r.WakeOwner, WentBack: func() { r.tellRestored(c) },
+		PageSize: way.page, MaxBytes: way.cache, Interner: r.interner,
 	})
 	// The stream of a kind that has gone and come back rests until it is told.
-	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); l.wake(o) })
+	c.kinds = newKinds(ctx, d.RESTClient(), func(o informer.Owner) { c.watches.Kick(); r.WakeOwner(o) })
 	return nil
 }
-
-// Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
-// when it does.
-func (c *Cluster) Mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
-	served, err := c.kinds.mappings(ctx, waiter{Owner: o}, gvk)
-	if m, ok := served[gvk]; ok || err != nil {
-		return m, err
-	}
-	return Mapping{}, noKindError{gvk: gvk}
-}
-
-// Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are
-// missing from the result; the owner is then woken when it does. They replace those of an earlier call.
-func (c *Cluster) Mappings(
-	ctx context.Context, o informer.Owner, p informer.Purpose, gvks ...schema.GroupVersionKind,
-) (map[schema.GroupVersionKind]Mapping, error) {
-	return c.kinds.mappings(ctx, waiter{Owner: o, purpose: p}, gvks...)
-}
-
-// FindKind returns how the cluster serves a kind in any version, and whether it does.
-func (c *Cluster) FindKind(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
-	return c.kinds.find(ctx, gk)
-}
-
-// InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
-func (c *Cluster) InvalidateMapping(gvk schema.GroupVersionKind) { c.kinds.invalidate(gvk) }
 
 // Resource returns a client of a resource, in a namespace unless that is empty.
 func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
@@ -180,9 +123,6 @@ func (c *Cluster) Resource(r schema.GroupVersionResource, namespace string) dyna
 
 // Dynamic returns a client of the cluster.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
-
-// AllClusters is the end of the URL of a virtual workspace of kcp that shows all its logical clusters.
-const AllClusters = "/clusters/*"
 
 // In returns a client of one logical cluster, by the same connection, for a cluster that is a virtual workspace of all
 // of them.
@@ -214,6 +154,23 @@ func (c *Cluster) Read(ctx context.Context, i informer.Interest) (*unstructured.
 		cache.NamespacedNameAsObjectName(i.NamespacedName))
 }
 
+// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its requests end with
+// the context, which the client's own methods do not take.
+func (c *Cluster) Discovery(ctx context.Context) (discovery.DiscoveryInterface, error) {
+	bound := *c.http
+	bound.Transport = roundTrip(func(req *http.Request) (*http.Response, error) {
+		return c.http.Transport.RoundTrip(req.WithContext(ctx))
+	})
+	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, &bound)
+	return d, errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
+}
+
+// A roundTrip is a function that sends requests.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls the function.
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 // Server returns the URL of the cluster, or of the workspace if it is one.
 func (c *Cluster) Server() string { return c.server }
 
@@ -229,30 +186,21 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return c.tokens.Ready(ctx)
 }
 
-// RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry
-// should be put off. At first that is as long as it takes to spread the retries of many. If the target goes on to
-// refuse it, it is tried again every few seconds; of owners that are refused alike at the same work one is in a second.
-// The others are woken when one of them succeeds.
-func (c *Cluster) RetryAfter(o informer.Owner, err error, work string) time.Duration {
-	answer := answerOf(err)
-	if answer != "" {
-		answer += " " + work
-	}
-	return c.fails.retryAfter(o, answer)
-}
-
-// Succeeded records that an owner does not fail.
-func (c *Cluster) Succeeded(o informer.Owner) { c.fails.succeeded(o) }
-
 // forget ends all that an owner has on the cluster.
 func (c *Cluster) forget(o informer.Owner) {
 	c.watches.Forget(o)
 	c.kinds.forget(o)
-	c.fails.forget(o)
+	c.retries.forget(o)
 }
 
 // close ends the connection.
 func (c *Cluster) close() {
 	c.cancel()
 	c.watches.Close()
+}
+
+// addressOf returns a URL without credentials, query and fragment. It is cut at 1 KiB.
+func addressOf(u *url.URL) string {
+	a := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	return strings.ToValidUTF8(a[:min(len(a), maxAddress)], "")
 }

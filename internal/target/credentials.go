@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -67,73 +68,80 @@ func (c credentials) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// credentials reads what a ProviderConfig names. Secrets come from the cache of the control plane; the owner is woken
-// when they change.
-func (r *Registry) credentials(ctx context.Context, o informer.Owner, c commonv1.Connection) (credentials, error) {
-	err := r.options.admit(c)
-	if err != nil {
-		r.local.watches.Track(o, purposeCredentials)
-		return credentials{}, err
+// resolve reads what a ProviderConfig names, for an owner. Secrets come from the control plane; the owner is woken when
+// they change.
+func (o Options) resolve(
+	ctx context.Context, local *Cluster, by informer.Owner, c commonv1.Connection,
+) (credentials, error) {
+	creds := credentials{writer: o.writer(c)}
+	err := o.admit(c)
+	if err == nil {
+		err = reader{local: local, owner: by, tenant: c.Tenant}.read(ctx, c.Spec, &creds)
+	} else {
+		local.watches.Track(by, purposeCredentials)
 	}
-	creds := credentials{writer: r.options.writer(c)}
-	if c.Spec.KCP != nil {
-		creds.workspace = c.Spec.KCP.WorkspacePath
+	switch {
+	case IsUnreachable(err):
+		return creds, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
+	case err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
+		return creds, invalidConnectionError{err} // It is about what they are, and not about reading them.
 	}
-	if creds.as, err = impersonation(c.Spec.Impersonate, o.Namespace); err != nil {
-		return creds, err
-	}
-	r.local.watches.Track(o, purposeCredentials, interests(c)...)
-	if creds.kubeconfig, err = r.read(ctx, o, c.Tenant, c.Spec.Credentials); err != nil {
-		return creds, err
-	}
-	if creds.kubeconfig.source == xpv2.CredentialsSourceNone {
-		return creds, errors.New("credentials source None gives no kubeconfig")
-	}
-	if c.Spec.Identity == nil {
-		return creds, nil
-	}
-	creds.identityType = c.Spec.Identity.Type
-	creds.identity, err = r.read(ctx, o, c.Tenant, c.Spec.Identity.ProviderCredentials)
-	return creds, errors.Wrap(err, "cannot get credentials of the identity")
+	return creds, err
 }
 
-// interests returns the Secrets that a ProviderConfig names.
-func interests(c commonv1.Connection) []informer.Interest {
-	sources := []commonv1.ProviderCredentials{c.Spec.Credentials}
-	if c.Spec.Identity != nil {
-		sources = append(sources, c.Spec.Identity.ProviderCredentials)
+// A reader reads what ProviderConfigs name.
+type reader struct {
+	local  *Cluster
+	owner  informer.Owner
+	tenant string // empty for an operator
+}
+
+// read fills in credentials.
+func (r reader) read(ctx context.Context, spec *commonv1.ProviderConfigSpec, creds *credentials) (err error) {
+	if spec.KCP != nil {
+		creds.workspace = spec.KCP.WorkspacePath
 	}
-	var out []informer.Interest
+	if creds.as, err = impersonation(spec.Impersonate, r.owner.Namespace); err != nil {
+		return err
+	}
+	sources := []commonv1.ProviderCredentials{spec.Credentials}
+	if spec.Identity != nil {
+		sources = append(sources, spec.Identity.ProviderCredentials)
+	}
+	var interests []informer.Interest
 	for _, s := range sources {
 		if s.Source == xpv2.CredentialsSourceSecret && s.SecretRef != nil {
-			out = append(out, interest(s.SecretRef, c.Tenant))
+			interests = append(interests, r.interest(s.SecretRef))
 		}
 	}
-	return out
+	r.local.watches.Track(r.owner, purposeCredentials, interests...)
+	if creds.kubeconfig, err = r.document(ctx, spec.Credentials); err != nil {
+		return err
+	}
+	if creds.kubeconfig.source == xpv2.CredentialsSourceNone {
+		return errors.New("credentials source None gives no kubeconfig")
+	}
+	if spec.Identity == nil {
+		return nil
+	}
+	creds.identityType = spec.Identity.Type
+	creds.identity, err = r.document(ctx, spec.Identity.ProviderCredentials)
+	return errors.Wrap(err, "cannot get credentials of the identity")
 }
 
 // interest returns the Secret that a reference names. One that a namespaced ProviderConfig names without a namespace is
 // in its own.
-func interest(ref *xpv2.SecretKeySelector, tenant string) informer.Interest {
-	n := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-	if n.Namespace == "" {
-		n.Namespace = tenant
-	}
+func (r reader) interest(ref *xpv2.SecretKeySelector) informer.Interest {
+	n := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, r.tenant), Name: ref.Name}
 	return informer.Interest{Resource: secrets, NamespacedName: n, Stream: informer.StreamByName}
 }
 
-// read returns what a source holds.
-func (r *Registry) read(ctx context.Context, o informer.Owner, tenant string,
-	p commonv1.ProviderCredentials,
-) (document, error) {
-	d := document{source: p.Source}
-	var err error
+// document returns what a source holds.
+func (r reader) document(ctx context.Context, p commonv1.ProviderCredentials) (d document, err error) {
+	d.source = p.Source
 	switch p.Source {
 	case xpv2.CredentialsSourceSecret:
-		if p.SecretRef == nil {
-			return d, errors.New("credentials source Secret needs secretRef")
-		}
-		d.content, err = r.secret(ctx, o, interest(p.SecretRef, tenant), p.SecretRef.Key)
+		d.content, err = r.secret(ctx, p.SecretRef)
 	case xpv2.CredentialsSourceEnvironment:
 		d.content, err = environment(p.Env)
 	case xpv2.CredentialsSourceFilesystem:
@@ -164,29 +172,26 @@ func file(sel *xpv2.FsSelector) (path string, content []byte, err error) {
 	return sel.Path, content, errors.Wrap(err, "cannot read file of credentials")
 }
 
-// secret returns the value of a key of a Secret on the control plane, in which the owner has an interest.
-func (r *Registry) secret(ctx context.Context, o informer.Owner, i informer.Interest, key string) ([]byte, error) {
-	u, err := r.local.watches.Get(ctx, o, i)
-	if informer.IsDenied(err) {
-		u, err = r.local.Resource(secrets, i.Namespace).Get(ctx, i.Name, metav1.GetOptions{})
+// secret returns the value of a key of a Secret on the control plane.
+func (r reader) secret(ctx context.Context, ref *xpv2.SecretKeySelector) ([]byte, error) {
+	if ref == nil {
+		return nil, errors.New("credentials source Secret needs secretRef")
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, errors.Wrapf(err, "cannot get Secret %s", i.NamespacedName)
+	i := r.interest(ref)
+	u, err := r.local.Get(ctx, r.owner, i)
+	if err != nil {
+		return nil, err
 	}
-	if u == nil || err != nil {
+	if u == nil {
 		return nil, errors.Errorf("Secret %s does not exist", i.NamespacedName)
 	}
-	return secretValue(u, key)
-}
-
-func secretValue(u *unstructured.Unstructured, key string) ([]byte, error) {
-	v, ok, err := unstructured.NestedString(u.Object, "data", key)
+	v, ok, err := unstructured.NestedString(u.Object, "data", ref.Key)
 	if err != nil || !ok {
-		return nil, errors.Errorf("Secret %s/%s has no key %q", u.GetNamespace(), u.GetName(), key)
+		return nil, errors.Errorf("Secret %s has no key %q", i.NamespacedName, ref.Key)
 	}
 	b, err := base64.StdEncoding.DecodeString(v)
 	if err != nil {
-		return nil, errors.Errorf("key %q of Secret %s/%s is not base64", key, u.GetNamespace(), u.GetName())
+		return nil, errors.Errorf("key %q of Secret %s is not base64", ref.Key, i.NamespacedName)
 	}
 	return b, nil
 }

@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -39,14 +38,13 @@ type Mapping struct {
 // kinds knows which kinds a target serves, as far as anybody has asked.
 type kinds struct {
 	client rest.Interface
-	wake   func(informer.Owner)
-	ctx    context.Context //nolint:containedctx // The life of the cluster, which the search shares.
+	found  func(informer.Owner) // called for who has waited for a kind
+	life   context.Context      //nolint:containedctx // The life of the cluster, which the search shares.
+	flight singleflight.Group   // one request for each path at a time
 
-	flight singleflight.Group // one request for each path at a time
-
-	mu        sync.Mutex
-	known     map[schema.GroupVersionKind]Mapping
-	waiting   map[schema.GroupVersionKind]map[waiter]struct{}
+	known     sync.Map // Mapping by schema.GroupVersionKind
+	lock      sync.Mutex
+	waiting   map[waiter][]schema.GroupVersionKind
 	searching bool
 }
 
@@ -57,41 +55,41 @@ type waiter struct {
 	purpose informer.Purpose
 }
 
-func newKinds(ctx context.Context, c rest.Interface, wake func(informer.Owner)) *kinds {
-	return &kinds{
-		client: c, wake: wake, ctx: ctx,
-		known:   map[schema.GroupVersionKind]Mapping{},
-		waiting: map[schema.GroupVersionKind]map[waiter]struct{}{},
-	}
+func newKinds(ctx context.Context, c rest.Interface, found func(informer.Owner)) *kinds {
+	return &kinds{client: c, found: found, life: ctx, waiting: map[waiter][]schema.GroupVersionKind{}}
 }
 
-// mappings returns how the target serves kinds, without those it does not serve. Who asks waits for these, and for no
-// others.
-func (k *kinds) mappings(ctx context.Context, w waiter,
-	gvks ...schema.GroupVersionKind,
+// Mapping returns how the cluster serves a kind. The error satisfies IsNoKind if it does not; the owner is then woken
+// when it does.
+func (k *kinds) Mapping(ctx context.Context, o informer.Owner, gvk schema.GroupVersionKind) (Mapping, error) {
+	served, err := k.Mappings(ctx, o, "", gvk)
+	if m, ok := served[gvk]; ok || err != nil {
+		return m, err
+	}
+	return Mapping{}, noKindError{gvk: gvk}
+}
+
+// Mappings returns how the cluster serves each of the kinds an owner needs for a purpose. Kinds it does not serve are
+// missing from the result; the owner is then woken when it does. They replace those of an earlier call.
+func (k *kinds) Mappings(
+	ctx context.Context, o informer.Owner, p informer.Purpose, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
-	k.mu.Lock()
-	unsought := slices.DeleteFunc(slices.Clone(gvks),
-		func(gvk schema.GroupVersionKind) bool { return len(k.waiting[gvk]) > 0 })
-	k.mu.Unlock()
-	for _, gvk := range unsought {
-		if err := k.discoverOnce(ctx, gvk); err != nil {
+	for _, gvk := range gvks {
+		if err := k.discoverUnsought(ctx, gvk); err != nil {
 			return nil, err
 		}
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.endWaits(func(other waiter) bool { return other == w })
-	served := make(map[schema.GroupVersionKind]Mapping, len(gvks))
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	w, served := waiter{Owner: o, purpose: p}, make(map[schema.GroupVersionKind]Mapping, len(gvks))
+	delete(k.waiting, w)
 	for _, gvk := range gvks {
-		if m, ok := k.known[gvk]; ok {
+		m, ok := k.mapping(gvk)
+		if ok {
 			served[gvk] = m
 			continue
 		}
-		if k.waiting[gvk] == nil {
-			k.waiting[gvk] = map[waiter]struct{}{}
-		}
-		k.waiting[gvk][w] = struct{}{}
+		k.waiting[w] = append(k.waiting[w], gvk)
 		if !k.searching {
 			k.searching = true
 			go k.search()
@@ -100,8 +98,8 @@ func (k *kinds) mappings(ctx context.Context, w waiter,
 	return served, nil
 }
 
-// find returns how the target serves a kind in any version, and whether it does.
-func (k *kinds) find(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
+// FindKind returns how the cluster serves a kind in any version, and whether it does.
+func (k *kinds) FindKind(ctx context.Context, gk schema.GroupKind) (Mapping, bool, error) {
 	served, err := k.once(ctx, groupsPath(gk.Group), func() (any, error) { return k.groups(gk.Group) })
 	if err != nil {
 		return Mapping{}, false, errors.Wrap(err, "cannot discover groups")
@@ -118,60 +116,53 @@ func (k *kinds) find(ctx context.Context, gk schema.GroupKind) (Mapping, bool, e
 	return Mapping{}, false, nil
 }
 
+// InvalidateMapping forgets how the cluster serves a kind, because the cluster has answered as if it did not.
+func (k *kinds) InvalidateMapping(gvk schema.GroupVersionKind) { k.known.Delete(gvk) }
+
 // mapping returns how the target serves a kind, and whether it is known to.
 func (k *kinds) mapping(gvk schema.GroupVersionKind) (Mapping, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	m, ok := k.known[gvk]
+	known, _ := k.known.Load(gvk)
+	m, ok := known.(Mapping)
 	return m, ok
-}
-
-// invalidate forgets a kind, because a request for it was answered as if it did not exist.
-func (k *kinds) invalidate(gvk schema.GroupVersionKind) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.known, gvk)
 }
 
 // forget ends all that an owner waits for.
 func (k *kinds) forget(o informer.Owner) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.endWaits(func(w waiter) bool { return w.Owner == o })
-}
-
-// endWaits ends some waits. The caller holds the lock.
-func (k *kinds) endWaits(over func(waiter) bool) {
-	for gvk, waiters := range k.waiting {
-		maps.DeleteFunc(waiters, func(w waiter, _ struct{}) bool { return over(w) })
-		if len(waiters) == 0 {
-			delete(k.waiting, gvk)
-		}
-	}
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	maps.DeleteFunc(k.waiting, func(w waiter, _ []schema.GroupVersionKind) bool { return w.Owner == o })
 }
 
 // search looks for the kinds waited for, with one request per group and version, until none is left.
 func (k *kinds) search() {
-	for {
-		select {
-		case <-k.ctx.Done():
-			return
-		case <-time.After(searchInterval):
+	_ = wait.PollUntilContextCancel(k.life, searchInterval, false, func(context.Context) (over bool, err error) {
+		sought := map[schema.GroupVersion]struct{}{}
+		k.lock.Lock()
+		for _, gvks := range k.waiting {
+			for _, gvk := range gvks {
+				sought[gvk.GroupVersion()] = struct{}{}
+			}
 		}
-		missing := map[schema.GroupVersion]struct{}{}
-		k.mu.Lock()
-		for gvk := range k.waiting {
-			missing[gvk.GroupVersion()] = struct{}{}
-		}
-		k.searching = len(missing) > 0
-		k.mu.Unlock()
-		if len(missing) == 0 {
-			return
-		}
-		for gv := range missing {
+		k.searching = len(sought) > 0
+		k.lock.Unlock()
+		for gv := range sought {
 			_ = k.discover(gv) // Those who wait are told already that the kind is not there.
 		}
+		return len(sought) == 0, nil
+	})
+}
+
+// discoverUnsought discovers the group and version of a kind, unless somebody waits for it, so that the search does.
+func (k *kinds) discoverUnsought(ctx context.Context, gvk schema.GroupVersionKind) error {
+	k.lock.Lock()
+	for _, sought := range k.waiting {
+		if slices.Contains(sought, gvk) {
+			k.lock.Unlock()
+			return nil
+		}
 	}
+	k.lock.Unlock()
+	return k.discoverOnce(ctx, gvk)
 }
 
 // discoverOnce discovers the group and version of a kind, unless the kind is known.
@@ -191,15 +182,13 @@ func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) e
 
 // once asks the target, one at a time for each key. Who waits gives up after 2 seconds, or with the context.
 func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (any, error) {
-	t := time.NewTimer(slowAfter)
-	defer t.Stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, slowAfter, unreachableError{cause: errSlow})
+	defer cancel()
 	select {
 	case res := <-k.flight.DoChan(key, ask):
 		return res.Val, res.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
-	case <-t.C:
-		return nil, unreachableError{cause: errSlow}
 	}
 }
 
@@ -207,7 +196,7 @@ func (k *kinds) once(ctx context.Context, key string, ask func() (any, error)) (
 // the list of groups confirms that it is not served.
 func (k *kinds) discover(gv schema.GroupVersion) error {
 	list := &metav1.APIResourceList{}
-	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.ctx).Into(list)
+	err := k.client.Get().AbsPath(groupsPath(gv.Group) + "/" + gv.String()).Do(k.life).Into(list)
 	if apierrors.IsNotFound(err) || IsUnserved(err) {
 		served, gerr := k.groups(gv.Group)
 		switch {
@@ -220,33 +209,34 @@ func (k *kinds) discover(gv schema.GroupVersion) error {
 	if err != nil {
 		return errors.Wrapf(err, "cannot discover %s", gv)
 	}
-	for _, o := range k.add(gv, list.APIResources) {
-		k.wake(o)
+	for _, r := range list.APIResources {
+		if !strings.Contains(r.Name, "/") { // It is no subresource.
+			k.known.Store(gv.WithKind(r.Kind), Mapping{
+				Resource:   gv.WithResource(r.Name),
+				Namespaced: r.Namespaced,
+				Readable:   slices.Contains(r.Verbs, "get"),
+				Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
+			})
+		}
 	}
+	k.wakeServed()
 	return nil
 }
 
-// add records that resources are served, and returns who has waited for them.
-func (k *kinds) add(gv schema.GroupVersion, served []metav1.APIResource) (found []informer.Owner) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, r := range served {
-		if strings.Contains(r.Name, "/") {
-			continue // It is a subresource.
+// wakeServed wakes who has waited for a kind that is served now. They say anew what they wait for.
+func (k *kinds) wakeServed() {
+	var served []informer.Owner
+	k.lock.Lock()
+	for w, gvks := range k.waiting {
+		if slices.ContainsFunc(gvks, func(gvk schema.GroupVersionKind) bool { _, ok := k.mapping(gvk); return ok }) {
+			served = append(served, w.Owner)
+			delete(k.waiting, w)
 		}
-		gvk := gv.WithKind(r.Kind)
-		k.known[gvk] = Mapping{
-			Resource:   gv.WithResource(r.Name),
-			Namespaced: r.Namespaced,
-			Readable:   slices.Contains(r.Verbs, "get"),
-			Watchable:  slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
-		}
-		for w := range k.waiting[gvk] {
-			found = append(found, w.Owner)
-		}
-		delete(k.waiting, gvk)
 	}
-	return found
+	k.lock.Unlock()
+	for _, o := range served {
+		k.found(o)
+	}
 }
 
 // groupsPath returns the path that tells whether a group is served.
@@ -260,7 +250,7 @@ func groupsPath(group string) string {
 // groups asks for the versions that are served by group: of the core group, or of all others. Only an answer that lists
 // them tells: a server or proxy which does not know the path knows nothing of kinds.
 func (k *kinds) groups(group string) (map[string][]string, error) {
-	get := k.client.Get().AbsPath(groupsPath(group)).Do(k.ctx)
+	get := k.client.Get().AbsPath(groupsPath(group)).Do(k.life)
 	if group == "" {
 		core := &metav1.APIVersions{}
 		err := get.Into(core)
@@ -274,24 +264,4 @@ func (k *kinds) groups(group string) (map[string][]string, error) {
 		}
 	}
 	return served, err
-}
-
-// Discovery returns a client that asks what the cluster serves, for what Mapping does not tell. Its requests end with
-// the context, which the client's own methods do not take.
-func (c *Cluster) Discovery(ctx context.Context) (discovery.DiscoveryInterface, error) {
-	bound := *c.http
-	bound.Transport = bounded{ctx: ctx, next: c.http.Transport}
-	d, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, &bound)
-	return d, errors.Wrap(err, "cannot make a discovery client from the kubeconfig")
-}
-
-// A bounded transport sends requests that end with a context.
-type bounded struct {
-	ctx  context.Context //nolint:containedctx // What the requests lack.
-	next http.RoundTripper
-}
-
-// RoundTrip sends a request.
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	return b.next.RoundTrip(req.WithContext(b.ctx))
 }

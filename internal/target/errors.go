@@ -3,8 +3,6 @@ package target
 import (
 	"fmt"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/pkg/errors"
@@ -28,11 +26,10 @@ func IsUnreachable(err error) bool { return errors.Is(err, ErrUnreachable) }
 // UnreachableMessage returns what an error that satisfies IsUnreachable says of the target, without what was tried. It
 // is empty for others.
 func UnreachableMessage(err error) string {
-	var u unreachableError
-	if !errors.As(err, &u) {
-		return ""
+	if u := (unreachableError{}); errors.As(err, &u) {
+		return u.Error()
 	}
-	return u.Error()
+	return ""
 }
 
 // unreachableError is ErrUnreachable with what the last attempt died of.
@@ -57,7 +54,7 @@ func failure(cause error, since time.Time) error {
 }
 
 // IsBrief reports whether an error means that the target does not answer, but has not done so for long: it may be back
-// before anybody has to know. Patient owners are woken if it is not; see Registry.Patient.
+// before anybody has to know. Owners are woken if it is not.
 func IsBrief(err error) bool {
 	var u unreachableError
 	return errors.As(err, &u) && !u.since.IsZero() && time.Since(u.since) < outagePatience
@@ -81,10 +78,7 @@ func (e noKindError) Error() string {
 }
 
 // IsNoKind reports whether an error means that the target does not serve a kind.
-func IsNoKind(err error) bool {
-	var e noKindError
-	return errors.As(err, &e)
-}
+func IsNoKind(err error) bool { return errors.As(err, &noKindError{}) }
 
 // invalidConnectionError means that credentials are missing or unusable.
 type invalidConnectionError struct{ error }
@@ -94,8 +88,7 @@ func (e invalidConnectionError) Unwrap() error { return e.error }
 
 // IsInvalidConnection reports whether an error means that a ProviderConfig's credentials are missing or unusable.
 func IsInvalidConnection(err error) bool {
-	var e invalidConnectionError
-	return errors.As(err, &e) || identity.IsFailed(err)
+	return errors.As(err, &invalidConnectionError{}) || identity.IsFailed(err)
 }
 
 // A foreignError is an answer that is not what a Kubernetes API server says about an object. Nothing follows from it.
@@ -140,18 +133,10 @@ func IsUnserved(err error) bool {
 		apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// answerOf returns what kind of answer of a server an error is, empty if it is none.
-func answerOf(err error) string {
-	var status apierrors.APIStatus
-	var transport *url.Error
-	var foreign foreignError
-	switch {
-	case errors.As(err, &status):
-		return fmt.Sprint(status.Status().Code, status.Status().Reason)
-	case errors.As(err, &foreign):
-		return strconv.Itoa(foreign.code)
-	case errors.As(err, &transport):
-		return "transport"
+// text returns the text of an error, empty for none.
+func text(err error) string {
+	if err == nil {
+		return ""
 	}
-	return ""
+	return err.Error()
 }

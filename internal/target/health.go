@@ -2,14 +2,23 @@ package target
 
 import (
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+const (
+	// outagePatience is how long a target may not answer, or refuse the credentials, until its users say so.
+	outagePatience = 10 * time.Second
+	// outageRate is how many users of targets that do not answer are woken in a second, of all targets together: each
+	// of them writes to the control plane.
+	outageRate = 50
 )
 
 // ErrUnauthorized means that a target has not accepted the credentials of a ProviderConfig for 10 s.
@@ -30,7 +39,7 @@ type Health struct {
 }
 
 // OnHealth has f called with the key of a ProviderConfig when what Health returns for it may have changed, and whether
-// the cause is a good one. It is called for each owner, so it must not block, nor call Health.
+// the cause is a good one. It is called for each owner, so it must not block, nor call the Registry.
 func (r *Registry) OnHealth(f func(key string, well bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +75,7 @@ func (r *Registry) Health(key string) Health {
 
 // firstError returns the error whose text comes first, so that of several the same is shown each time.
 func firstError(a, b error) error {
-	if a == nil || b != nil && strings.Compare(b.Error(), a.Error()) < 0 {
+	if a == nil || b != nil && b.Error() < a.Error() {
 		return b
 	}
 	return a
@@ -85,65 +94,61 @@ func (c *Cluster) health() error {
 	return err
 }
 
+// tell reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The key is
+// empty if there is none. The caller holds the lock.
+func (r *Registry) tell(key string, well bool) {
+	for _, f := range r.health {
+		if key != "" {
+			f(key, well)
+		}
+	}
+}
+
 // tellHealth reports that the health of a cluster may have changed.
 func (r *Registry) tellHealth(c *Cluster) {
 	well := c.health() == nil
+	_, configs := r.usersOf(c)
 	r.mu.Lock()
-	changed := map[string]struct{}{}
+	defer r.mu.Unlock()
+	for _, key := range configs {
+		r.tell(key, well)
+	}
+}
+
+// usersOf returns the owners that use a cluster, and the sorted keys of their ProviderConfigs.
+func (r *Registry) usersOf(c *Cluster) (owners []informer.Owner, configs []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keys := map[string]struct{}{}
 	for o := range c.users {
-		changed[r.uses[o].config] = struct{}{}
+		owners = append(owners, o)
+		keys[r.uses[o].config] = struct{}{}
 	}
-	r.mu.Unlock()
-	for key := range changed {
-		r.tellHealthOf(key, well)
+	delete(keys, "")
+	return owners, slices.Sorted(maps.Keys(keys))
+}
+
+// wakeUsers wakes the users of a cluster.
+func (r *Registry) wakeUsers(c *Cluster) {
+	owners, _ := r.usersOf(c)
+	for _, o := range owners {
+		r.WakeOwner(o)
 	}
 }
 
-// tellHealthOf reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The
-// key is empty if there is none.
-func (r *Registry) tellHealthOf(key string, well bool) {
-	if key == "" {
-		return
-	}
-	r.mu.Lock()
-	told := slices.Clone(r.health)
-	r.mu.Unlock()
-	for _, f := range told {
-		f(key, well)
-	}
-}
-
-// noteConfig reports that a ProviderConfig has a cluster from now on. The caller holds the lock.
-func (r *Registry) noteConfig(key string, c *Cluster) {
-	if _, known := c.configs[key]; known || key == "" {
-		return
-	}
-	c.configs[key] = struct{}{}
-	go r.tellHealthOf(key, c.health() == nil) // It locks the Registry, which is locked.
-}
-
-// setInvalid records why an owner has no connection, nil if it has one, and reports a change of that.
-func (r *Registry) setInvalid(o informer.Owner, err error) {
-	r.mu.Lock()
-	u := r.uses[o]
-	changed := (err == nil) != (u.invalid == nil) || err != nil && err.Error() != u.invalid.Error()
-	if changed {
-		u.invalid = err
-		r.uses[o] = u
-	}
-	r.mu.Unlock()
-	if changed {
-		r.tellHealthOf(u.config, err == nil)
-	}
-}
-
-// maxAddress is how many bytes of a URL are shown. A tenant may write a kubeconfig of 1 MiB.
-const maxAddress = 1 << 10
-
-// addressOf returns a URL without credentials, query and fragment. It is cut at 1 KiB.
-func addressOf(u *url.URL) string {
-	a := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-	return strings.ToValidUTF8(a[:min(len(a), maxAddress)], "")
+// wakeCutOff wakes the users of a cluster that does not answer, one after the other, if that lasts.
+func (r *Registry) wakeCutOff(c *Cluster) {
+	since := c.breaker.look().since
+	time.AfterFunc(time.Until(since.Add(outagePatience)), func() {
+		owners, _ := r.usersOf(c)
+		for _, o := range owners {
+			s := c.breaker.look()
+			if s.state != stateDown || !s.since.Equal(since) || r.outages.Wait(c.breaker.ctx) != nil {
+				return
+			}
+			r.WakeOwner(o)
+		}
+	})
 }
 
 var readyConfigs = prometheus.NewDesc("provider_kcp_providerconfig_ready",
@@ -175,5 +180,61 @@ func (h healthCollector) Collect(ch chan<- prometheus.Metric) {
 		kind, place, _ := strings.Cut(key, "/")
 		namespace, name, _ := strings.Cut(place, "/")
 		ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
+	}
+}
+
+var restores = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "provider_kcp_restored_servers_total",
+	Help: "How often a server was found to have gone back in its history, as after a restore of its etcd, " +
+		"by what the server is.",
+}, []string{"server"})
+
+func init() { //nolint:gochecknoinits // So are metrics registered.
+	metrics.Registry.MustRegister(restores)
+	for _, what := range []string{restoredTarget, restoredControlPlane} {
+		restores.WithLabelValues(what) // Zero is there to be seen.
+	}
+}
+
+// What restores are counted by.
+const (
+	restoredTarget       = "target"
+	restoredControlPlane = "control-plane"
+)
+
+// A Restored is a cluster that has gone back in its history, as after a restore of its etcd from a backup.
+type Restored struct {
+	// Server is the URL of the cluster.
+	Server string
+	// Configs are the sorted keys of the ProviderConfigs through which it is used.
+	Configs []string
+	// Owners are those who use it through a ProviderConfig.
+	Owners []informer.Owner
+}
+
+// CountRestoredControlPlane counts that caches of the control plane have noticed a restore. The connections of a
+// Registry count themselves.
+func CountRestoredControlPlane() { restores.WithLabelValues(restoredControlPlane).Inc() }
+
+// OnRestored has f called when a cluster other than the control plane is found to have been restored. It must
+// not block.
+func (r *Registry) OnRestored(f func(Restored)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.restored = append(r.restored, f)
+}
+
+// tellRestored passes on that a cluster has gone back in its history. Of the control plane its informers tell.
+func (r *Registry) tellRestored(c *Cluster) {
+	if c == r.local {
+		return
+	}
+	restores.WithLabelValues(restoredTarget).Inc()
+	owners, configs := r.usersOf(c)
+	r.mu.Lock()
+	told := slices.Clone(r.restored)
+	r.mu.Unlock()
+	for _, f := range told {
+		f(Restored{Server: c.server, Configs: configs, Owners: owners})
 	}
 }

@@ -106,9 +106,9 @@ func (w *wakes) since(t time.Time) []time.Duration {
 	return after
 }
 
-// TestOutageWakesPatientUsersLate shows that an outage is told of the ProviderConfig and to owners at once, but to
-// patient owners only when it lasts, and not to all at the same time. All hear at once that it is over.
-func TestOutageWakesPatientUsersLate(t *testing.T) {
+// TestOutageWakesUsersLate shows that an outage is told of the ProviderConfig at once, but to the users only when it
+// lasts, and not to all at the same time. All hear at once that it is over.
+func TestOutageWakesUsersLate(t *testing.T) {
 	const users, config = 100, "config"
 	joined := make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,13 +122,8 @@ func TestOutageWakesPatientUsersLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	woken := map[string]*wakes{"patient": {}, "hasty": {}}
-	for name, w := range woken {
-		r.OnChange(name, w.add)
-	}
-	r.Patient("patient")
-	told := make(chan string, users)
-	r.OnHealth(func(key string, _ bool) { told <- key })
+	woken := &wakes{}
+	r.OnChange("controller", woken.add)
 	spec := &commonv1.ProviderConfigSpec{
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
 		Impersonate: &commonv1.Impersonation{User: "somebody"},
@@ -137,38 +132,32 @@ func TestOutageWakesPatientUsersLate(t *testing.T) {
 	cancel()
 	var c *Cluster
 	for i := range users {
-		for name := range woken {
-			o := informer.Owner{Controller: name, NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
-			r.Bind(o, config)
-			if c, err = r.Connect(nobodyWaits, o, commonv1.Connection{Spec: spec}); c == nil {
-				t.Fatal(err)
-			}
+		o := informer.Owner{Controller: "controller", NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
+		r.Bind(o, config)
+		if c, err = r.Connect(nobodyWaits, o, commonv1.Connection{Spec: spec}); c == nil {
+			t.Fatal(err)
 		}
 	}
+	told := make(chan string, users)
+	r.OnHealth(func(key string, _ bool) { told <- key })
 	if h := r.Health(config); h.Known || h.Err != nil {
 		t.Errorf("before the first probe nothing is known, got %+v", h)
 	}
 	close(joined)
 	awaitHealth(t, r, config, "the target to answer", func(h Health) bool { return h.Known && h.Err == nil })
-	for name, w := range woken {
-		eventually(t, name+" users", func() bool { return len(w.since(time.Time{})) == users })
-	}
+	eventually(t, "users", func() bool { return len(woken.since(time.Time{})) == users })
 
 	s.CloseClientConnections()
 	s.Close()
 	began := time.Now()
 	c.breaker.suspect()
 	awaitHealth(t, r, config, "the target to be lost", func(h Health) bool { return IsUnreachable(h.Err) })
-	eventually(t, "hasty users", func() bool { return len(woken["hasty"].since(began)) == users })
-	if got := woken["patient"].since(began); len(got) > 0 {
-		t.Errorf("patient users are woken %v after the outage has begun", got)
-	}
-	eventually(t, "patient users", func() bool { return len(woken["patient"].since(began)) == users })
-	after := woken["patient"].since(began)
+	eventually(t, "users", func() bool { return len(woken.since(began)) == users })
+	after := woken.since(began)
 	const least = (users - 1) * time.Second / outageRate
 	if first, last := after[0], after[users-1]; first < outagePatience || last-first < least-time.Second/outageRate {
-		t.Errorf("patient users: want the first after %s and the last %s later, got %s and %s", outagePatience, least,
-			first, last-first)
+		t.Errorf("users: want the first after %s and the last %s later, got %s and %s", outagePatience, least, first,
+			last-first)
 	}
 
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
@@ -179,9 +168,7 @@ func TestOutageWakesPatientUsersLate(t *testing.T) {
 	defer again.Close()
 	back := time.Now()
 	go func() { _ = again.Serve(l) }()
-	for name, w := range woken {
-		eventually(t, name+" users", func() bool { return len(w.since(back)) >= users })
-	}
+	eventually(t, "users", func() bool { return len(woken.since(back)) >= users })
 	awaitHealth(t, r, config, "the target to be back", func(h Health) bool { return h.Known && h.Err == nil })
 	for len(told) > 0 {
 		if key := <-told; key != config {

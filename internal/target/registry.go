@@ -8,8 +8,6 @@ import (
 
 	"github.com/pkg/errors"
 	"golang.org/x/time/rate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -47,44 +45,42 @@ type Registry struct {
 	local   *Cluster
 	// Connections of many users to one cluster hold the same resources.
 	interner *informer.Interner
+	outages  *rate.Limiter // paces who is woken because of them
 
 	mu       sync.Mutex
-	sinks    map[string]func(types.NamespacedName)
-	clusters map[string]*Cluster // by digest
+	sinks    map[string]func(types.NamespacedName) // by controller
+	clusters map[string]*Cluster                   // by digest
 	uses     map[informer.Owner]use
 	configs  map[string]map[informer.Owner]struct{} // by the key of a ProviderConfig
 	restored []func(Restored)
 	health   []func(key string, well bool)
-	patient  map[string]struct{} // controllers
-	outages  *rate.Limiter       // paces who is woken because of them
 }
 
 // A use is what one owner has of the Registry.
 type use struct {
-	config  string
-	digest  string
+	config  string // the key of its ProviderConfig, empty for none
 	cluster *Cluster
-	last    *credentials // what cluster was connected with, kept when that is given up
+	last    *credentials // of the last cluster, kept when that is given up
 	invalid error        // why there is no cluster, nil if there is one
+	known   bool         // the ProviderConfig has been told of these
 }
 
 // NewRegistry returns a Registry that is connected to the control plane only. Close ends all of its connections.
 func NewRegistry(o Options) (*Registry, error) {
 	r := &Registry{
 		options:  o,
-		interner: informer.NewInterner(),
 		routes:   newRoutes(o.Addresses, o.Fence),
+		outages:  rate.NewLimiter(outageRate, 1),
 		sinks:    map[string]func(types.NamespacedName){},
 		clusters: map[string]*Cluster{},
 		uses:     map[informer.Owner]use{},
 		configs:  map[string]map[informer.Owner]struct{}{},
-		patient:  map[string]struct{}{},
-		outages:  rate.NewLimiter(outageRate, 1),
 	}
 	cfg := rest.CopyConfig(o.Injected)
 	cfg.UserAgent = o.UserAgent
 	var err error
 	r.local, err = newCluster(access{config: cfg, route: r.routes[identity.WriterOperator]}, r)
+	r.interner = informer.NewInterner() // There is one connection to the control plane, which shares nothing.
 	return r, errors.Wrap(err, "cannot connect to the control plane")
 }
 
@@ -105,9 +101,8 @@ func (r *Registry) Bind(o informer.Owner, key string) {
 	if u.config == key {
 		return
 	}
-	r.unbind(o, u.config)
-	u.config, u.last, u.invalid = key, nil, nil
-	r.uses[o] = u
+	r.unbind(o)
+	r.uses[o] = use{config: key, cluster: u.cluster}
 	if r.configs[key] == nil {
 		r.configs[key] = map[informer.Owner]struct{}{}
 	}
@@ -115,27 +110,11 @@ func (r *Registry) Bind(o informer.Owner, key string) {
 }
 
 // Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
-// whom to impersonate. The owner is woken when the credentials change, when the cluster stops answering, which patient
-// owners hear of later, and when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts
-// while it is too early to tell.
+// whom to impersonate. The owner is woken when the credentials change, when the cluster has not answered for 10 s, and
+// when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to
+// tell.
 func (r *Registry) Connect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
 	return r.ConnectTo(ctx, o, described, "")
-}
-
-// Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
-// was connected with last will do.
-func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
-	creds, err := r.resolve(ctx, o, described)
-	r.mu.Lock()
-	last := r.uses[o].last
-	r.mu.Unlock()
-	if IsInvalidConnection(err) && last != nil {
-		creds, err = *last, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r.join(ctx, o, creds)
 }
 
 // ConnectTo is Connect for a URL that the described cluster has named as another address of its own, such as that of a
@@ -143,43 +122,83 @@ func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described co
 func (r *Registry) ConnectTo(ctx context.Context, o informer.Owner, described commonv1.Connection,
 	url string,
 ) (*Cluster, error) {
-	creds, err := r.resolve(ctx, o, described)
-	if IsInvalidConnection(err) {
-		r.Release(o)
-		r.setInvalid(o, err)
-	}
-	if err != nil {
-		return nil, err
-	}
+	creds, err := r.options.resolve(ctx, r.local, o, described)
 	creds.endpoint = url
-	return r.join(ctx, o, creds)
+	return r.join(ctx, o, creds, err)
 }
 
-// resolve reads all that a ProviderConfig names.
-func (r *Registry) resolve(ctx context.Context, o informer.Owner, described commonv1.Connection) (credentials, error) {
-	creds, err := r.credentials(ctx, o, described)
-	switch {
-	case IsUnreachable(err):
-		return creds, errors.Errorf("control plane does not answer: %v", err) // Of the target it tells nothing.
-	case err != nil && !isTransient(err):
-		return creds, invalidConnectionError{err}
+// Reconnect is Connect for an owner that is going together with its credentials: if those are gone first, the ones it
+// was connected with last will do.
+func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described commonv1.Connection) (*Cluster, error) {
+	creds, err := r.options.resolve(ctx, r.local, o, described)
+	r.mu.Lock()
+	last := r.uses[o].last
+	r.mu.Unlock()
+	if IsInvalidConnection(err) && last != nil {
+		creds, err = *last, nil
 	}
-	return creds, err
+	return r.join(ctx, o, creds, err)
 }
 
-// join makes an owner a user of the cluster of credentials.
-func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials) (*Cluster, error) {
-	c, err := r.acquire(o, creds)
+// join makes an owner a user of the cluster of credentials, if they could be read.
+func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials, err error) (*Cluster, error) {
+	r.mu.Lock()
+	var c *Cluster
+	if err == nil {
+		c, err = r.cluster(creds)
+	}
+	if err == nil || IsInvalidConnection(err) {
+		r.use(o, c, err)
+	}
+	r.mu.Unlock()
 	if err != nil {
-		err = invalidConnectionError{err}
-		r.setInvalid(o, err)
 		return nil, err
-	}
-	r.setInvalid(o, nil)
-	if err := c.breaker.look().outage(); err != nil {
-		return c, err // It takes no time to say.
 	}
 	return c, c.Ready(ctx)
+}
+
+// cluster returns the cluster of credentials, connected if need be. The caller holds the lock.
+func (r *Registry) cluster(creds credentials) (*Cluster, error) {
+	digest := creds.digest()
+	if c, ok := r.clusters[digest]; ok {
+		return c, nil
+	}
+	a, err := r.options.access(creds)
+	if err != nil {
+		return nil, invalidConnectionError{err}
+	}
+	a.route = r.routes[creds.writer]
+	c, err := newCluster(a, r)
+	if err != nil {
+		return nil, invalidConnectionError{err}
+	}
+	c.digest, c.credentials = digest, &creds
+	r.clusters[digest] = c
+	return c, nil
+}
+
+// use records which cluster an owner uses from now on, nil for none, and why there is none. It closes the cluster that
+// the owner has used if that has no other user, and tells the ProviderConfig of news. The caller holds the lock.
+func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
+	u := r.uses[o]
+	was := u
+	if left := was.cluster; left != nil && left != c {
+		left.forget(o)
+		delete(left.users, o)
+		if len(left.users) == 0 {
+			delete(r.clusters, left.digest)
+			left.close()
+		}
+	}
+	if c != nil {
+		c.users[o] = struct{}{}
+		u.last = c.credentials
+	}
+	u.cluster, u.invalid, u.known = c, invalid, true
+	r.uses[o] = u
+	if !was.known || was.cluster != c || text(was.invalid) != text(invalid) {
+		r.tell(u.config, invalid == nil && (c == nil || c.health() == nil))
+	}
 }
 
 // Wake wakes all owners bound to a ProviderConfig.
@@ -187,14 +206,30 @@ func (r *Registry) Wake(key string) {
 	r.mu.Lock()
 	owners := slices.Collect(maps.Keys(r.configs[key]))
 	r.mu.Unlock()
-	r.wakeAll(owners)
+	for _, o := range owners {
+		r.WakeOwner(o)
+	}
 }
 
 // WakeOwner wakes one owner.
-func (r *Registry) WakeOwner(o informer.Owner) { r.wake(o) }
+func (r *Registry) WakeOwner(o informer.Owner) {
+	r.mu.Lock()
+	enqueue, ok := r.sinks[o.Controller]
+	r.mu.Unlock()
+	if ok {
+		enqueue(o.NamespacedName)
+	}
+}
 
 // Local returns the control plane. What an owner has of it ends with Forget.
 func (r *Registry) Local() *Cluster { return r.local }
+
+// Release gives up the cluster an owner uses, because it has no valid connection any more.
+func (r *Registry) Release(o informer.Owner) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.use(o, nil, nil)
+}
 
 // Forget ends all that an owner has.
 func (r *Registry) Forget(o informer.Owner) {
@@ -202,8 +237,17 @@ func (r *Registry) Forget(o informer.Owner) {
 	r.local.forget(o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unbind(o, r.uses[o].config)
+	r.unbind(o)
 	delete(r.uses, o)
+}
+
+// unbind takes an owner off its ProviderConfig. The caller holds the lock.
+func (r *Registry) unbind(o informer.Owner) {
+	key := r.uses[o].config
+	delete(r.configs[key], o)
+	if len(r.configs[key]) == 0 {
+		delete(r.configs, key)
+	}
 }
 
 // Close ends all connections.
@@ -214,113 +258,4 @@ func (r *Registry) Close() {
 		c.close()
 	}
 	r.local.close()
-}
-
-// acquire returns the cluster of credentials, connected if need be, and gives up the one the owner used before.
-func (r *Registry) acquire(o informer.Owner, creds credentials) (*Cluster, error) {
-	digest := creds.digest()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	u := r.uses[o]
-	if u.cluster != nil && u.digest == digest {
-		r.noteConfig(u.config, u.cluster)
-		return u.cluster, nil
-	}
-	u = r.disconnect(o)
-	c, ok := r.clusters[digest]
-	if !ok {
-		a, err := r.access(creds)
-		if err != nil {
-			return nil, err
-		}
-		a.interner = r.interner
-		if c, err = newCluster(a, r); err != nil {
-			return nil, err
-		}
-		c.credentials = &creds
-		r.clusters[digest] = c
-	}
-	c.users[o] = struct{}{}
-	u.cluster, u.digest, u.last = c, digest, c.credentials
-	r.uses[o] = u
-	r.noteConfig(u.config, c)
-	return c, nil
-}
-
-// isTransient reports whether an error is about reading credentials and not about what they are.
-func isTransient(err error) bool {
-	return apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
-}
-
-// Release gives up the cluster an owner uses, because it has no valid connection any more.
-func (r *Registry) Release(o informer.Owner) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.disconnect(o)
-}
-
-// disconnect takes an owner off its cluster, closes the cluster if it was the last, and returns what the owner still
-// has. The caller holds the lock.
-func (r *Registry) disconnect(o informer.Owner) use {
-	u := r.uses[o]
-	if c := u.cluster; c != nil {
-		c.forget(o)
-		delete(c.users, o)
-		if len(c.users) == 0 {
-			delete(r.clusters, u.digest)
-			c.close()
-			go r.tellHealthOf(u.config, true) // It locks the Registry, which is locked.
-		}
-	}
-	u.cluster, u.digest = nil, ""
-	r.uses[o] = u
-	return u
-}
-
-// unbind takes an owner off a ProviderConfig. The caller holds the lock.
-func (r *Registry) unbind(o informer.Owner, key string) {
-	delete(r.configs[key], o)
-	if len(r.configs[key]) == 0 {
-		delete(r.configs, key)
-	}
-}
-
-func (r *Registry) wake(o informer.Owner) {
-	r.mu.Lock()
-	enqueue, ok := r.sinks[o.Controller]
-	r.mu.Unlock()
-	if ok {
-		enqueue(o.NamespacedName)
-	}
-}
-
-// changed tells whom it concerns what has become of a cluster.
-func (r *Registry) changed(c *Cluster, what change) {
-	switch what {
-	case changeUp:
-		r.tellHealth(c)
-		r.wakeUsers(c)
-	case changeDown:
-		r.tellHealth(c)
-		r.wakeCutOff(c)
-	case changeHealth:
-		r.tellHealth(c)
-	case changeTokens:
-		r.wakeUsers(c)
-	case changeRestored:
-		r.tellRestored(c)
-	}
-}
-
-func (r *Registry) wakeAll(owners []informer.Owner) {
-	for _, o := range owners {
-		r.wake(o)
-	}
-}
-
-func (r *Registry) wakeUsers(c *Cluster) {
-	r.mu.Lock()
-	owners := slices.Collect(maps.Keys(c.users))
-	r.mu.Unlock()
-	r.wakeAll(owners)
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pkg/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/fence"
@@ -79,33 +79,25 @@ func (r route) forTokens(ctx context.Context) context.Context {
 	})
 }
 
-// client returns a client whose requests pass wrappers, the innermost first. It follows no redirect.
-func (a access) client(wrappers ...transport.WrapperFunc) (*http.Client, error) {
-	cfg := a.config
-	cfg.Wrap(limitHeaders)
-	for _, w := range wrappers {
-		cfg.Wrap(w)
-	}
+// client returns a client of a REST configuration. It follows no redirect.
+func (r route) client(cfg *rest.Config) (*http.Client, error) {
 	if cfg.ExecProvider != nil {
-		cfg.Dial = a.route.dialer.Dial // A plugin wraps it.
+		cfg.Dial = r.dialer.Dial // A plugin wraps it.
 	}
 	t, err := cfg.TransportConfig()
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
+		return nil, err
 	}
 	if cfg.ExecProvider == nil {
-		t.DialHolder = a.route.dialer
+		t.DialHolder = r.dialer
 	}
-	if a.route.direct && t.Proxy == nil && proxied() {
+	if r.direct && t.Proxy == nil && proxied() {
 		t.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // It means no proxy.
 	}
 	rt, err := transport.New(t)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot make a client from the kubeconfig")
-	}
 	return &http.Client{
 		Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
-	}, nil
+	}, err
 }
 
 // proxied reports whether the provider's environment names a proxy.

@@ -48,7 +48,7 @@ func (o Options) admitSource(field, tenant string, p commonv1.ProviderCredential
 
 // admitProxied returns an error if a tenant's server is at an address that is denied. Behind a proxy, nobody else
 // checks it.
-func (r *Registry) admitProxied(c credentials, cfg *rest.Config) error {
+func (o Options) admitProxied(c credentials, cfg *rest.Config) error {
 	if c.writer != identity.WriterTenant || cfg.Proxy == nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (r *Registry) admitProxied(c credentials, cfg *rest.Config) error {
 	if err != nil {
 		return errors.New("cannot parse the server of the kubeconfig")
 	}
-	return r.options.Addresses.checkHost(server.Hostname())
+	return o.Addresses.checkHost(server.Hostname())
 }
 
 // writer returns whose word a ProviderConfig and the credentials it names are.

@@ -110,8 +110,8 @@ func (e suppressedError) Status() metav1.Status {
 
 // SuppressBriefOutage returns an error that is requeued silently if the given one is about a target that has been
 // unreachable for less than 10 s; IsSuppressed recognizes it. Other errors are returned unchanged. So is each error of
-// an owner without condition Synced, because its user waits for a first report. An owner of a patient controller of the
-// Registry is woken if the outage lasts.
+// an owner without condition Synced, because its user waits for a first report. The Registry wakes owners if the outage
+// lasts.
 func SuppressBriefOutage(err error, owner resource.Conditioned) error {
 	if !target.IsBrief(err) || !WasSynced(owner) {
 		return err

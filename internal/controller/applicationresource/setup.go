@@ -29,7 +29,6 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
-	o.Registry.Patient(name)
 	blank := func() scope.Scheduled { return &workloadv1alpha1.KubernetesApplicationResource{} }
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

@@ -84,7 +84,6 @@ func Setup[T Object](mgr ctrl.Manager, o Options, k scope.Kind[T]) error {
 		coalesce:   coalescing{writes: writes, references: o.References, gvk: k.GVK},
 		finish:     c.finish,
 	}
-	o.Registry.Patient(name)
 	if err := o.Index.include(mgr, k.New(), k.NewList); err != nil {
 		return errors.Wrapf(err, "cannot index Objects for controller %s", name)
 	}

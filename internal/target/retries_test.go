@@ -1,6 +1,7 @@
 package target
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,10 +24,10 @@ type wokenList struct {
 	names []string
 }
 
-// newRecordedFailures returns failures, and the owners that they have woken.
-func newRecordedFailures() (*failures, *wokenList) {
+// newRecordedRetries returns retries, and the owners that they have woken.
+func newRecordedRetries() (*retries, *wokenList) {
 	woken := &wokenList{}
-	f := newFailures(func(o informer.Owner) {
+	f := newRetries(func(o informer.Owner) {
 		woken.mu.Lock()
 		defer woken.mu.Unlock()
 		woken.names = append(woken.names, o.Name)
@@ -45,17 +46,25 @@ func owner(n int) informer.Owner {
 	return informer.Owner{NamespacedName: types.NamespacedName{Name: strconv.Itoa(n)}}
 }
 
+// retryAfter has an owner fail for a cause, which is none of the target's if it is empty.
+func retryAfter(f *retries, o informer.Owner, cause string) time.Duration {
+	if cause == "" {
+		return f.RetryAfter(o, errors.New("boom"), "")
+	}
+	return f.RetryAfter(o, foreignError{code: http.StatusBadGateway}, cause)
+}
+
 // failLong has an owner fail until its retries are put off, and returns for how long they are then.
-func failLong(f *failures, o informer.Owner, cause string) time.Duration {
+func failLong(f *retries, o informer.Owner, cause string) time.Duration {
 	var delay time.Duration
 	for range soonRetries + 1 {
-		delay = f.retryAfter(o, cause)
+		delay = retryAfter(f, o, cause)
 	}
 	return delay
 }
 
-// TestFailuresArePutOff shows for how long retries are put off, by how many owners fail alike and at all.
-func TestFailuresArePutOff(t *testing.T) {
+// TestRetriesArePutOff shows for how long retries are put off, by how many owners fail alike and at all.
+func TestRetriesArePutOff(t *testing.T) {
 	const samples = 2000
 	for name, tc := range map[string]struct {
 		reason           string
@@ -71,24 +80,24 @@ func TestFailuresArePutOff(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, _ := newRecordedFailures()
+			f, _ := newRecordedRetries()
 			one := owner(0)
 			for n := range soonRetries {
-				if got := f.retryAfter(one, "cause"); got != 0 {
+				if got := retryAfter(f, one, "cause"); got != 0 {
 					t.Errorf("retry %d is put off for %s", n, got)
 				}
 			}
 			f.soon.SetLimit(rate.Inf) // It is about the others.
 			for n := range tc.alike + tc.otherwise {
 				if n < tc.alike {
-					f.retryAfter(owner(n+1), "cause")
+					retryAfter(f, owner(n+1), "cause")
 					continue
 				}
-				f.retryAfter(owner(n+1), strconv.Itoa(n))
+				retryAfter(f, owner(n+1), strconv.Itoa(n))
 			}
 			sum, least := time.Duration(0), time.Hour
 			for range samples {
-				got := f.retryAfter(one, "cause")
+				got := retryAfter(f, one, "cause")
 				sum, least = sum+got, min(least, got)
 			}
 			if mean := sum / samples; mean < tc.want*9/10 || mean > tc.want*11/10+putOffJitter {
@@ -101,20 +110,20 @@ func TestFailuresArePutOff(t *testing.T) {
 	}
 }
 
-// TestFailuresOfManyRest shows that owners which are refused for ever cost their target few requests, however many they
+// TestRetriesOfManyRest shows that owners which are refused for ever cost their target few requests, however many they
 // are, and few of each cause.
-func TestFailuresOfManyRest(t *testing.T) {
+func TestRetriesOfManyRest(t *testing.T) {
 	const owners, most = 1000, 5.0
 	for name, causes := range map[string]int{"Alike": 1, "EachOtherwise": owners} {
 		t.Run(name, func(t *testing.T) {
-			f, _ := newRecordedFailures()
+			f, _ := newRecordedRetries()
 			cause := func(n int) string { return strconv.Itoa(n % causes) }
 			for n := range owners {
 				failLong(f, owner(n), cause(n))
 			}
 			sum := 0.0
 			for n := range owners {
-				sum += f.retryAfter(owner(n), cause(n)).Seconds()
+				sum += retryAfter(f, owner(n), cause(n)).Seconds()
 			}
 			// Each comes once in what is its pause on average.
 			if retries := owners * owners / sum; retries > most {
@@ -124,16 +133,16 @@ func TestFailuresOfManyRest(t *testing.T) {
 	}
 }
 
-// TestFailuresWake shows that all that fail alike are woken when one of them succeeds, two by each success, and no
+// TestRetriesWake shows that all that fail alike are woken when one of them succeeds, two by each success, and no
 // others.
-func TestFailuresWake(t *testing.T) {
+func TestRetriesWake(t *testing.T) {
 	const members = 100
-	f, woken := newRecordedFailures()
+	f, woken := newRecordedRetries()
 	for n := range members {
 		failLong(f, owner(n), "cause")
 	}
 	failLong(f, owner(members), "other cause")
-	f.succeeded(owner(0))
+	f.Succeeded(owner(0))
 	if got := woken.get(); len(got) != wokenAtOnce {
 		t.Fatalf("want %d owners woken, got %v", wokenAtOnce, got)
 	}
@@ -141,7 +150,7 @@ func TestFailuresWake(t *testing.T) {
 	for succeeded < len(woken.get()) { // Each that is woken succeeds, too.
 		o := owner(0)
 		o.Name = woken.get()[succeeded]
-		f.succeeded(o)
+		f.Succeeded(o)
 		succeeded++
 	}
 	names := woken.get()
@@ -149,24 +158,24 @@ func TestFailuresWake(t *testing.T) {
 	if got := len(slices.Compact(names)); got != members-1 {
 		t.Errorf("want %d owners woken, got %d", members-1, got)
 	}
-	if len(f.alike) != 1 || len(f.causes) != 1 {
-		t.Errorf("want only what still fails to be kept, got %v", f.causes)
+	if len(f.failed) != 1 {
+		t.Errorf("want only what still fails to be kept, got %v", f.failed)
 	}
 }
 
-// TestFailuresChange shows that an owner which fails otherwise, or is forgotten, starts anew.
-func TestFailuresChange(t *testing.T) {
-	for name, change := range map[string]func(f *failures, o informer.Owner){
-		"Forgotten":       func(f *failures, o informer.Owner) { f.forget(o) },
-		"FailsOtherwise":  func(f *failures, o informer.Owner) { f.retryAfter(o, "other cause") },
-		"FailsByNoAnswer": func(f *failures, o informer.Owner) { f.retryAfter(o, "") },
+// TestRetriesChange shows that an owner which fails otherwise, or is forgotten, starts anew.
+func TestRetriesChange(t *testing.T) {
+	for name, change := range map[string]func(f *retries, o informer.Owner){
+		"Forgotten":       func(f *retries, o informer.Owner) { f.forget(o) },
+		"FailsOtherwise":  func(f *retries, o informer.Owner) { retryAfter(f, o, "other cause") },
+		"FailsByNoAnswer": func(f *retries, o informer.Owner) { retryAfter(f, o, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, woken := newRecordedFailures()
+			f, woken := newRecordedRetries()
 			failLong(f, owner(0), "cause")
 			failLong(f, owner(1), "cause")
 			change(f, owner(0))
-			if got := f.retryAfter(owner(0), "cause"); got != 0 {
+			if got := retryAfter(f, owner(0), "cause"); got != 0 {
 				t.Errorf("a new failure is put off for %s", got)
 			}
 			if got := woken.get(); got != nil {
