@@ -1,12 +1,19 @@
 package target
 
 import (
+	"context"
+
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/client-go/rest"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/identity"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/aws"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/azure"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/google"
+	"github.com/crossplane-contrib/provider-kcp/internal/identity/upbound"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 // An access is how a cluster is reached, and as whom.
@@ -16,41 +23,41 @@ type access struct {
 	route  route
 }
 
-// access returns how the cluster of credentials is reached.
+// access returns how the cluster of credentials is reached, but for the route.
 func (o Options) access(c credentials) (a access, err error) {
 	k := kubeconfig{}
 	a.config = rest.CopyConfig(o.Injected)
 	if c.kubeconfig.source != xpv2.CredentialsSourceInjectedIdentity {
 		if k, err = parseKubeconfig(c.kubeconfig.content, c.kubeconfig.path); err != nil {
-			return access{}, err
+			return a, err
 		}
 	}
 	if c.identityType != "" {
 		if a.tokens, err = tokens(c, k); err != nil {
-			return access{}, err
+			return a, err
 		}
 	}
 	if k.cluster != nil {
 		secret := c.kubeconfig.source == xpv2.CredentialsSourceSecret
-		if a.config, err = k.config(trust{exec: !secret || o.AllowExec, files: !secret}); err != nil {
-			return access{}, err
+		if a.config, err = k.config(trust{exec: !secret || o.AllowExec, files: !secret}); err == nil {
+			err = o.admitProxied(c, a.config)
 		}
-		if err := o.admitProxied(c, a.config); err != nil {
-			return access{}, err
+		if err != nil {
+			return a, err
 		}
 	}
 	a.config.UserAgent = o.UserAgent
 	a.config.WarningHandlerWithContext = rest.NoWarnings{} // They are a server's words, and would be logged.
-	if err := impersonate(a.config, c.as); err != nil {
-		return access{}, err
-	}
 	switch {
 	case c.endpoint != "":
 		a.config.Host = c.endpoint
 	case c.workspace != "":
-		return a, inWorkspace(a.config, c.workspace)
+		err = inWorkspace(a.config, c.workspace)
 	}
-	return a, nil
+	if err != nil {
+		return a, err
+	}
+	return a, impersonate(a.config, c.as)
 }
 
 // impersonate makes a REST configuration act as somebody, unless that is nobody.
@@ -84,4 +91,71 @@ func impersonation(i *commonv1.Impersonation, namespace string) (rest.Impersonat
 	// https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
 	return rest.ImpersonationConfig{UserName: "system:serviceaccount:" + namespace + ":" + i.ServiceAccountName},
 		checkImpersonation("spec.impersonate.serviceAccountName", []string{i.ServiceAccountName})
+}
+
+// tokens returns the Source of tokens of an identity. It takes the plugins out of the kubeconfig, whose place it takes.
+// The kubeconfig is empty if there is none. A source must go with the type: AWS has only the provider's own, Google may
+// have it, and the others may not.
+func tokens(c credentials, k kubeconfig) (identity.Source, error) {
+	plugin, own := k.takePlugin(), c.identity.source == xpv2.CredentialsSourceInjectedIdentity
+	written := !own && c.identity.source != xpv2.CredentialsSourceNone
+	fits := written
+	switch c.identityType {
+	case commonv1.IdentityNebius:
+		// Its library is not in the checksum database of Go, and brings gRPC.
+		return nil, errors.Errorf("spec.identity.type %s is not built in", c.identityType)
+	case commonv1.IdentityGoogle:
+		fits = true
+	case commonv1.IdentityAWSWeb:
+		fits = own
+	case commonv1.IdentityAzureServicePrincipal, commonv1.IdentityAzureWorkload, commonv1.IdentityUpbound:
+	}
+	if !fits {
+		return nil, errors.Errorf("spec.identity.source %s does not go with type %s", c.identity.source, c.identityType)
+	}
+	switch c.identityType {
+	case commonv1.IdentityGoogle:
+		if written {
+			return google.New(c.identity.content, c.writer)
+		}
+		return google.Default(), nil
+	case commonv1.IdentityAWSWeb:
+		return aws.New(k.clusterName)
+	case commonv1.IdentityAzureServicePrincipal:
+		return azure.ServicePrincipal(c.identity.content, c.writer, plugin)
+	case commonv1.IdentityAzureWorkload:
+		return azure.Workload(c.identity.content, c.writer, plugin)
+	case commonv1.IdentityUpbound:
+		return upbound.New(c.identity.content, plugin)
+	case commonv1.IdentityNebius:
+	}
+	return nil, errors.Errorf("spec.identity.type %q is unknown", c.identityType)
+}
+
+// ErrNotHere is the error of Check about credentials in the environment or the file system of the provider, which
+// another process cannot see.
+var ErrNotHere = errors.New("credentials are in the environment or the file system of the provider")
+
+// Check returns the error that Connect would return about the credentials of a ProviderConfig. It reads Secrets, makes
+// no connection to the target, and mints no token. Errors are those of Connect, and ErrNotHere.
+func (r *Registry) Check(ctx context.Context, o informer.Owner, described commonv1.Connection) error {
+	if err := r.options.admit(described); err != nil {
+		return invalidConnectionError{err}
+	}
+	if notHere(described.Spec.Credentials) || described.Spec.Identity != nil &&
+		notHere(described.Spec.Identity.ProviderCredentials) {
+		return ErrNotHere
+	}
+	creds, err := r.options.resolve(ctx, r.local, o, described)
+	if err != nil {
+		return err
+	}
+	if _, err := r.options.access(creds); err != nil {
+		return invalidConnectionError{err}
+	}
+	return nil
+}
+
+func notHere(p commonv1.ProviderCredentials) bool {
+	return p.Source == xpv2.CredentialsSourceEnvironment || p.Source == xpv2.CredentialsSourceFilesystem
 }

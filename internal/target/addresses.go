@@ -29,19 +29,17 @@ type Addresses struct {
 }
 
 // ParseNetworks returns the networks of a list of CIDRs or addresses. Each entry may hold several, separated by commas.
-func ParseNetworks(list []string) ([]netip.Prefix, error) {
-	var networks []netip.Prefix
+func ParseNetworks(list []string) (networks []netip.Prefix, _ error) {
 	for _, s := range strings.FieldsFunc(strings.Join(list, ","),
 		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' }) {
 		p, err := netip.ParsePrefix(s)
-		if err != nil {
-			a, aerr := netip.ParseAddr(s)
-			if aerr != nil || a.Zone() != "" {
-				return nil, errors.Errorf("%q is not a CIDR", s)
-			}
-			p = netip.PrefixFrom(a, a.BitLen())
+		if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
-		if p.Addr().Is4In6() {
+		switch {
+		case err != nil:
+			return nil, errors.Errorf("%q is not a CIDR", s)
+		case p.Addr().Is4In6():
 			return nil, errors.Errorf("%q is an IPv4 network in IPv6 form: write it as IPv4", s)
 		}
 		networks = append(networks, p.Masked())
@@ -49,19 +47,15 @@ func ParseNetworks(list []string) ([]netip.Prefix, error) {
 	return networks, nil
 }
 
-// builtIn returns the networks that are denied unless a flag says otherwise: what belongs to the node, not to the
-// network.
-func (a Addresses) builtIn() []netip.Prefix {
-	networks := []string{
-		"0.0.0.0/8", "::/128", // This host.
-		"169.254.0.0/16", "fe80::/10", "64:ff9b::a9fe:0/112", // Link-local, with metadata servers; also by NAT64.
-		// Other metadata servers of clouds.
-		"fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32",
-	}
-	if a.Pod {
-		networks = append(networks, "127.0.0.0/8", "::1/128")
-	}
-	out := make([]netip.Prefix, 0, len(networks))
+// builtIn are the networks that are denied unless a flag says otherwise: what belongs to the node, not to the network.
+var builtIn, loopback = mustParse(
+	"0.0.0.0/8", "::/128", // This host.
+	"169.254.0.0/16", "fe80::/10", "64:ff9b::a9fe:0/112", // Link-local, with metadata servers; also by NAT64.
+	// Other metadata servers of clouds.
+	"fd00:ec2::/32", "fd20:ce::254/128", "100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32",
+), mustParse("127.0.0.0/8", "::1/128")
+
+func mustParse(networks ...string) (out []netip.Prefix) {
 	for _, n := range networks {
 		out = append(out, netip.MustParsePrefix(n))
 	}
@@ -75,20 +69,22 @@ func (a Addresses) check(ip netip.Addr) error {
 	if len(a.Allowed) > 0 {
 		err = addressError("is in none of the networks of --allowed-target-cidrs")
 	}
-	decide := func(networks []netip.Prefix, verdict func(netip.Prefix) error) {
+	decide := func(networks []netip.Prefix, deniedBecause string) {
 		for _, n := range networks {
 			if n.Contains(ip) && n.Bits() > bits {
-				bits, err = n.Bits(), verdict(n)
+				bits, err = n.Bits(), nil
+				if deniedBecause != "" {
+					err = addressError("is in " + n.String() + ", which " + deniedBecause)
+				}
 			}
 		}
 	}
-	decide(a.Denied, func(n netip.Prefix) error {
-		return addressError("is in " + n.String() + ", which --denied-target-cidrs denies")
-	})
-	decide(a.Allowed, func(netip.Prefix) error { return nil })
-	decide(a.builtIn(), func(n netip.Prefix) error {
-		return addressError("is in " + n.String() + ", which is denied unless --allowed-target-cidrs names it")
-	})
+	decide(a.Denied, "--denied-target-cidrs denies")
+	decide(a.Allowed, "")
+	decide(builtIn, "is denied unless --allowed-target-cidrs names it")
+	if a.Pod {
+		decide(loopback, "is denied unless --allowed-target-cidrs names it")
+	}
 	return err
 }
 

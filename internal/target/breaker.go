@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // How long requests may take: until the answer is read, or until the headers of the answer to a watch.
@@ -82,8 +83,8 @@ func (s sight) isRefused() bool {
 // A breaker stands between a cluster's clients and its wall. It gives each request a deadline, and lets requests
 // through while the target answers.
 type breaker struct {
-	next   http.RoundTripper
-	url    string // what a probe asks for
+	next   http.RoundTripper // set before the first request
+	url    string            // what a probe asks for
 	paths  paths
 	up     func()          // called when the target answers again, or for the first time
 	down   func()          // called when the target has stopped answering, or does not answer at first
@@ -119,12 +120,6 @@ func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *
 		flights: map[*flight]struct{}{}, slow: map[string]lateFlights{},
 	}
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
-	return b
-}
-
-// wrap puts the breaker in front of a transport. It is called once, before the first request.
-func (b *breaker) wrap(next http.RoundTripper) http.RoundTripper {
-	b.next = next
 	return b
 }
 
@@ -321,22 +316,16 @@ func (b *breaker) await(ctx context.Context) {
 func (b *breaker) watchOver(decided chan struct{}) {
 	decide := sync.OnceFunc(func() { close(decided) })
 	defer decide()
-	for b.ctx.Err() == nil {
+	_ = wait.PollUntilContextCancel(b.ctx, probeInterval, true, func(context.Context) (answers bool, _ error) {
 		version, err := b.probe()
 		if b.ctx.Err() != nil {
-			return
+			return true, nil
 		}
 		tell := b.learn(version, err)
 		decide()
 		tell()
-		if err == nil {
-			return
-		}
-		select {
-		case <-b.ctx.Done():
-		case <-time.After(probeInterval):
-		}
-	}
+		return err == nil, nil
+	})
 }
 
 // learn takes in the result of a probe, and returns whom to tell. If the target has stopped answering it gives up all

@@ -30,7 +30,7 @@ func newTestBreaker(t *testing.T, url string) (b *breaker, up, down chan struct{
 		t.Fatal(err)
 	}
 	b = newBreaker(ctx, server, func() { up <- struct{}{} }, func() { down <- struct{}{} }, func() {})
-	b.wrap(&http.Transport{DisableKeepAlives: true})
+	b.next = &http.Transport{DisableKeepAlives: true}
 	return b, up, down
 }
 
@@ -137,7 +137,7 @@ func TestBreakerTellsOfTLS(t *testing.T) {
 	defer s.Close()
 	plain := strings.Replace(s.URL, "https://", "http://", 1)
 	b, _, _ := newTestBreaker(t, plain)
-	b.wrap(newRoutes(Addresses{}, nil)[identity.WriterTenant].wall(b.paths)(b.next))
+	b.next = newRoutes(Addresses{}, nil)[identity.WriterTenant].wall(b.paths, b.next)
 	if _, err := b.probe(); err == nil || !strings.Contains(err.Error(), "begins with https://") {
 		t.Errorf("want an error that names https://, got %v", err)
 	}

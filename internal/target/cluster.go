@@ -50,8 +50,7 @@ type Cluster struct {
 	breaker *breaker
 	tokens  *identity.Keeper // nil if the configuration is enough to authenticate
 	cancel  context.CancelFunc
-
-	users map[informer.Owner]struct{} // The Registry guards it.
+	users   map[informer.Owner]struct{} // The Registry guards it.
 }
 
 // newCluster connects, and changes the REST configuration it is given.
@@ -67,20 +66,27 @@ func newCluster(a access, r *Registry) (_ *Cluster, err error) {
 		}
 	}()
 	c := &Cluster{
-		retries: newRetries(r.WakeOwner), server: host.String(), address: addressOf(host), config: a.config,
-		cancel: cancel, users: map[informer.Owner]struct{}{},
+		retries: &retries{wake: r.WakeOwner, failed: map[informer.Owner]failed{}}, users: map[informer.Owner]struct{}{},
+		server: host.String(), address: addressOf(host), config: a.config, cancel: cancel,
 	}
 	health := func() { r.tellHealth(c) }
-	renewed := func() { c.watches.Kick(); r.wakeUsers(c) }
-	c.breaker = newBreaker(ctx, host, func() { health(); renewed() }, func() { health(); r.wakeCutOff(c) }, health)
+	usable := func() {
+		c.watches.Kick()
+		for _, o := range r.tellHealth(c) {
+			r.WakeOwner(o)
+		}
+	}
+	c.breaker = newBreaker(ctx, host, usable, func() { r.tellOutage(c) }, health)
 	// Each client copies the configuration, and so shares its limiter. There is none.
 	a.config.QPS, a.config.Burst, a.config.RateLimiter = -1, 0, nil
 	a.config.Wrap(limitHeaders)
 	a.config.Wrap(a.route.fence.Wrap) // Behind all that waits.
-	a.config.Wrap(a.route.wall(c.breaker.paths))
-	a.config.Wrap(c.breaker.wrap) // It counts what is read to check an answer.
+	a.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		c.breaker.next = a.route.wall(c.breaker.paths, next)
+		return c.breaker
+	})
 	if a.tokens != nil {
-		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, renewed, health)
+		c.tokens = identity.NewKeeper(a.route.forTokens(ctx), a.tokens, usable, health)
 		a.config.Wrap(c.tokens.Wrap) // In front of the breaker: that there is no token is not the target's fault.
 	}
 	if err := c.dial(ctx, a.route, r); err != nil {

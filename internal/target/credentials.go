@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"strconv"
 
@@ -51,19 +52,12 @@ type credentials struct {
 // digest returns a name for the credentials that tells nothing about them, as a SHA-256.
 func (c credentials) digest() string {
 	h := sha256.New()
-	add := func(part []byte) {
-		sum := sha256.Sum256(part)
-		h.Write(sum[:])
-	}
-	for _, d := range []document{c.kubeconfig, c.identity} {
-		add([]byte(d.source))
-		add([]byte(d.path))
-		add(d.content)
-	}
 	for _, part := range append([]string{
+		string(c.kubeconfig.source), c.kubeconfig.path, string(c.kubeconfig.content),
+		string(c.identity.source), c.identity.path, string(c.identity.content),
 		c.workspace, c.endpoint, string(c.identityType), strconv.Itoa(int(c.writer)), c.as.UserName,
 	}, c.as.Groups...) {
-		add([]byte(part))
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // A hash takes everything.
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -75,7 +75,10 @@ func (k *kinds) Mappings(
 	ctx context.Context, o informer.Owner, p informer.Purpose, gvks ...schema.GroupVersionKind,
 ) (map[schema.GroupVersionKind]Mapping, error) {
 	for _, gvk := range gvks {
-		if err := k.discoverUnsought(ctx, gvk); err != nil {
+		if _, known := k.mapping(gvk); known || k.isSought(gvk) {
+			continue
+		}
+		if err := k.discoverOnce(ctx, gvk); err != nil {
 			return nil, err
 		}
 	}
@@ -126,6 +129,18 @@ func (k *kinds) mapping(gvk schema.GroupVersionKind) (Mapping, bool) {
 	return m, ok
 }
 
+// isSought reports whether somebody waits for a kind, so that the search looks for it.
+func (k *kinds) isSought(gvk schema.GroupVersionKind) bool {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	for _, sought := range k.waiting {
+		if slices.Contains(sought, gvk) {
+			return true
+		}
+	}
+	return false
+}
+
 // forget ends all that an owner waits for.
 func (k *kinds) forget(o informer.Owner) {
 	k.lock.Lock()
@@ -138,10 +153,8 @@ func (k *kinds) search() {
 	_ = wait.PollUntilContextCancel(k.life, searchInterval, false, func(context.Context) (over bool, err error) {
 		sought := map[schema.GroupVersion]struct{}{}
 		k.lock.Lock()
-		for _, gvks := range k.waiting {
-			for _, gvk := range gvks {
-				sought[gvk.GroupVersion()] = struct{}{}
-			}
+		for _, gvk := range slices.Concat(slices.Collect(maps.Values(k.waiting))...) {
+			sought[gvk.GroupVersion()] = struct{}{}
 		}
 		k.searching = len(sought) > 0
 		k.lock.Unlock()
@@ -152,30 +165,13 @@ func (k *kinds) search() {
 	})
 }
 
-// discoverUnsought discovers the group and version of a kind, unless somebody waits for it, so that the search does.
-func (k *kinds) discoverUnsought(ctx context.Context, gvk schema.GroupVersionKind) error {
-	k.lock.Lock()
-	for _, sought := range k.waiting {
-		if slices.Contains(sought, gvk) {
-			k.lock.Unlock()
-			return nil
-		}
-	}
-	k.lock.Unlock()
-	return k.discoverOnce(ctx, gvk)
-}
-
-// discoverOnce discovers the group and version of a kind, unless the kind is known.
+// discoverOnce discovers the group and version of a kind, unless the kind is known when its turn comes.
 func (k *kinds) discoverOnce(ctx context.Context, gvk schema.GroupVersionKind) error {
-	if _, known := k.mapping(gvk); known {
-		return nil
-	}
-	gv := gvk.GroupVersion()
-	_, err := k.once(ctx, gv.String(), func() (any, error) {
+	_, err := k.once(ctx, gvk.GroupVersion().String(), func() (any, error) {
 		if _, known := k.mapping(gvk); known {
 			return nil, nil //nolint:nilnil // The error is all that counts.
 		}
-		return nil, k.discover(gv)
+		return nil, k.discover(gvk.GroupVersion())
 	})
 	return err
 }

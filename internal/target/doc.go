@@ -16,20 +16,17 @@
 // others. We rejected deadlines alone: an admission webhook may rightly take 30 seconds, and workers that wait for a
 // dead cluster that long are lost to the living ones.
 //
-// # Outages
+// The ProviderConfigs of a target hear of its outage at once. Its users are woken if the outage lasts 10 s, 50 in a
+// second of all targets together, because each of them writes to the control plane. We rejected a delay in each
+// controller: only the breaker knows when an outage has begun, and whether it is still the same.
 //
-// That a target does not answer is told of its ProviderConfigs at once. Users of most controllers are woken at once,
-// too. Those of patient controllers, which may be thousands, are woken if the outage lasts 10 s, 50 in a second of all
-// targets together, because each of them writes to the control plane. We rejected a delay in each controller: only the
-// breaker knows when an outage has begun, and whether it is still the same.
+// # Retries
 //
-// # Refused requests
-//
-// A refused request is retried soon at first, and then ever more seldom, the more owners the target refuses: of those
-// that it refuses alike, for the same kind in the same namespace, about one in a second, which notices the cure. It
-// wakes others, and so on. We rejected one fixed pause, because hundreds of failing Objects keep a processor busy, and
-// a pause that only grows, because nobody would notice the cure. We rejected one owner that stands for all, because it
-// may be the one that is not cured.
+// An owner that fails is retried soon at first, and then ever more seldom, the more owners fail: of those that fail
+// alike, at the same kind in the same namespace, about one in a second, which notices the cure. It wakes others, and so
+// on. We rejected one fixed pause, because hundreds of failing Objects keep a processor busy, and a pause that only
+// grows, because nobody would notice the cure. We rejected one owner that stands for all, because it may be the one
+// that is not cured.
 //
 // # Layers of a connection
 //
@@ -55,7 +52,8 @@
 // # No rate limit
 //
 // There is no client-side rate limit. The number of workers bounds what is in flight, steady state makes no API calls,
-// and servers have priority and fairness of their own. A token bucket would only delay the first seconds after a start.
+// and servers have priority and fairness of their own. newCluster is the one place for a limit: it makes the
+// configuration that all clients of a Cluster copy, with its limiter.
 //
 // # Discovery
 //

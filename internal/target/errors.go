@@ -1,8 +1,12 @@
 package target
 
 import (
+	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/pkg/errors"
@@ -64,10 +68,8 @@ func IsBrief(err error) bool {
 func (e unreachableError) Is(err error) bool { return err == ErrUnreachable }
 
 // errConnecting is the error while the first probe is under way. crossplane-runtime requeues conflicts silently.
-var errConnecting = &apierrors.StatusError{ErrStatus: metav1.Status{
-	Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict,
-	Message: "waiting for the target to answer for the first time",
-}}
+var errConnecting = apierrors.NewConflict(schema.GroupResource{Resource: "targets"}, "",
+	errors.New("waiting for the target to answer for the first time"))
 
 // noKindError means that the target does not serve a kind.
 type noKindError struct{ gvk schema.GroupVersionKind }
@@ -122,8 +124,8 @@ func (e foreignError) Unserved() bool { return e.code == http.StatusNotFound }
 // IsBareNotFound reports whether a server has answered 404 without a Status. A virtual workspace of kcp does for each
 // workspace that is not bound; of any other server nothing follows from it.
 func IsBareNotFound(err error) bool {
-	var e foreignError
-	return errors.As(err, &e) && e.Unserved() && e.message == ""
+	e := foreignError{}
+	return errors.As(err, &e) && e == foreignError{code: http.StatusNotFound}
 }
 
 // IsUnserved reports whether an error may mean that a server does not serve a kind. Only discovery can tell.
@@ -139,4 +141,49 @@ func text(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// Beginnings of errors of net/http. What follows quotes the server.
+const (
+	errNoHTTP = "net/http: HTTP/1.x transport connection broken"
+	errGoAway = "http2: server sent GOAWAY and closed the connection"
+	errStream = "stream error: stream ID "
+)
+
+// errorText returns the text of what a connection died of. It leaves out what differs between attempts, such as our own
+// port and the time, because conditions must not flap. It leaves out what the server has sent, because that may be
+// anybody's secret.
+func errorText(err error) string {
+	var (
+		dns  *net.DNSError
+		cert x509.CertificateInvalidError
+		op   *net.OpError
+	)
+	switch {
+	case errors.As(err, &dns):
+		return fmt.Sprintf("cannot resolve %q", dns.Name)
+	case errors.As(err, &cert) && cert.Reason == x509.Expired:
+		return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: it is valid from " +
+			cert.Cert.NotBefore.UTC().Format(time.RFC3339) + " to " + cert.Cert.NotAfter.UTC().Format(time.RFC3339)
+	case errors.As(err, &op) && errors.Is(err, syscall.ECONNRESET) && op.Addr != nil: // It may come at any moment.
+		return fmt.Sprintf("connection to %s: %v", op.Addr, syscall.ECONNRESET)
+	case errors.As(err, &op):
+		o := *op
+		o.Source = nil
+		return o.Error()
+	}
+	text := err.Error()
+	switch { // net/http has no types for these.
+	case strings.HasPrefix(text, errNoHTTP):
+		return "server sends what is no HTTP, or ends the connection within an answer"
+	case strings.HasPrefix(text, errGoAway):
+		return errGoAway
+	case strings.HasPrefix(text, errStream):
+		// Its number, its code, and a cause.
+		if _, rest, ok := strings.Cut(text, "; "); ok {
+			code, _, _ := strings.Cut(rest, "; ")
+			return "server ends the request with " + code
+		}
+	}
+	return text
 }

@@ -104,17 +104,6 @@ func (r *Registry) tell(key string, well bool) {
 	}
 }
 
-// tellHealth reports that the health of a cluster may have changed.
-func (r *Registry) tellHealth(c *Cluster) {
-	well := c.health() == nil
-	_, configs := r.usersOf(c)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, key := range configs {
-		r.tell(key, well)
-	}
-}
-
 // usersOf returns the owners that use a cluster, and the sorted keys of their ProviderConfigs.
 func (r *Registry) usersOf(c *Cluster) (owners []informer.Owner, configs []string) {
 	r.mu.Lock()
@@ -128,16 +117,22 @@ func (r *Registry) usersOf(c *Cluster) (owners []informer.Owner, configs []strin
 	return owners, slices.Sorted(maps.Keys(keys))
 }
 
-// wakeUsers wakes the users of a cluster.
-func (r *Registry) wakeUsers(c *Cluster) {
-	owners, _ := r.usersOf(c)
-	for _, o := range owners {
-		r.WakeOwner(o)
+// tellHealth reports that the health of a cluster may have changed, and returns its users.
+func (r *Registry) tellHealth(c *Cluster) []informer.Owner {
+	well := c.health() == nil
+	owners, configs := r.usersOf(c)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range configs {
+		r.tell(key, well)
 	}
+	return owners
 }
 
-// wakeCutOff wakes the users of a cluster that does not answer, one after the other, if that lasts.
-func (r *Registry) wakeCutOff(c *Cluster) {
+// tellOutage reports that a cluster does not answer: to its ProviderConfigs, and to its users, one after the other, if
+// that lasts.
+func (r *Registry) tellOutage(c *Cluster) {
+	r.tellHealth(c)
 	since := c.breaker.look().since
 	time.AfterFunc(time.Until(since.Add(outagePatience)), func() {
 		owners, _ := r.usersOf(c)
@@ -151,56 +146,42 @@ func (r *Registry) wakeCutOff(c *Cluster) {
 	})
 }
 
-var readyConfigs = prometheus.NewDesc("provider_kcp_providerconfig_ready",
-	"Whether the target of a ProviderConfig in use answers and accepts its credentials.",
-	[]string{"kind", "namespace", "name"}, nil)
+var (
+	readyConfigs = prometheus.NewDesc("provider_kcp_providerconfig_ready",
+		"Whether the target of a ProviderConfig in use answers and accepts its credentials.",
+		[]string{"kind", "namespace", "name"}, nil)
+	restores = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "provider_kcp_restored_servers_total",
+		Help: "How often a server was found to have gone back in its history, as after a restore of its etcd, " +
+			"by what the server is.",
+	}, []string{"server"})
+	// Made at once, as zero is there to be seen.
+	restoredTargets, restoredControlPlanes = restores.WithLabelValues("target"), restores.WithLabelValues("control-plane")
+)
+
+func init() { metrics.Registry.MustRegister(restores) } //nolint:gochecknoinits // So are metrics registered.
 
 // Metrics returns a collector of the health of all ProviderConfigs in use. It computes the series on each scrape, so
 // that none outlives its ProviderConfig.
-func (r *Registry) Metrics() prometheus.Collector { return healthCollector{r} }
-
-type healthCollector struct{ registry *Registry }
-
-// Describe sends the description of the metric.
-func (healthCollector) Describe(ch chan<- *prometheus.Desc) { ch <- readyConfigs }
-
-// Collect sends a metric for each ProviderConfig in use whose health is known.
-func (h healthCollector) Collect(ch chan<- prometheus.Metric) {
-	h.registry.mu.Lock()
-	used := slices.Collect(maps.Keys(h.registry.configs))
-	h.registry.mu.Unlock()
-	for _, key := range used {
-		health, ready := h.registry.Health(key), 0.0
-		switch {
-		case health.Err == nil && !health.Known:
-			continue
-		case health.Err == nil:
-			ready = 1
+func (r *Registry) Metrics() prometheus.Collector {
+	return prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {
+		r.mu.Lock()
+		used := slices.Collect(maps.Keys(r.configs))
+		r.mu.Unlock()
+		for _, key := range used {
+			health, ready := r.Health(key), 0.0
+			if health.Err == nil && !health.Known {
+				continue
+			}
+			if health.Err == nil {
+				ready = 1
+			}
+			kind, place, _ := strings.Cut(key, "/")
+			namespace, name, _ := strings.Cut(place, "/")
+			ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
 		}
-		kind, place, _ := strings.Cut(key, "/")
-		namespace, name, _ := strings.Cut(place, "/")
-		ch <- prometheus.MustNewConstMetric(readyConfigs, prometheus.GaugeValue, ready, kind, namespace, name)
-	}
+	})
 }
-
-var restores = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "provider_kcp_restored_servers_total",
-	Help: "How often a server was found to have gone back in its history, as after a restore of its etcd, " +
-		"by what the server is.",
-}, []string{"server"})
-
-func init() { //nolint:gochecknoinits // So are metrics registered.
-	metrics.Registry.MustRegister(restores)
-	for _, what := range []string{restoredTarget, restoredControlPlane} {
-		restores.WithLabelValues(what) // Zero is there to be seen.
-	}
-}
-
-// What restores are counted by.
-const (
-	restoredTarget       = "target"
-	restoredControlPlane = "control-plane"
-)
 
 // A Restored is a cluster that has gone back in its history, as after a restore of its etcd from a backup.
 type Restored struct {
@@ -214,7 +195,7 @@ type Restored struct {
 
 // CountRestoredControlPlane counts that caches of the control plane have noticed a restore. The connections of a
 // Registry count themselves.
-func CountRestoredControlPlane() { restores.WithLabelValues(restoredControlPlane).Inc() }
+func CountRestoredControlPlane() { restoredControlPlanes.Inc() }
 
 // OnRestored has f called when a cluster other than the control plane is found to have been restored. It must
 // not block.
@@ -229,7 +210,7 @@ func (r *Registry) tellRestored(c *Cluster) {
 	if c == r.local {
 		return
 	}
-	restores.WithLabelValues(restoredTarget).Inc()
+	restoredTargets.Inc()
 	owners, configs := r.usersOf(c)
 	r.mu.Lock()
 	told := slices.Clone(r.restored)

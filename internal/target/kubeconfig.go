@@ -48,21 +48,20 @@ func current(api *clientcmdapi.Config) (kubeconfig, error) {
 	if api.CurrentContext == "" {
 		return kubeconfig{}, errors.New("kubeconfig has no current-context")
 	}
-	c, ok := api.Contexts[api.CurrentContext]
-	if !ok || c == nil {
+	c := api.Contexts[api.CurrentContext]
+	if c == nil {
 		return kubeconfig{}, errors.Errorf("kubeconfig has no context %q, which is its current-context",
 			api.CurrentContext)
 	}
-	cluster, ok := api.Clusters[c.Cluster]
-	if !ok || cluster == nil || cluster.Server == "" {
-		return kubeconfig{}, errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names",
-			c.Cluster, api.CurrentContext)
+	k := kubeconfig{clusterName: c.Cluster, cluster: api.Clusters[c.Cluster], user: api.AuthInfos[c.AuthInfo]}
+	if k.cluster == nil || k.cluster.Server == "" {
+		return k, errors.Errorf("kubeconfig has no cluster %q with a server, which context %q names", c.Cluster,
+			api.CurrentContext)
 	}
-	user := api.AuthInfos[c.AuthInfo]
-	if user == nil {
-		user = clientcmdapi.NewAuthInfo() // Some targets need none, and an identity stands in for one.
+	if k.user == nil {
+		k.user = clientcmdapi.NewAuthInfo() // Some targets need none, and an identity stands in for one.
 	}
-	return kubeconfig{clusterName: c.Cluster, cluster: cluster, user: user}, nil
+	return k, nil
 }
 
 // api returns a kubeconfig that holds the current context only. It shares what that names.
@@ -104,76 +103,42 @@ func (k kubeconfig) config(t trust) (*rest.Config, error) {
 
 // check returns an error that names the field which is not usable, or not allowed.
 func (k kubeconfig) check(t trust) error {
-	if !t.exec {
-		if err := checkPlugins(k.user); err != nil {
-			return err
-		}
-	}
-	if !t.files {
-		if err := checkFiles(k.cluster, k.user); err != nil {
-			return err
-		}
-	}
-	if err := checkProxy(k.cluster); err != nil {
-		return err
-	}
-	return checkHeaders(k.user)
-}
-
-func checkPlugins(user *clientcmdapi.AuthInfo) error {
-	if user.Exec != nil {
-		return errors.New(
-			"kubeconfig field users[].user.exec is not allowed in a Secret: it would run a program in the provider")
-	}
-	if user.AuthProvider != nil {
-		return errors.New(
-			"kubeconfig field users[].user.auth-provider is not allowed in a Secret: it would run code in the provider")
-	}
-	return nil
-}
-
-func checkFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
-	for _, f := range []struct{ field, value string }{
-		{"clusters[].cluster.certificate-authority", cluster.CertificateAuthority},
-		{"users[].user.client-certificate", user.ClientCertificate},
-		{"users[].user.client-key", user.ClientKey},
-		{"users[].user.tokenFile", user.TokenFile},
+	const (
+		program = "it would run a program in the provider"
+		file    = "it would read a file of the provider"
+	)
+	for _, f := range []struct {
+		field    string
+		set, may bool
+		would    string
+	}{
+		{"users[].user.exec", k.user.Exec != nil, t.exec, program},
+		{"users[].user.auth-provider", k.user.AuthProvider != nil, t.exec, program},
+		{"clusters[].cluster.certificate-authority", k.cluster.CertificateAuthority != "", t.files, file},
+		{"users[].user.client-certificate", k.user.ClientCertificate != "", t.files, file},
+		{"users[].user.client-key", k.user.ClientKey != "", t.files, file},
+		{"users[].user.tokenFile", k.user.TokenFile != "", t.files, file},
 	} {
-		if f.value != "" {
-			return errors.Errorf("kubeconfig field %s is not allowed in a Secret: it would read a file of the provider",
-				f.field)
+		if f.set && !f.may {
+			return errors.Errorf("kubeconfig field %s is not allowed in a Secret: %s", f.field, f.would)
 		}
 	}
-	return nil
-}
-
-// checkProxy finds a proxy that cannot be one.
-func checkProxy(cluster *clientcmdapi.Cluster) error {
-	if cluster.ProxyURL == "" {
-		return nil
-	}
-	proxy, err := url.Parse(cluster.ProxyURL)
-	if err != nil || proxy.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme) {
+	proxy, err := url.Parse(k.cluster.ProxyURL)
+	if k.cluster.ProxyURL != "" && (err != nil || proxy.Hostname() == "" ||
+		!slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme)) {
 		return errors.New("kubeconfig field clusters[].cluster.proxy-url is not the address of an HTTP or SOCKS5 proxy")
 	}
-	return nil
-}
-
-// checkHeaders finds what cannot be sent in a header, which each request would fail of.
-func checkHeaders(user *clientcmdapi.AuthInfo) error {
-	if !sendable(user.Token) {
+	if !sendable(k.user.Token) { // Each request would fail of it.
 		return errors.New("kubeconfig field users[].user.token has characters that no token has")
 	}
 	return checkImpersonation("kubeconfig field users[].user.as",
-		append([]string{user.Impersonate, user.ImpersonateUID}, user.ImpersonateGroups...))
+		append([]string{k.user.Impersonate, k.user.ImpersonateUID}, k.user.ImpersonateGroups...))
 }
 
 // checkImpersonation finds a name that cannot be sent in a header.
 func checkImpersonation(field string, names []string) error {
-	for _, n := range names {
-		if !sendable(n) {
-			return errors.Errorf("%s has characters that no name has", field)
-		}
+	if slices.ContainsFunc(names, func(n string) bool { return !sendable(n) }) {
+		return errors.Errorf("%s has characters that no name has", field)
 	}
 	return nil
 }

@@ -56,13 +56,6 @@ type meter struct {
 	quoted, escaped bool
 }
 
-// readAll reads the whole answer.
-func (m *meter) readAll() ([]byte, error) {
-	content, err := io.ReadAll(m)
-	_ = m.Close() // All of it that counts is read.
-	return content, err
-}
-
 // Read reads from the body. Nothing is read after an error, which some decoders forget.
 func (m *meter) Read(p []byte) (n int, err error) {
 	if m.err != nil {

@@ -57,7 +57,7 @@ func TestMeterCountsValues(t *testing.T) {
 		m := &meter{
 			ReadCloser: io.NopCloser(cut(bytes.NewReader(event))), json: true, max: maxObject,
 		}
-		if got, err := m.readAll(); err != nil || !bytes.Equal(got, event) || m.values != counted {
+		if got, err := io.ReadAll(m); err != nil || !bytes.Equal(got, event) || m.values != counted {
 			t.Fatalf("want %d values in %s, got %d, %v", counted, event, m.values, err)
 		}
 		events := bytes.Repeat(append(event, "\n"[:r.IntN(2)]...), 3)

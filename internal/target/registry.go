@@ -109,6 +109,15 @@ func (r *Registry) Bind(o informer.Owner, key string) {
 	r.configs[key][o] = struct{}{}
 }
 
+// unbind takes an owner off its ProviderConfig. The caller holds the lock.
+func (r *Registry) unbind(o informer.Owner) {
+	key := r.uses[o].config
+	delete(r.configs[key], o)
+	if len(r.configs[key]) == 0 {
+		delete(r.configs, key)
+	}
+}
+
 // Connect returns the cluster a ProviderConfig describes, as the owner is to see it: an owner's namespace may decide
 // whom to impersonate. The owner is woken when the credentials change, when the cluster has not answered for 10 s, and
 // when it answers again. Errors satisfy IsInvalidConnection, IsUnreachable, or are conflicts while it is too early to
@@ -233,21 +242,12 @@ func (r *Registry) Release(o informer.Owner) {
 
 // Forget ends all that an owner has.
 func (r *Registry) Forget(o informer.Owner) {
-	r.Release(o)
 	r.local.forget(o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.use(o, nil, nil)
 	r.unbind(o)
 	delete(r.uses, o)
-}
-
-// unbind takes an owner off its ProviderConfig. The caller holds the lock.
-func (r *Registry) unbind(o informer.Owner) {
-	key := r.uses[o].config
-	delete(r.configs[key], o)
-	if len(r.configs[key]) == 0 {
-		delete(r.configs, key)
-	}
 }
 
 // Close ends all connections.

@@ -3,24 +3,21 @@ package target
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/pkg/errors"
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
 
 const (
-	// soonRetries is how many times in a row an owner may fail before its retries are put off.
+	// soonRetries is how many times in a row an owner may fail before its retries are put off, and soonOwners how many
+	// owners may fail at the same time.
 	soonRetries = 6
-	// soonRate is how many retries a target gets in a second at most, and soonBurst how many at once.
-	soonRate  = 50
-	soonBurst = 200
+	soonOwners  = 200
 	// putOffLeast is the pause of a retry that is put off. On average it is putOffAlike for each owner that fails alike,
 	// up to putOffMost, and putOffAll for each that fails at all, if that is more. Pauses differ widely, so that one of
 	// many comes soon.
@@ -39,7 +36,6 @@ const (
 // again. When one succeeds it wakes others, and so on.
 type retries struct {
 	wake func(informer.Owner)
-	soon *rate.Limiter
 
 	mu     sync.Mutex
 	failed map[informer.Owner]failed
@@ -51,35 +47,25 @@ type failed struct {
 	times int    // in a row
 }
 
-func newRetries(wake func(informer.Owner)) *retries {
-	return &retries{wake: wake, soon: rate.NewLimiter(soonRate, soonBurst), failed: map[informer.Owner]failed{}}
-}
-
 // RetryAfter records that an owner has failed with an error at some kind of work, and returns for how long its retry
-// should be put off. At first that is as long as it takes to spread the retries of many. If the target goes on to
-// refuse it, it is tried again every few seconds; of owners that are refused alike at the same work one is in a second.
-// The others are woken when one of them succeeds.
+// should be put off: not at all at first, unless there are many. If it goes on to fail, it is tried again every few
+// seconds; of owners that fail alike at the same work one is in a second. The others are woken when one of them
+// succeeds.
 func (r *retries) RetryAfter(o informer.Owner, err error, work string) time.Duration {
-	answer := answerOf(err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delay, f := r.soon.Reserve().Delay(), r.failed[o]
-	if answer == "" {
-		delete(r.failed, o)
-		return delay
-	}
-	if cause := answer + " " + work; f.cause != cause {
+	f := r.failed[o]
+	if cause := answerOf(err) + " " + work; f.cause != cause {
 		f = failed{cause: cause}
 	}
 	f.times++
 	r.failed[o] = f
-	if f.times <= soonRetries {
-		return delay
+	if f.times <= soonRetries && len(r.failed) <= soonOwners {
+		return 0
 	}
-	alike := time.Duration(len(r.alike(f.cause, len(r.failed))))
-	mean := max(min(putOffMost, putOffAlike*alike), putOffAll*time.Duration(len(r.failed)))
-	//nolint:gosec // Jitter needs no secrecy.
-	return max(delay, putOffLeast+rand.N(max(putOffJitter, 2*(mean-putOffLeast))))
+	all, alike := time.Duration(len(r.failed)), time.Duration(len(r.alike(f.cause, len(r.failed))))
+	mean := max(min(putOffMost, putOffAlike*alike), putOffAll*all)
+	return putOffLeast + rand.N(max(putOffJitter, 2*(mean-putOffLeast))) //nolint:gosec // Jitter needs no secrecy.
 }
 
 // Succeeded records that an owner does not fail, and wakes others that have failed alike.
@@ -99,10 +85,7 @@ func (r *retries) Succeeded(o informer.Owner) {
 // alike returns owners that fail for a cause, at most so many. The caller holds the lock.
 func (r *retries) alike(cause string, most int) (owners []informer.Owner) {
 	for o, f := range r.failed {
-		if len(owners) == most {
-			break
-		}
-		if f.cause == cause {
+		if len(owners) < most && f.cause == cause {
 			owners = append(owners, o)
 		}
 	}
@@ -119,15 +102,12 @@ func (r *retries) forget(o informer.Owner) {
 // answerOf returns what kind of answer of a server an error is, empty if it is none.
 func answerOf(err error) string {
 	var status apierrors.APIStatus
-	var transport *url.Error
 	var foreign foreignError
 	switch {
 	case errors.As(err, &status):
 		return fmt.Sprint(status.Status().Code, status.Status().Reason)
 	case errors.As(err, &foreign):
 		return strconv.Itoa(foreign.code)
-	case errors.As(err, &transport):
-		return "transport"
 	}
 	return ""
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pkg/errors"
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 )
+
+var errBoom = errors.New("boom")
 
 // A wokenList is the names of the owners that were woken.
 type wokenList struct {
@@ -27,12 +28,11 @@ type wokenList struct {
 // newRecordedRetries returns retries, and the owners that they have woken.
 func newRecordedRetries() (*retries, *wokenList) {
 	woken := &wokenList{}
-	f := newRetries(func(o informer.Owner) {
+	return &retries{failed: map[informer.Owner]failed{}, wake: func(o informer.Owner) {
 		woken.mu.Lock()
 		defer woken.mu.Unlock()
 		woken.names = append(woken.names, o.Name)
-	})
-	return f, woken
+	}}, woken
 }
 
 // get returns the names in the order in which they were woken.
@@ -46,19 +46,11 @@ func owner(n int) informer.Owner {
 	return informer.Owner{NamespacedName: types.NamespacedName{Name: strconv.Itoa(n)}}
 }
 
-// retryAfter has an owner fail for a cause, which is none of the target's if it is empty.
-func retryAfter(f *retries, o informer.Owner, cause string) time.Duration {
-	if cause == "" {
-		return f.RetryAfter(o, errors.New("boom"), "")
-	}
-	return f.RetryAfter(o, foreignError{code: http.StatusBadGateway}, cause)
-}
-
 // failLong has an owner fail until its retries are put off, and returns for how long they are then.
 func failLong(f *retries, o informer.Owner, cause string) time.Duration {
 	var delay time.Duration
 	for range soonRetries + 1 {
-		delay = retryAfter(f, o, cause)
+		delay = f.RetryAfter(o, errBoom, cause)
 	}
 	return delay
 }
@@ -83,21 +75,20 @@ func TestRetriesArePutOff(t *testing.T) {
 			f, _ := newRecordedRetries()
 			one := owner(0)
 			for n := range soonRetries {
-				if got := retryAfter(f, one, "cause"); got != 0 {
+				if got := f.RetryAfter(one, errBoom, "cause"); got != 0 {
 					t.Errorf("retry %d is put off for %s", n, got)
 				}
 			}
-			f.soon.SetLimit(rate.Inf) // It is about the others.
 			for n := range tc.alike + tc.otherwise {
 				if n < tc.alike {
-					retryAfter(f, owner(n+1), "cause")
+					f.RetryAfter(owner(n+1), errBoom, "cause")
 					continue
 				}
-				retryAfter(f, owner(n+1), strconv.Itoa(n))
+				f.RetryAfter(owner(n+1), errBoom, strconv.Itoa(n))
 			}
 			sum, least := time.Duration(0), time.Hour
 			for range samples {
-				got := retryAfter(f, one, "cause")
+				got := f.RetryAfter(one, errBoom, "cause")
 				sum, least = sum+got, min(least, got)
 			}
 			if mean := sum / samples; mean < tc.want*9/10 || mean > tc.want*11/10+putOffJitter {
@@ -123,7 +114,7 @@ func TestRetriesOfManyRest(t *testing.T) {
 			}
 			sum := 0.0
 			for n := range owners {
-				sum += retryAfter(f, owner(n), cause(n)).Seconds()
+				sum += f.RetryAfter(owner(n), errBoom, cause(n)).Seconds()
 			}
 			// Each comes once in what is its pause on average.
 			if retries := owners * owners / sum; retries > most {
@@ -166,16 +157,18 @@ func TestRetriesWake(t *testing.T) {
 // TestRetriesChange shows that an owner which fails otherwise, or is forgotten, starts anew.
 func TestRetriesChange(t *testing.T) {
 	for name, change := range map[string]func(f *retries, o informer.Owner){
-		"Forgotten":       func(f *retries, o informer.Owner) { f.forget(o) },
-		"FailsOtherwise":  func(f *retries, o informer.Owner) { retryAfter(f, o, "other cause") },
-		"FailsByNoAnswer": func(f *retries, o informer.Owner) { retryAfter(f, o, "") },
+		"Forgotten":      func(f *retries, o informer.Owner) { f.forget(o) },
+		"FailsOtherwise": func(f *retries, o informer.Owner) { f.RetryAfter(o, errBoom, "other cause") },
+		"AnswerDiffers": func(f *retries, o informer.Owner) {
+			f.RetryAfter(o, foreignError{code: http.StatusBadGateway}, "cause")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, woken := newRecordedRetries()
 			failLong(f, owner(0), "cause")
 			failLong(f, owner(1), "cause")
 			change(f, owner(0))
-			if got := retryAfter(f, owner(0), "cause"); got != 0 {
+			if got := f.RetryAfter(owner(0), errBoom, "cause"); got != 0 {
 				t.Errorf("a new failure is put off for %s", got)
 			}
 			if got := woken.get(); got != nil {

@@ -62,14 +62,6 @@ func newRoutes(a Addresses, f *fence.Fence) map[identity.Writer]route {
 	return routes
 }
 
-// wall returns a wrapper that checks answers.
-func (r route) wall(p paths) transport.WrapperFunc {
-	if r.large == nil {
-		r.large = make(chan struct{}, largeBodies)
-	}
-	return func(next http.RoundTripper) http.RoundTripper { return &wall{route: r, next: next, paths: p} }
-}
-
 // forTokens returns a context whose token sources use the route. They use the environment's proxies whoever has written
 // the identity: its content names no address unless an operator has written it.
 func (r route) forTokens(ctx context.Context) context.Context {

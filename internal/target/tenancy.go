@@ -29,18 +29,15 @@ func (o Options) admit(c commonv1.Connection) error {
 func (o Options) admitSource(field, tenant string, p commonv1.ProviderCredentials) error {
 	switch p.Source {
 	case xpv2.CredentialsSourceSecret:
-		if o.AllowCrossNamespace || p.SecretRef == nil || p.SecretRef.Namespace == "" ||
-			p.SecretRef.Namespace == tenant {
-			return nil
+		if !o.AllowCrossNamespace && p.SecretRef != nil && p.SecretRef.Namespace != "" && p.SecretRef.Namespace != tenant {
+			return errors.Errorf("%s.secretRef.namespace must be %q, the namespace of the ProviderConfig, "+
+				"as the provider runs without --allow-cross-namespace-references", field, tenant)
 		}
-		return errors.Errorf("%s.secretRef.namespace must be %q, the namespace of the ProviderConfig, "+
-			"as the provider runs without --allow-cross-namespace-references", field, tenant)
 	case xpv2.CredentialsSourceEnvironment, xpv2.CredentialsSourceFilesystem, xpv2.CredentialsSourceInjectedIdentity:
-		if o.AllowProviderCredentials {
-			return nil
+		if !o.AllowProviderCredentials {
+			return errors.Errorf("%s.source %s is only for cluster-scoped ProviderConfigs, "+
+				"as the provider runs without --allow-namespaced-provider-credentials", field, p.Source)
 		}
-		return errors.Errorf("%s.source %s is only for cluster-scoped ProviderConfigs, "+
-			"as the provider runs without --allow-namespaced-provider-credentials", field, p.Source)
 	case xpv2.CredentialsSourceNone:
 	}
 	return nil

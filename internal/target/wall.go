@@ -34,30 +34,31 @@ const (
 // errNoTLS is the error of a request without TLS to a server with TLS.
 var errNoTLS = errors.New("the server speaks TLS: its URL in the kubeconfig begins with https:// and not with http://")
 
-// A wall stands between a cluster's breaker and its connections. What passes is an answer of a Kubernetes API server,
-// of bounded size: anything else becomes an error that holds nothing of it. An answer is read before it passes, unless
-// it is that of a watch.
-type wall struct {
-	route
-
-	next  http.RoundTripper
-	paths paths
+// wall returns a transport that stands between a cluster's breaker and its connections. What passes is an answer of a
+// Kubernetes API server, of bounded size: anything else becomes an error that holds nothing of it. An answer is read
+// before it passes, unless it is that of a watch.
+func (r route) wall(p paths, next http.RoundTripper) http.RoundTripper {
+	if r.large == nil {
+		r.large = make(chan struct{}, largeBodies)
+	}
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		res, err := next.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		return r.check(p.call(req), req, res)
+	})
 }
 
-// RoundTrip sends a request, and reads and checks the answer.
-func (w *wall) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := w.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	c := w.paths.call(req)
+// check reads and checks an answer.
+func (r route) check(c call, req *http.Request, res *http.Response) (*http.Response, error) {
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	m := &meter{
-		ReadCloser: res.Body, ctx: req.Context(), large: w.large, list: informer.ListSizeIn(req.Context()),
-		maxList: w.maxList, max: w.maxPage, watch: c.watch, json: media == runtime.ContentTypeJSON,
+		ReadCloser: res.Body, ctx: req.Context(), large: r.large, list: informer.ListSizeIn(req.Context()),
+		maxList: r.maxList, max: r.maxPage, watch: c.watch, json: media == runtime.ContentTypeJSON,
 	}
 	if c.watch || c.one {
-		m.max = w.maxObject
+		m.max = r.maxObject
 	}
 	switch {
 	case res.StatusCode >= http.StatusBadRequest:
@@ -72,15 +73,15 @@ func (w *wall) RoundTrip(req *http.Request) (*http.Response, error) {
 		res.Body = m
 		return res, nil
 	}
-	content, err := m.readAll()
-	if err == nil && !c.isAnswer(media, content) {
-		err = foreignError{code: res.StatusCode}
-	}
+	content, err := io.ReadAll(m)
+	_ = m.Close() // All of it that counts is read.
 	if err != nil {
 		return nil, err
 	}
-	setContent(res, content)
-	return res, nil
+	if !c.isAnswer(media, content) {
+		return nil, foreignError{code: res.StatusCode}
+	}
+	return withContent(res, content), nil
 }
 
 // isAnswer reports whether the content of a success is what an API server answers to the call. The error of a decoder
@@ -96,8 +97,9 @@ func (c call) isAnswer(media string, content []byte) bool {
 	return utiljson.Unmarshal(content, &meta) == nil && meta.Kind != "" && (meta.APIVersion != "" || !c.resource)
 }
 
-func setContent(res *http.Response, content []byte) {
+func withContent(res *http.Response, content []byte) *http.Response {
 	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
+	return res
 }
 
 // refusal returns an error's answer if it is that of an API server, and one of our own words for codes that any proxy
@@ -113,9 +115,7 @@ func refusal(c call, req *http.Request, res *http.Response) (*http.Response, err
 	}
 	status, ok := statusIn(content)
 	switch {
-	case ok && res.StatusCode != http.StatusNotFound:
-	case ok && !c.lacksWorkspace(status.Details) && (isWrite(req.Method) ||
-		status.Reason == metav1.StatusReasonNotFound && status.Details != nil && c.names(status.Details.Name)):
+	case ok && (res.StatusCode != http.StatusNotFound || c.isMissing(status)):
 	case ok:
 		return nil, foreignError{code: res.StatusCode, message: status.Message}
 	case slices.Contains(anybodys, res.StatusCode):
@@ -126,8 +126,7 @@ func refusal(c call, req *http.Request, res *http.Response) (*http.Response, err
 	default:
 		return nil, foreignError{code: res.StatusCode}
 	}
-	setContent(res, content)
-	return res, nil
+	return withContent(res, content), nil
 }
 
 // anybodys are the codes that mean what they say, no matter who answers with them. None of them says that something
@@ -137,10 +136,6 @@ var anybodys = []int{
 	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
 	http.StatusGatewayTimeout,
 }
-
-// isWrite reports whether a method creates or changes. That what it refers to does not exist is no answer about its own
-// object.
-func isWrite(method string) bool { return method != http.MethodGet && method != http.MethodDelete }
 
 // statusIn returns the Status that an answer holds, and whether it holds one.
 func statusIn(content []byte) (*metav1.Status, bool) {
@@ -171,4 +166,73 @@ func inOurWords(method string, code int) []byte {
 		return nil // An empty answer is one without a Status.
 	}
 	return content
+}
+
+// paths say where the API begins in the paths of requests.
+type paths struct {
+	base     string // what comes before the API, or before the logical cluster
+	wildcard bool   // a logical cluster comes next
+}
+
+// A call is what a request asks an API server for, as its URL says.
+type call struct {
+	lane      string // the logical cluster that is asked, empty if the server has none
+	watch     bool
+	write     bool // it creates or changes
+	one       bool // it asks for at most one object
+	resource  bool // it is about resources, and not about what is served
+	document  bool // it asks for a document that is no Kubernetes object, such as the version
+	namespace string
+	plural    string // of the resource
+	name      string // empty for a list
+}
+
+// call parses a request.
+func (p paths) call(req *http.Request) call {
+	c := call{
+		watch: isWatch(req), one: true,
+		write: req.Method != http.MethodGet && req.Method != http.MethodDelete,
+	}
+	path := strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(p.base, "/")), "/")
+	if p.wildcard {
+		c.lane, path, _ = strings.Cut(path, "/")
+	}
+	parts := strings.Split(strings.TrimSuffix(path, "/"), "/")
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		parts = parts[2:]
+	case parts[0] == "apis" && len(parts) > 3:
+		parts = parts[3:]
+	default:
+		c.document = parts[0] != "api" && parts[0] != "apis"
+		return c
+	}
+	c.resource = true
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		c.namespace, parts = parts[1], parts[2:]
+	}
+	c.plural = parts[0]
+	if len(parts) > 1 {
+		c.name = parts[1]
+	}
+	c.one = c.name != "" || req.Method != http.MethodGet ||
+		strings.Contains(req.URL.RawQuery, "fieldSelector=metadata.name%3D")
+	return c
+}
+
+// isMissing reports whether a Status of 404 says that the object of a call does not exist, or its namespace. Of a write
+// it may also be something that the object refers to. It may be the workspace instead, of which kcp says so just after a
+// start.
+func (c call) isMissing(s *metav1.Status) bool {
+	d := s.Details
+	workspace := d != nil && slices.Contains([]string{"workspaces", "logicalclusters"}, d.Kind) &&
+		(d.Kind != c.plural || d.Name != c.name)
+	return !workspace && (c.write || s.Reason == metav1.StatusReasonNotFound && d != nil && d.Name != "" &&
+		slices.Contains([]string{c.namespace, c.name}, d.Name))
+}
+
+// isWatch reports whether a request asks for a stream of events.
+func isWatch(req *http.Request) bool {
+	return strings.Contains(req.URL.RawQuery, "watch=") &&
+		slices.Contains([]string{"true", "1"}, req.URL.Query().Get("watch"))
 }
