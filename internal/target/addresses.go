@@ -88,15 +88,6 @@ func (a Addresses) check(ip netip.Addr) error {
 	return err
 }
 
-// checkHost checks a host that is an address. What a name means is checked when it is dialled.
-func (a Addresses) checkHost(host string) error {
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return nil //nolint:nilerr // It is a name.
-	}
-	return errors.Wrap(a.check(ip), "cannot connect to the server of the kubeconfig")
-}
-
 func newDialer() *net.Dialer { return &net.Dialer{Timeout: dialTimeout, KeepAlive: dialKeepAlive} }
 
 // dialer returns a dialer that checks each address when it is dialled, so that a change of DNS cannot come between.

@@ -41,38 +41,16 @@ const (
 	connectPatience = 250 * time.Millisecond
 )
 
-type state int
-
-const (
-	stateConnecting state = iota
-	stateUp
-	stateDown
-)
-
 // A sight is what is known of a target.
 type sight struct {
-	state   state
-	cause   error     // what the last probe died of
+	err     error     // why no request may pass: errConnecting, or what the last probe died of
 	since   time.Time // when the target was last found not to answer
 	version string    // what the target reported last, empty for nothing
 	refused time.Time // since when the target refuses the credentials; zero if it accepts them
 }
 
-// verdict returns nil if requests may pass.
-func (s sight) verdict() error {
-	if s.state == stateConnecting {
-		return errConnecting
-	}
-	return s.outage()
-}
-
-// outage returns an error if the target is known not to answer.
-func (s sight) outage() error {
-	if s.state == stateDown {
-		return failure(s.cause, s.since)
-	}
-	return nil
-}
+// isKnown reports whether the target has been probed.
+func (s sight) isKnown() bool { return !errors.Is(s.err, errConnecting) }
 
 // isRefused reports whether the target has refused the credentials for 10 s. A shorter refusal may be a token that is
 // renewed, or a server that does not know it yet.
@@ -116,7 +94,8 @@ type lateFlights struct {
 
 func newBreaker(ctx context.Context, server *url.URL, up, down, health func()) *breaker {
 	b := &breaker{
-		url: server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
+		seen: sight{err: errConnecting},
+		url:  server.JoinPath("version").String(), up: up, down: down, health: health, ctx: ctx,
 		flights: map[*flight]struct{}{}, slow: map[string]lateFlights{},
 	}
 	b.paths.base, b.paths.wildcard = strings.CutSuffix(server.Path, "*")
@@ -132,12 +111,12 @@ func (b *breaker) look() sight {
 
 // ready returns nil if the target answers. While nothing is known yet it waits a moment.
 func (b *breaker) ready(ctx context.Context) error {
-	if b.look().state == stateConnecting {
+	if !b.look().isKnown() {
 		ctx, cancel := context.WithTimeout(ctx, connectPatience)
 		defer cancel()
 		b.await(ctx)
 	}
-	return b.look().verdict()
+	return b.look().err
 }
 
 // RoundTrip sends a request if the target answers. A transport error makes the target suspect.
@@ -196,8 +175,8 @@ func (s stream) Close() error {
 func (b *breaker) enter(f *flight) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.seen.verdict(); err != nil {
-		return err
+	if b.seen.err != nil {
+		return b.seen.err
 	}
 	if slow := b.slow[f.lane]; slow.number >= lateMost {
 		return unreachableError{cause: errSlow, since: slow.since}
@@ -265,7 +244,7 @@ func (b *breaker) explain(ctx, caller context.Context, err error) error {
 	began := time.Now()
 	b.await(caller)
 	s := b.look()
-	if s.state != stateDown && !s.since.After(began) {
+	if s.err == nil && !s.since.After(began) {
 		s.since = time.Time{} // The fault is the request's.
 	}
 	return failure(err, s.since)
@@ -333,19 +312,21 @@ func (b *breaker) watchOver(decided chan struct{}) {
 func (b *breaker) learn(version string, err error) (tell func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	was := b.seen.state
-	b.seen.cause, tell = err, func() {}
-	switch {
+	was := b.seen
+	switch tell = func() {}; {
 	case err == nil:
-		b.seen.state, b.decided, b.seen.version = stateUp, nil, cmp.Or(version, b.seen.version)
-		if was != stateUp {
+		b.seen.err, b.decided, b.seen.version = nil, nil, cmp.Or(version, b.seen.version)
+		if was.err != nil {
 			tell = b.up
 		}
-	case was != stateDown:
-		b.seen.state, b.seen.since, tell = stateDown, time.Now(), b.down
+	case was.err == nil || !was.isKnown():
+		b.seen.since, tell = time.Now(), b.down
+		b.seen.err = failure(err, b.seen.since)
 		for f := range b.flights {
-			f.cancel(failure(err, b.seen.since))
+			f.cancel(b.seen.err)
 		}
+	default:
+		b.seen.err = failure(err, b.seen.since)
 	}
 	return tell
 }

@@ -135,14 +135,6 @@ func IsUnserved(err error) bool {
 		apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// text returns the text of an error, empty for none.
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
-}
-
 // Beginnings of errors of net/http. What follows quotes the server.
 const (
 	errNoHTTP = "net/http: HTTP/1.x transport connection broken"

@@ -61,7 +61,7 @@ func (r *Registry) Health(key string) Health {
 	h := Health{Known: len(clusters) > 0}
 	for c := range clusters {
 		s := c.breaker.look()
-		h.Known = h.Known && s.state != stateConnecting
+		h.Known = h.Known && s.isKnown()
 		h.Err = firstError(h.Err, c.health())
 		if c.credentials.endpoint == "" { // Else it is an address that the target has named.
 			h.Server, h.Version = c.address, s.version
@@ -84,7 +84,10 @@ func firstError(a, b error) error {
 // health returns why the cluster cannot be used, nil if nothing is known to be wrong.
 func (c *Cluster) health() error {
 	s := c.breaker.look()
-	err := s.outage()
+	err := s.err
+	if !s.isKnown() {
+		err = nil
+	}
 	if err == nil && c.tokens != nil {
 		err = c.tokens.Failure()
 	}
@@ -138,7 +141,7 @@ func (r *Registry) tellOutage(c *Cluster) {
 		owners, _ := r.usersOf(c)
 		for _, o := range owners {
 			s := c.breaker.look()
-			if s.state != stateDown || !s.since.Equal(since) || r.outages.Wait(c.breaker.ctx) != nil {
+			if s.err == nil || !s.since.Equal(since) || r.outages.Wait(c.breaker.ctx) != nil {
 				return
 			}
 			r.WakeOwner(o)

@@ -77,7 +77,7 @@ func TestBreakerTellsOutages(t *testing.T) {
 		t.Errorf("the first request that fails: got %v, brief %t", err, IsBrief(err))
 	}
 	await(t, "the breaker to open", down)
-	if err := b.look().outage(); !IsBrief(err) {
+	if err := b.look().err; !IsBrief(err) {
 		t.Errorf("a target that has gone may be back soon: got %v", err)
 	}
 }

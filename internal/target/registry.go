@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -205,7 +206,7 @@ func (r *Registry) use(o informer.Owner, c *Cluster, invalid error) {
 	}
 	u.cluster, u.invalid, u.known = c, invalid, true
 	r.uses[o] = u
-	if !was.known || was.cluster != c || text(was.invalid) != text(invalid) {
+	if !was.known || was.cluster != c || fmt.Sprint(was.invalid) != fmt.Sprint(invalid) {
 		r.tell(u.config, invalid == nil && (c == nil || c.health() == nil))
 	}
 }

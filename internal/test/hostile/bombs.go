@@ -100,6 +100,20 @@ func hugeHeaders(e exchange) {
 	})
 }
 
+// interim announces an answer, over and over, and never gives it.
+func interim(e exchange) {
+	e.take(func(w io.Writer) {
+		for err := error(nil); err == nil; {
+			select {
+			case <-e.over:
+				return
+			default:
+				_, err = io.WriteString(w, "HTTP/1.1 103 Early Hints\r\nLink: </"+e.server.canary+">\r\n\r\n")
+			}
+		}
+	})
+}
+
 // hugeStatus refuses with a message that no status of an object can hold.
 func hugeStatus(e exchange) {
 	e.refuse(http.StatusUnprocessableEntity,

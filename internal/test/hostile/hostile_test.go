@@ -121,7 +121,7 @@ func TestModes(t *testing.T) {
 		"Status429": foreign(429), "Status429RetryAfter": foreign(429), "Status500": foreign(500),
 		"Status502": foreign(502),
 		"Status503": foreign(503), "Status503RetryAfter": foreign(503), "ForeignPage": foreign(200),
-		"ForeignKind":     foreign(200),
+		"ForeignKind": foreign(200), "Truncated": foreign(200), "Interim": broken,
 		"ForeignProtocol": broken, "ForeignHeader": broken,
 		"Redirect301": foreign(301), "Redirect302": foreign(302), "Redirect307": foreign(307),
 		"Redirect308": foreign(308),

@@ -101,6 +101,7 @@ func refusals() []Mode {
 func foreigners() []Mode {
 	return []Mode{
 		{Name: "ForeignPage", answer: func(e exchange) { e.refuse(http.StatusOK, page(e.server.canary)) }},
+		{Name: "Truncated", answer: func(e exchange) { e.refuse(http.StatusOK, beginning+e.server.canary) }},
 		{Name: "ForeignKind", answer: func(e exchange) { e.refuse(http.StatusOK, foreign(e.server.canary)) }},
 		{
 			Name: "ForeignProtocol", HTTP1: true,
@@ -133,6 +134,7 @@ func bombs() []Mode {
 		{Name: "BombEndless", answer: endless},
 		{Name: "BombGzip", answer: gzipped},
 		{Name: "BombHeaders", HTTP1: true, answer: hugeHeaders},
+		{Name: "Interim", HTTP1: true, answer: interim},
 		{Name: "BombStatus", answer: hugeStatus},
 		{Name: "BombEvent", Verbs: []Verb{List, Watch}, answer: hugeEvent},
 		{Name: "Flood", Verbs: []Verb{List, Watch}, answer: flood},
