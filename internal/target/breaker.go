@@ -296,14 +296,14 @@ func (b *breaker) watchOver(decided chan struct{}) {
 	decide := sync.OnceFunc(func() { close(decided) })
 	defer decide()
 	_ = wait.PollUntilContextCancel(b.ctx, probeInterval, true, func(context.Context) (answers bool, _ error) {
-		version, err := b.probe()
+		version, failed := b.probe()
 		if b.ctx.Err() != nil {
 			return true, nil
 		}
-		tell := b.learn(version, err)
+		tell := b.learn(version, failed)
 		decide()
 		tell()
-		return err == nil, nil
+		return failed == nil, nil
 	})
 }
 

@@ -63,8 +63,9 @@ func (r *retries) RetryAfter(o informer.Owner, err error, work string) time.Dura
 	if f.times <= soonRetries && len(r.failed) <= soonOwners {
 		return 0
 	}
-	all, alike := time.Duration(len(r.failed)), time.Duration(len(r.alike(f.cause, len(r.failed))))
-	mean := max(min(putOffMost, putOffAlike*alike), putOffAll*all)
+	all := len(r.failed)
+	alike := len(r.alike(f.cause, all))
+	mean := max(min(putOffMost, putOffAlike*time.Duration(alike)), putOffAll*time.Duration(all))
 	return putOffLeast + rand.N(max(putOffJitter, 2*(mean-putOffLeast))) //nolint:gosec // Jitter needs no secrecy.
 }
 

@@ -221,8 +221,7 @@ func (p paths) call(req *http.Request) call {
 }
 
 // isMissing reports whether a Status of 404 says that the object of a call does not exist, or its namespace. Of a write
-// it may also be something that the object refers to. It may be the workspace instead, of which kcp says so just after a
-// start.
+// it may also be something that the object refers to. Just after a start kcp says it of the workspace instead.
 func (c call) isMissing(s *metav1.Status) bool {
 	d := s.Details
 	workspace := d != nil && slices.Contains([]string{"workspaces", "logicalclusters"}, d.Kind) &&
