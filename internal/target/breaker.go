@@ -296,14 +296,13 @@ func (b *breaker) watchOver(decided chan struct{}) {
 	decide := sync.OnceFunc(func() { close(decided) })
 	defer decide()
 	_ = wait.PollUntilContextCancel(b.ctx, probeInterval, true, func(context.Context) (answers bool, _ error) {
-		version, failed := b.probe()
-		if b.ctx.Err() != nil {
-			return true, nil
+		version, err := b.probe()
+		if b.ctx.Err() == nil {
+			tell := b.learn(version, err)
+			decide()
+			tell()
 		}
-		tell := b.learn(version, failed)
-		decide()
-		tell()
-		return failed == nil, nil
+		return err == nil, nil
 	})
 }
 

@@ -28,8 +28,7 @@ const (
 	selector = commonv1.LabelKeyManaged + "=" + commonv1.LabelValueManaged
 	// AllClusters is the end of the URL of a virtual workspace of kcp that shows all its logical clusters.
 	AllClusters = "/clusters/*"
-	// maxAddress is how many bytes of a URL are shown. A tenant may write a kubeconfig of 1 MiB.
-	maxAddress = 1 << 10
+	maxAddress  = 1 << 10
 )
 
 // A Cluster is a connection to one cluster or kcp workspace with one set of credentials. Its methods may be called
@@ -205,7 +204,7 @@ func (c *Cluster) close() {
 	c.watches.Close()
 }
 
-// addressOf returns a URL without credentials, query and fragment. It is cut at 1 KiB.
+// addressOf returns a URL without credentials, query and fragment. It is cut at 1 KiB, as a tenant may write 1 MiB.
 func addressOf(u *url.URL) string {
 	a := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 	return strings.ToValidUTF8(a[:min(len(a), maxAddress)], "")

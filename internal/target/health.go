@@ -84,17 +84,15 @@ func firstError(a, b error) error {
 // health returns why the cluster cannot be used, nil if nothing is known to be wrong.
 func (c *Cluster) health() error {
 	s := c.breaker.look()
-	err := s.err
-	if !s.isKnown() {
-		err = nil
+	switch {
+	case s.err != nil && s.isKnown():
+		return s.err
+	case c.tokens != nil && c.tokens.Failure() != nil:
+		return c.tokens.Failure()
+	case s.isRefused():
+		return ErrUnauthorized
 	}
-	if err == nil && c.tokens != nil {
-		err = c.tokens.Failure()
-	}
-	if err == nil && s.isRefused() {
-		err = ErrUnauthorized
-	}
-	return err
+	return nil
 }
 
 // tell reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The key is

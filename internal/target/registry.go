@@ -152,10 +152,11 @@ func (r *Registry) Reconnect(ctx context.Context, o informer.Owner, described co
 
 // join makes an owner a user of the cluster of credentials, if they could be read.
 func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials, err error) (*Cluster, error) {
+	digest := creds.digest()
 	r.mu.Lock()
 	var c *Cluster
 	if err == nil {
-		c, err = r.cluster(creds)
+		c, err = r.cluster(digest, creds)
 	}
 	if err == nil || IsInvalidConnection(err) {
 		r.use(o, c, err)
@@ -168,8 +169,7 @@ func (r *Registry) join(ctx context.Context, o informer.Owner, creds credentials
 }
 
 // cluster returns the cluster of credentials, connected if need be. The caller holds the lock.
-func (r *Registry) cluster(creds credentials) (*Cluster, error) {
-	digest := creds.digest()
+func (r *Registry) cluster(digest string, creds credentials) (*Cluster, error) {
 	if c, ok := r.clusters[digest]; ok {
 		return c, nil
 	}
