@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,14 +62,6 @@ func (d discreet) Create(
 	ctx context.Context, u *unstructured.Unstructured, o metav1.CreateOptions, sub ...string,
 ) (*unstructured.Unstructured, error) {
 	answer, err := d.ResourceInterface.Create(ctx, u, o, sub...)
-	return answer, d.private.clean(err)
-}
-
-// Update replaces a resource.
-func (d discreet) Update(
-	ctx context.Context, u *unstructured.Unstructured, o metav1.UpdateOptions, sub ...string,
-) (*unstructured.Unstructured, error) {
-	answer, err := d.ResourceInterface.Update(ctx, u, o, sub...)
 	return answer, d.private.clean(err)
 }
 
@@ -184,35 +176,20 @@ func (p Private) about(d *metav1.StatusDetails) string {
 // known returns the name of a field as far as it is known not to be private: servers and webhooks name what they like,
 // and the keys in a private field may be private, too.
 func (p Private) known(field string) string {
-	at := steps(field)
+	at, err := fieldpath.Parse(field)
+	if err != nil {
+		return ""
+	}
 	for _, private := range p.Fields {
-		if in := steps(private); len(in) <= len(at) && slices.Equal(in, at[:len(in)]) {
+		in, err := fieldpath.Parse(private)
+		if err == nil && len(in) <= len(at) && slices.Equal(in, at[:len(in)]) {
 			at = in
 		}
 	}
-	content, name := any(p.Content), ""
-	for _, step := range at {
-		switch c := content.(type) {
-		case map[string]any:
-			v, ok := c[step]
-			if !ok {
-				return name
-			}
-			content, name = v, strings.TrimPrefix(name+"."+step, ".")
-		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i < 0 || i >= len(c) {
-				return name
-			}
-			content, name = c[i], name+"["+step+"]"
-		default:
-			return name
+	for ; len(at) > 0; at = at[:len(at)-1] {
+		if _, err := fieldpath.Pave(p.Content).GetValue(at.String()); err == nil {
+			return at.String()
 		}
 	}
-	return name
-}
-
-// steps returns the parts of a field path, whether it is written as data.key or as data[key].
-func steps(field string) []string {
-	return strings.FieldsFunc(field, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	return ""
 }

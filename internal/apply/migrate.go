@@ -13,9 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -48,30 +46,8 @@ type Legacy struct {
 
 // Holds reports whether Migrate would change the managed fields of a resource.
 func (l Legacy) Holds(m Migration) (bool, error) {
-	if !l.mentioned(m) {
-		return false, nil
-	}
-	for _, e := range m.Live.GetManagedFields() {
-		moved, _, err := l.split(e, m)
-		if err != nil || !moved.Empty() || m.outdated(e) {
-			return err == nil, err
-		}
-	}
-	return false, nil
-}
-
-// mentioned reports whether the managed fields may have anything to migrate. It costs less than to decode them.
-func (l Legacy) mentioned(m Migration) bool {
-	v, _, _ := unstructured.NestedFieldNoCopy(m.Live.Object, "metadata", "managedFields")
-	entries, _ := v.([]any)
-	return slices.ContainsFunc(entries, func(e any) bool {
-		is, _ := e.(map[string]any)
-		name, _ := is["manager"].(string)
-		if is["operation"] == string(metav1.ManagedFieldsOperationUpdate) {
-			return l.names(name) || name == managerOfLost || name == managerOfKubectl
-		}
-		return name == m.Manager && is["apiVersion"] != m.Manifest.GetAPIVersion()
-	})
+	_, changed, err := l.migrated(m)
+	return changed, err
 }
 
 func (l Legacy) names(manager string) bool {
@@ -87,7 +63,7 @@ func (l Legacy) names(manager string) bool {
 func Migrate(ctx context.Context, c dynamic.ResourceInterface, l Legacy,
 	m Migration,
 ) (*unstructured.Unstructured, error) {
-	entries, err := l.migrated(m)
+	entries, _, err := l.migrated(m)
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot migrate the fields of %s %q", m.Live.GetKind(), m.Live.GetName())
 	}
@@ -113,82 +89,69 @@ type Migration struct {
 	Owned bool
 }
 
-// outdated reports whether an entry is of what the manager has applied in another version of the API.
-func (m Migration) outdated(e metav1.ManagedFieldsEntry) bool {
-	return e.Manager == m.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" &&
-		e.APIVersion != m.Manifest.GetAPIVersion()
-}
-
-// migrated returns the managed fields as they are to be. What the legacy managers keep is taken out of their entries
-// before the upgrade, and put back after it.
-func (l Legacy) migrated(m Migration) ([]metav1.ManagedFieldsEntry, error) {
-	entries := m.Live.GetManagedFields()
-	managers := sets.New[string]()
-	var kept []metav1.ManagedFieldsEntry
-	for i := range entries {
-		if m.outdated(entries[i]) {
-			entries[i].APIVersion = m.Manifest.GetAPIVersion()
-		}
-		moved, rest, err := l.split(entries[i], m)
-		if err != nil {
-			return nil, err
-		}
-		if moved.Empty() {
+// migrated returns the managed fields as they are to be, and whether that changes any. Package csaupgrade moves whole
+// entries of one version only, and would take what the legacy managers keep.
+func (l Legacy) migrated(m Migration) (entries []metav1.ManagedFieldsEntry, changed bool, err error) {
+	all, moved := m.Live.GetManagedFields(), fieldpath.NewSet()
+	ours := metav1.ManagedFieldsEntry{
+		Manager: m.Manager, Operation: metav1.ManagedFieldsOperationApply,
+		APIVersion: m.Manifest.GetAPIVersion(), FieldsType: "FieldsV1",
+	}
+	for _, e := range all {
+		if e.Manager == m.Manager && e.Operation == ours.Operation && e.Subresource == "" {
+			ours.Time, changed = e.Time, changed || e.APIVersion != ours.APIVersion
 			continue
 		}
-		managers.Insert(entries[i].Manager)
-		if !rest.Empty() {
-			e := *entries[i].DeepCopy()
-			if err := setFields(&e, rest); err != nil {
-				return nil, err
+		part, rest, err := l.split(e, m)
+		if err != nil {
+			return nil, false, err
+		}
+		if !part.Empty() {
+			ours.Time, changed, moved = e.Time, true, moved.Union(part)
+			if e.FieldsV1, err = encodeFields(rest); err != nil {
+				return nil, false, err
 			}
-			kept = append(kept, e)
 		}
-		if err := setFields(&entries[i], moved); err != nil {
-			return nil, err
+		if part.Empty() || !rest.Empty() {
+			entries = append(entries, e)
 		}
-		entries[i].APIVersion = m.Manifest.GetAPIVersion() // Fields of two versions are not put together.
 	}
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: entries}}
-	if err := csaupgrade.UpgradeManagedFields(o, managers, m.Manager); err != nil {
-		return nil, errors.Wrap(err, "cannot upgrade managed fields")
+	if !changed {
+		return all, false, nil
 	}
-	return append(o.GetManagedFields(), kept...), nil
+	applied, err := owned(all, m.Manager)
+	if err != nil {
+		return nil, false, err
+	}
+	ours.FieldsV1, err = encodeFields(applied.Union(moved))
+	return append(entries, ours), true, err
 }
 
 // split divides the fields of an entry into those to move and those its manager keeps; both are empty if none is to
 // move.
 func (l Legacy) split(e metav1.ManagedFieldsEntry, m Migration) (moved, kept *fieldpath.Set, err error) {
-	moved, kept = fieldpath.NewSet(), fieldpath.NewSet()
+	kept = fieldpath.NewSet()
 	keeps := l.keeps(e.Manager, m)
-	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || e.FieldsV1 == nil || keeps == nil {
-		return moved, kept, nil
+	if e.Operation != metav1.ManagedFieldsOperationUpdate || e.Subresource != "" || keeps == nil {
+		return kept, kept, nil
 	}
-	all := fieldpath.NewSet()
-	if err := all.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
-		return nil, nil, errors.Wrapf(err, "cannot read the fields of manager %q", e.Manager)
+	all, err := fieldSet([]metav1.ManagedFieldsEntry{e}, func(metav1.ManagedFieldsEntry) bool { return true })
+	if err != nil {
+		return nil, nil, err
 	}
 	if slices.Contains(l.Signed, e.Manager) && !slices.Contains(l.Names, e.Manager) && !all.Has(lastApplied) {
-		return moved, kept, nil
+		return kept, kept, nil
 	}
-	f, carried := newFinder(), false
+	f := newFinder()
 	all.Iterate(func(p fieldpath.Path) {
-		given := f.gives(m.Manifest.Object, p)
-		switch {
-		case p.Equals(annotations): // It goes where its content goes.
-		case !given && keeps(p):
+		if !p.Equals(annotations) && keeps(p) && !f.gives(m.Manifest.Object, p) {
 			kept.Insert(p.Copy())
-		default:
-			moved.Insert(p.Copy())
-			carried = carried || len(p) > len(annotations) && p[:len(annotations)].Equals(annotations)
 		}
 	})
-	switch {
-	case !all.Has(annotations) || moved.Empty():
-	case carried || kept.Empty():
-		moved.Insert(annotations)
-	default:
-		kept.Insert(annotations)
+	moved = all.Difference(kept)
+	if !kept.Empty() && moved.WithPrefix(annotations[0]).WithPrefix(annotations[1]).Empty() {
+		moved = moved.Difference(fieldpath.NewSet(annotations)) // The map goes where its content goes.
+		kept = all.Difference(moved)
 	}
 	return moved, kept, nil
 }
@@ -207,38 +170,24 @@ func (l Legacy) keeps(manager string, m Migration) func(fieldpath.Path) bool {
 // isBookkeeping reports whether a field is one that reconcilers keep on resources of their own, beside what a manifest
 // gives: finalizers, owners, and the annotations of Crossplane. They must outlive a migration.
 func isBookkeeping(p fieldpath.Path) bool {
-	if len(p) < 2 || p[0].FieldName == nil || *p[0].FieldName != "metadata" || p[1].FieldName == nil {
-		return false
-	}
-	switch *p[1].FieldName {
-	case "finalizers", "ownerReferences":
-		return true
-	case "annotations":
-		return len(p) > 2 && p[2].FieldName != nil && strings.HasPrefix(*p[2].FieldName, bookkeepingPrefix)
-	}
-	return false
+	s := p.String()
+	return strings.HasPrefix(s, ".metadata.finalizers") || strings.HasPrefix(s, ".metadata.ownerReferences") ||
+		strings.HasPrefix(s, annotations.String()+"."+bookkeepingPrefix)
 }
 
-func setFields(e *metav1.ManagedFieldsEntry, s *fieldpath.Set) error {
+func encodeFields(s *fieldpath.Set) (*metav1.FieldsV1, error) {
 	b, err := s.ToJSON()
-	if err != nil {
-		return errors.Wrapf(err, "cannot encode the fields of manager %q", e.Manager)
-	}
-	e.FieldsV1 = &metav1.FieldsV1{}
-	e.FieldsV1.SetRawBytes(b)
-	return nil
+	return metav1.NewFieldsV1(string(b)), errors.Wrap(err, "cannot encode managed fields")
 }
 
 // Rival says which field of a manifest a resource has of another manager, and of which.
 func Rival(live, manifest *unstructured.Unstructured, manager string) (string, error) {
 	f := newFinder()
 	for _, e := range live.GetManagedFields() {
-		if e.Manager == manager || e.Subresource != "" || e.FieldsV1 == nil {
-			continue
-		}
-		all := fieldpath.NewSet()
-		if err := all.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
-			return "", errors.Wrapf(err, "cannot read the fields of manager %q", e.Manager)
+		all, err := fieldSet([]metav1.ManagedFieldsEntry{e},
+			func(e metav1.ManagedFieldsEntry) bool { return e.Manager != manager && e.Subresource == "" })
+		if err != nil {
+			return "", err
 		}
 		field := ""
 		all.Leaves().Iterate(func(p fieldpath.Path) {

@@ -174,7 +174,7 @@ func TestMigrated(t *testing.T) {
 			if err != nil || holds != tc.holds {
 				t.Errorf("%s\nHolds: want %t, got %t and error %v", tc.reason, tc.holds, holds, err)
 			}
-			got, err := l.migrated(m)
+			got, _, err := l.migrated(m)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +203,7 @@ func TestMigratedVersion(t *testing.T) {
 	if holds, err := (Legacy{}).Holds(m); err != nil || !holds {
 		t.Errorf("Holds: want true, got %t and error %v", holds, err)
 	}
-	entries, err := Legacy{}.migrated(m)
+	entries, _, err := Legacy{}.migrated(m)
 	if err != nil {
 		t.Fatal(err)
 	}

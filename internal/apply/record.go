@@ -45,7 +45,7 @@ func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, 
 
 // ownedFields are the fields of a resource that a manager has applied.
 type ownedFields struct {
-	finder
+	*finder
 
 	live, manifest map[string]any
 	set            *fieldpath.Set
@@ -83,19 +83,9 @@ func isEmpty(v any) bool {
 
 // owned returns the fields a manager has applied to the resource itself.
 func owned(entries []metav1.ManagedFieldsEntry, manager string) (*fieldpath.Set, error) {
-	all := fieldpath.NewSet()
-	for _, e := range entries {
-		if e.Manager != manager || e.Operation != metav1.ManagedFieldsOperationApply || e.Subresource != "" ||
-			e.FieldsV1 == nil {
-			continue
-		}
-		s := &fieldpath.Set{}
-		if err := s.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
-			return nil, errors.Wrapf(err, "cannot read the fields of manager %q", manager)
-		}
-		all = all.Union(s)
-	}
-	return all, nil
+	return fieldSet(entries, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+	})
 }
 
 func hashField(h hash.Hash, p fieldpath.Path, v any) error {

@@ -81,13 +81,13 @@ func (d *details) publish(ctx context.Context, s *corev1.Secret) error {
 
 // write returns the answer to a write of a Secret, nil if there is none.
 func (d *details) write(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	r := apply.Discreet(d.local.Resource(secrets, u.GetNamespace()), apply.Private{Secret: true, Content: u.Object})
+	r := d.local.Resource(secrets, u.GetNamespace())
 	write := func() (*unstructured.Unstructured, error) { return r.Update(ctx, u, metav1.UpdateOptions{}) }
 	if u.GetResourceVersion() == "" {
 		write = func() (*unstructured.Unstructured, error) { return r.Create(ctx, u, metav1.CreateOptions{}) }
 	}
 	answer, err := write()
-	if err != nil {
+	if err = apply.HideSecret(err, u.Object); err != nil {
 		return nil, err
 	}
 	return answer, nil

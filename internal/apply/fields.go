@@ -1,0 +1,180 @@
+package apply
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/pkg/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+)
+
+// namedMost limits how many items a finder names. No resource has as many, but managed fields that a target invents may
+// name those of one list by ever other keys.
+const namedMost = 1 << 18
+
+// partialMost is how long a list may be in which items are looked for that lack a key. It takes a look at each of them.
+const partialMost = 256
+
+// fieldSet returns the fields of managed fields that satisfy a condition.
+func fieldSet(
+	entries []metav1.ManagedFieldsEntry, is func(metav1.ManagedFieldsEntry) bool,
+) (*fieldpath.Set, error) {
+	all := fieldpath.NewSet()
+	for _, e := range entries {
+		if e.FieldsV1 == nil || !is(e) {
+			continue
+		}
+		s := fieldpath.NewSet()
+		if err := s.FromJSON(e.FieldsV1.GetRawReader()); err != nil {
+			return nil, errors.Wrapf(err, "cannot read the fields of manager %q", e.Manager)
+		}
+		all = all.Union(s)
+	}
+	return all, nil
+}
+
+// A finder finds values by their field paths in documents that do not change meanwhile. It indexes each list when it
+// first looks into it, so that looking for all n items of a list takes n steps and not n².
+type finder struct {
+	positions map[listKey]map[string]int // of the items of a list, by their names
+	named     int
+}
+
+// A listKey tells a list by its first item, as lists cannot be keys, and how its items are named.
+type listKey struct {
+	first  *any
+	length int
+	keys   string
+}
+
+func newFinder() *finder { return &finder{positions: map[listKey]map[string]int{}} }
+
+// find returns the value at a path, and whether there is one.
+func (f *finder) find(v any, p fieldpath.Path) (any, bool) {
+	for _, e := range p {
+		var ok bool
+		if v, ok = f.step(v, e); !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// gives reports whether a manifest gives the field at a path of a live resource. A key that it leaves to a default,
+// such as the protocol of a port, may be any.
+func (f *finder) gives(v any, p fieldpath.Path) bool {
+	for _, e := range p {
+		next, ok := f.step(v, e)
+		if list, is := v.([]any); !ok && is {
+			next, ok = at(list, similar(list, e))
+		}
+		if v = next; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *finder) step(v any, e fieldpath.PathElement) (any, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		if e.FieldName != nil {
+			child, ok := v[*e.FieldName]
+			return child, ok
+		}
+	case []any:
+		return at(v, f.position(v, e))
+	}
+	return nil, false
+}
+
+func at(list []any, i int) (any, bool) {
+	if i < 0 || i >= len(list) {
+		return nil, false
+	}
+	return list[i], true
+}
+
+// position returns the index of the first item of a list that a path element selects, -1 if there is none.
+func (f *finder) position(list []any, e fieldpath.PathElement) int {
+	if e.Index != nil {
+		return *e.Index
+	}
+	if len(list) == 0 || e.FieldName != nil {
+		return -1
+	}
+	keys, name := nameOf(e)
+	l := listKey{first: &list[0], length: len(list), keys: keys}
+	positions, ok := f.positions[l]
+	if !ok && f.named <= namedMost {
+		f.named += len(list)
+		positions = make(map[string]int, len(list))
+		for i, item := range slices.Backward(list) {
+			if named, ok := elementOf(item, e); ok {
+				_, n := nameOf(named)
+				positions[n] = i
+			}
+		}
+		f.positions[l] = positions
+	}
+	if i, ok := positions[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// elementOf returns the path element of an item of a list whose items are named as another path element names one, and
+// whether the item has all of these keys.
+func elementOf(item any, like fieldpath.PathElement) (fieldpath.PathElement, bool) {
+	if like.Value != nil {
+		v := value.NewValueInterface(item)
+		return fieldpath.PathElement{Value: &v}, true
+	}
+	m, _ := item.(map[string]any)
+	keys := value.FieldList{}
+	for _, k := range *like.Key {
+		if v, ok := m[k.Name]; ok {
+			keys = append(keys, value.Field{Name: k.Name, Value: value.NewValueInterface(v)})
+		}
+	}
+	return fieldpath.PathElement{Key: &keys}, m != nil && len(keys) == len(*like.Key)
+}
+
+// nameOf returns the keys by which a path element names an item, or that it does so by value, and a name that is the
+// same for equal JSON values, for 1 and 1.0 too.
+func nameOf(e fieldpath.PathElement) (keys, name string) {
+	var names []string
+	var values []any
+	if e.Value != nil {
+		names, values = []string{"="}, []any{(*e.Value).Unstructured()}
+	} else {
+		for _, k := range *e.Key {
+			names, values = append(names, "/"+k.Name), append(values, k.Value.Unstructured())
+		}
+	}
+	b, _ := json.Marshal(values) // What comes from JSON can be encoded.
+	return strings.Join(names, ""), string(b)
+}
+
+// similar returns the index of the first item of a list that has one of the keys of a path element at least, and none of
+// another value; -1 if there is none.
+func similar(list []any, e fieldpath.PathElement) int {
+	if e.Key == nil || len(list) > partialMost {
+		return -1
+	}
+	return slices.IndexFunc(list, func(item any) bool {
+		m, _ := item.(map[string]any)
+		has := false
+		for _, k := range *e.Key {
+			v, given := m[k.Name]
+			if given && !value.Equals(value.NewValueInterface(v), k.Value) {
+				return false
+			}
+			has = has || given
+		}
+		return has
+	})
+}
