@@ -1,11 +1,11 @@
 package apply
 
 import (
-	"slices"
-
+	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // identifying are the fields of a manifest that say which resource it is about. Nobody owns them.
@@ -22,7 +22,15 @@ func Current(live, manifest *unstructured.Unstructured, manager string) (bool, e
 	if err != nil {
 		return false, err
 	}
-	wanted := leaves(manifest.Object, nil).Difference(identifying)
+	desired, err := typed.DeducedParseableType.FromUnstructured(manifest.Object)
+	if err != nil {
+		return false, errors.Wrap(err, "cannot read manifest")
+	}
+	wanted, err := desired.ToFieldSet()
+	if err != nil {
+		return false, errors.Wrap(err, "cannot read the fields of the manifest")
+	}
+	wanted = wanted.Leaves().Difference(identifying)
 	same, f := held.Leaves().Equals(wanted), newFinder()
 	wanted.Iterate(func(p fieldpath.Path) {
 		want, _ := f.find(manifest.Object, p)
@@ -30,18 +38,4 @@ func Current(live, manifest *unstructured.Unstructured, manager string) (bool, e
 		same = same && ok && equality.Semantic.DeepEqual(want, got)
 	})
 	return same, nil
-}
-
-// leaves returns the paths of all values that are no maps with content.
-func leaves(m map[string]any, at fieldpath.Path) *fieldpath.Set {
-	set := fieldpath.NewSet()
-	for k, v := range m {
-		p := append(slices.Clone(at), fieldpath.PathElement{FieldName: &k})
-		if child, ok := v.(map[string]any); ok && len(child) > 0 {
-			set = set.Union(leaves(child, p))
-			continue
-		}
-		set.Insert(p)
-	}
-	return set
 }

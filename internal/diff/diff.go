@@ -19,15 +19,14 @@ import (
 // resource.
 func Of(live, wanted map[string]any) ([]commonv1.DiffOperation, error) {
 	if live == nil {
-		v, err := encode(masker{changed: MaskedAfter}.mask(wanted, nil))
+		v, err := encode(mask(wanted, nil, MaskedAfter, hideNone))
 		return []commonv1.DiffOperation{{Op: "add", Path: "", Value: v}}, err
 	}
-	was := masker{changed: Masked}.maskMap(live, wanted)
-	before, err := json.Marshal(was)
+	before, err := json.Marshal(mask(live, wanted, Masked, hideNone))
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode live resource")
 	}
-	after, err := json.Marshal(masker{changed: MaskedAfter}.maskMap(wanted, live))
+	after, err := json.Marshal(mask(wanted, live, MaskedAfter, hideNone))
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot encode wanted resource")
 	}
@@ -35,13 +34,13 @@ func Of(live, wanted map[string]any) ([]commonv1.DiffOperation, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot compare resources")
 	}
-	return operations(patch, was)
+	return operations(patch)
 }
 
-// operations returns a patch of a document as the API has it, in order.
-func operations(patch []jsonpatch.Operation, doc map[string]any) ([]commonv1.DiffOperation, error) {
+// operations returns a patch as the API has it, in order.
+func operations(patch []jsonpatch.Operation) ([]commonv1.DiffOperation, error) {
 	slices.SortStableFunc(patch, func(a, b jsonpatch.Operation) int {
-		return slices.Compare(rank(a, doc), rank(b, doc))
+		return slices.Compare(rank(a), rank(b))
 	})
 	var ops []commonv1.DiffOperation
 	for _, p := range patch {
@@ -61,28 +60,21 @@ func operations(patch []jsonpatch.Operation, doc map[string]any) ([]commonv1.Dif
 // listMost is more than the items any list has.
 const listMost = 99_999_999
 
-// rank returns the place of an operation among those on the same document: by the path, in which the indices of lists
-// count as numbers. Items that are removed from a list go from the last to the first, so that none changes the index of
-// another.
-func rank(op jsonpatch.Operation, doc any) []string {
+// rank returns the place of an operation among others: by the path, in which numbers count as such. Items that are
+// removed from a list go from the last to the first, so that none changes the index of another.
+func rank(op jsonpatch.Operation) []string {
 	place := tokens(op.Path)
 	for i, t := range place {
-		switch at := doc.(type) {
-		case map[string]any:
-			doc = at[t]
-		case []any:
-			n, _ := strconv.Atoi(t) // The path leads through this document, so this is an index.
-			doc = nil
-			if n < len(at) {
-				doc = at[n]
-			}
-			if op.Operation == "remove" && i == len(place)-1 {
-				n = listMost - n
-			}
-			place[i] = fmt.Sprintf("%08d", n)
+		n, err := strconv.Atoi(t)
+		if err != nil || n > listMost {
+			continue
 		}
+		if op.Operation == "remove" && i == len(place)-1 {
+			n = listMost - n
+		}
+		place[i] = fmt.Sprintf("%08d", n)
 	}
-	return place
+	return append(place, op.Path)
 }
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")

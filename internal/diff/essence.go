@@ -19,7 +19,7 @@ func Essence(u, manifest *unstructured.Unstructured) map[string]any {
 	if u == nil {
 		return nil
 	}
-	content := pruneMap(u.Object)
+	content, _ := prune(u.Object).(map[string]any)
 	if manifest.Object["status"] == nil {
 		delete(content, "status")
 	}
@@ -43,7 +43,13 @@ func Essence(u, manifest *unstructured.Unstructured) map[string]any {
 func prune(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		return pruneMap(v)
+		out := make(map[string]any, len(v))
+		for k, item := range v {
+			if item != nil {
+				out[k] = prune(item)
+			}
+		}
+		return out
 	case []any:
 		list := make([]any, len(v))
 		for i, item := range v {
@@ -52,14 +58,4 @@ func prune(v any) any {
 		return list
 	}
 	return v
-}
-
-func pruneMap(m map[string]any) map[string]any {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		if v != nil {
-			out[k] = prune(v)
-		}
-	}
-	return out
 }

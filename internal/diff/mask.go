@@ -13,68 +13,53 @@ const (
 	MaskedAfter = "*** (after)"
 )
 
-// A masker hides the values of Secrets in one of two states of a resource.
-type masker struct {
-	changed string // stands for a value that the other state has too, but differently
-}
+// hiding says what of a value is hidden: nothing but the Secrets in it, the values of the map that it is, or all of it.
+type hiding int
+
+const (
+	hideNone hiding = iota
+	hideEach
+	hideAll
+)
 
 // mask returns a copy of a value in which all values of Secrets are hidden. other is the value at the same place in the
-// other state, nil if there is none. What either state says is a Secret is one.
-func (m masker) mask(v, other any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		o, _ := other.(map[string]any)
-		return m.maskMap(v, o)
-	case []any:
+// other of two states, nil if there is none, and changed stands for a value that differs there. What either state says
+// is a Secret is one.
+func mask(v, other any, changed string, h hiding) any {
+	values, isMap := v.(map[string]any)
+	items, isList := v.([]any)
+	switch {
+	case h == hideNone && isList:
 		o, _ := other.([]any)
-		list := make([]any, len(v))
-		for i, item := range v {
+		list := make([]any, len(items))
+		for i, item := range items {
 			var at any
 			if i < len(o) {
 				at = o[i]
 			}
-			list[i] = m.mask(item, at)
+			list[i] = mask(item, at, changed, hideNone)
 		}
 		return list
-	}
-	return v
-}
-
-func (m masker) maskMap(v, other map[string]any) map[string]any {
-	secret := IsSecret(v) || IsSecret(other)
-	out := make(map[string]any, len(v))
-	for k, item := range v {
-		switch {
-		case secret && (k == "data" || k == "stringData"):
-			out[k] = m.hideEach(item, other[k])
-		case k == corev1.LastAppliedConfigAnnotation:
-			out[k] = m.hide(item, other[k])
-		default:
-			out[k] = m.mask(item, other[k])
+	case h != hideAll && isMap:
+		o, _ := other.(map[string]any)
+		out := make(map[string]any, len(values))
+		for k, item := range values {
+			below := hideNone
+			switch {
+			case h == hideEach, k == corev1.LastAppliedConfigAnnotation:
+				below = hideAll
+			case (IsSecret(values) || IsSecret(o)) && (k == "data" || k == "stringData"):
+				below = hideEach
+			}
+			out[k] = mask(item, o[k], changed, below)
 		}
-	}
-	return out
-}
-
-// hideEach hides the values of a map, or the whole of what should be one.
-func (m masker) hideEach(v, other any) any {
-	values, ok := v.(map[string]any)
-	if !ok {
-		return m.hide(v, other)
-	}
-	o, _ := other.(map[string]any)
-	out := make(map[string]any, len(values))
-	for k, item := range values {
-		out[k] = m.hide(item, o[k])
-	}
-	return out
-}
-
-func (m masker) hide(v, other any) string {
-	if other == nil || equality.Semantic.DeepEqual(v, other) {
+		return out
+	case h == hideNone:
+		return v
+	case other == nil || equality.Semantic.DeepEqual(v, other):
 		return Masked
 	}
-	return m.changed
+	return changed
 }
 
 // IsSecret reports whether the content of a resource is that of a Secret.
