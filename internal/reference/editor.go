@@ -69,8 +69,7 @@ type change struct {
 type job struct {
 	known   metav1.Object // a state to begin with, nil for none
 	changes sets.Set[change]
-	sent    sets.Set[change] // what was requested since the last answer: it is not known whether it is so
-	err     error            // how the last attempt has failed, nil before the first
+	err     error // how the last attempt has failed, nil before the first
 }
 
 func newEditor(client func(schema.GroupVersionResource, string) dynamic.ResourceInterface,
@@ -107,16 +106,14 @@ func (e *editor) set(at resource, c change, known metav1.Object) error {
 	defer e.mu.Unlock()
 	j := e.jobs[at]
 	if j == nil {
-		j = &job{changes: sets.New[change](), sent: sets.New[change]()}
+		j = &job{changes: sets.New[change]()}
 	}
 	opposite := change{owner: c.owner, finalizer: c.finalizer, add: !c.add}
-	now := e.newest(at, known)
-	if now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add &&
-		!j.changes.Has(opposite) && !j.sent.Has(opposite) {
-		e.drop(at, c)
-		return nil
-	}
 	if !j.changes.Has(c) {
+		now := e.newest(at, known)
+		if now != nil && slices.Contains(now.GetFinalizers(), c.finalizer) == c.add && !j.changes.Has(opposite) {
+			return nil
+		}
 		j.changes.Delete(opposite)
 		j.changes.Insert(c)
 		j.known, e.jobs[at] = known, j
@@ -128,28 +125,18 @@ func (e *editor) set(at resource, c change, known metav1.Object) error {
 	return apierrors.NewConflict(at.GroupResource(), at.name.Name, errors.New("its finalizers are about to be changed"))
 }
 
-// drop ends changes. The caller holds the lock.
-func (e *editor) drop(at resource, all ...change) {
-	if j := e.jobs[at]; j != nil && j.changes.Delete(all...).Len() == 0 {
-		delete(e.jobs, at)
-	}
-}
-
-// forget drops what an owner that is gone wants to put on resources. What may be on one already is taken off again: if
-// the owner was deleted early, nothing else would.
+// forget takes off again what an owner that is gone wants to put on resources, as it may be on them already: if the
+// owner was deleted early, nothing else would.
 func (e *editor) forget(o informer.Owner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for at, j := range e.jobs {
 		for c := range j.changes.Clone() {
-			if c.owner != o || !c.add {
-				continue
-			}
-			if j.sent.Has(c) {
+			if c.owner == o && c.add {
+				j.changes.Delete(c)
 				j.changes.Insert(change{owner: o, finalizer: c.finalizer})
 				e.queue.Add(at)
 			}
-			e.drop(at, c)
 		}
 	}
 }
@@ -210,7 +197,6 @@ func (e *editor) batch(at resource) ([]change, metav1.Object) {
 	if j == nil {
 		return nil, nil
 	}
-	j.sent = j.sent.Union(j.changes)
 	return j.changes.UnsortedList(), e.newest(at, j.known)
 }
 
@@ -218,21 +204,18 @@ func (e *editor) batch(at resource) ([]change, metav1.Object) {
 func (e *editor) finish(at resource, batch []change, now metav1.Object, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	known := false
-	if j := e.jobs[at]; j != nil {
-		known = err != nil && j.err != nil
-		j.known, j.err = nil, err
-		if err == nil {
-			j.sent = sets.New[change]()
-		}
-	}
+	j := e.jobs[at]
+	known := err != nil && j.err != nil
+	j.known, j.err = nil, err
 	if err == nil {
 		e.queue.Forget(at)
 		e.answers.Set(at, &metav1.ObjectMeta{
 			UID: now.GetUID(), ResourceVersion: now.GetResourceVersion(), Finalizers: now.GetFinalizers(),
 			DeletionTimestamp: now.GetDeletionTimestamp(),
 		}, answerMost)
-		e.drop(at, batch...)
+		if j.changes.Delete(batch...).Len() == 0 {
+			delete(e.jobs, at)
+		}
 	} else {
 		e.queue.AddRateLimited(at)
 		e.answers.Delete(at)
@@ -297,20 +280,15 @@ func after(o metav1.Object, batch []change) []string {
 // patchOf returns a JSON patch of finalizers that only fits a resource with the UID and the finalizers that are known
 // of it. Whatever else changes meanwhile is in nobody's way.
 func patchOf(known metav1.Object, finalizers []string) ([]byte, error) {
-	type operation struct {
-		Op    string `json:"op"`
-		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}
 	const path = "/metadata/finalizers"
 	var had any // null also fits if there is no such field
 	if len(known.GetFinalizers()) > 0 {
 		had = known.GetFinalizers()
 	}
-	b, err := json.Marshal([]operation{
-		{Op: "test", Path: "/metadata/uid", Value: known.GetUID()},
-		{Op: "test", Path: path, Value: had},
-		{Op: "add", Path: path, Value: finalizers},
+	b, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": known.GetUID()},
+		{"op": "test", "path": path, "value": had},
+		{"op": "add", "path": path, "value": finalizers},
 	})
 	return b, errors.Wrap(err, "cannot encode patch")
 }

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"time"
 
@@ -54,7 +55,7 @@ func (r *Resolver) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
 func (h *hiddenResources) put(n node, s observedResource) bool {
 	v, _ := h.seen.Swap(n, s)
 	was, _ := v.(observedResource)
-	return was.object != s.object || version(was.content) != version(s.content)
+	return !reflect.DeepEqual(was, s)
 }
 
 // get returns what an Object has seen, nil if it has not, and then whether that was to be expected by now.
@@ -64,12 +65,6 @@ func (h *hiddenResources) get(n node, uid types.UID) (content map[string]any, la
 		return s.content, false
 	}
 	return nil, time.Since(h.asked()) > patience
-}
-
-// version returns what tells two states of a resource apart.
-func version(content map[string]any) string {
-	u := unstructured.Unstructured{Object: content}
-	return string(u.GetUID()) + "/" + u.GetResourceVersion()
 }
 
 // contentOf returns the content of an Object that a reference names. It has what the status withholds if the

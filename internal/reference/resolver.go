@@ -263,41 +263,29 @@ func (r *Reference) interest() informer.Interest {
 // those, from itself.
 func (r *Resolver) stream(ctx context.Context, o informer.Owner, ref *Reference) ([]*unstructured.Unstructured, error) {
 	if ref.mapping.Watchable {
-		us, err := r.watched(ctx, o, ref.interest())
+		us, err := r.cluster.Watches().List(ctx, o, ref.interest())
 		if !informer.IsDenied(err) {
 			return us, errors.Wrap(err, "cannot look at reference")
 		}
 	}
 	us, err := r.ask(ctx, ref)
-	if target.IsUnserved(err) {
+	switch {
+	case err == nil:
+		return us, nil
+	case target.IsUnserved(err):
 		r.cluster.InvalidateMapping(ref.GVK)
-	} else if apierrors.IsNotFound(err) {
+	case apierrors.IsNotFound(err):
 		return nil, nil
 	}
-	return us, refused(errors.Wrapf(err, "cannot read %s", ref))
-}
-
-func (r *Resolver) watched(ctx context.Context, o informer.Owner,
-	i informer.Interest,
-) ([]*unstructured.Unstructured, error) {
-	if i.Selector != "" {
-		return r.cluster.Watches().List(ctx, o, i)
-	}
-	return one(r.cluster.Watches().Get(ctx, o, i))
-}
-
-func one(u *unstructured.Unstructured, err error) ([]*unstructured.Unstructured, error) {
-	if u == nil || err != nil {
-		return nil, err
-	}
-	return []*unstructured.Unstructured{u}, nil
+	return nil, refused(errors.Wrapf(err, "cannot read %s", ref))
 }
 
 // ask reads the resources that a reference names from the control plane.
 func (r *Resolver) ask(ctx context.Context, ref *Reference) ([]*unstructured.Unstructured, error) {
 	c := r.cluster.Resource(ref.mapping.Resource, ref.Namespace)
 	if ref.Selector == "" {
-		return one(c.Get(ctx, ref.Name, metav1.GetOptions{}))
+		u, err := c.Get(ctx, ref.Name, metav1.GetOptions{})
+		return []*unstructured.Unstructured{u}, err
 	}
 	l, err := c.List(ctx, metav1.ListOptions{LabelSelector: ref.Selector})
 	if err != nil {
