@@ -156,18 +156,20 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 }
 
 // Writing says that an owner begins to write a resource. The function it returns must be called when the write is over,
-// with the answer of the server or nil if there is none. The next Get then sees the answer; its echo from the stream,
-// before or after, does not wake the owner, while other owners of the resource are woken. The Set keeps the answer.
+// with the answer of the server or nil if there is none. The next Get then sees the answer, and other owners of the
+// resource are woken. Its echo from the stream wakes nobody, unless it has come before. The Set keeps the answer.
 func (s *Set) Writing(o Owner, r schema.GroupVersionResource,
 	n types.NamespacedName,
 ) (done func(answer *unstructured.Unstructured)) {
-	writes := map[*store]*write{}
+	past := map[*store]int{}
 	for _, st := range s.carriers(r, n) {
-		writes[st] = st.begin(n)
+		past[st] = st.past()
 	}
 	return func(answer *unstructured.Unstructured) {
-		for st, w := range writes {
-			st.end(n, w, o, answer)
+		for st, history := range past {
+			if answer != nil {
+				st.put(n, history, o, answer)
+			}
 		}
 	}
 }

@@ -37,20 +37,14 @@ type store struct {
 	mu      sync.Mutex
 	items   cache.ThreadSafeStore // by String() of their names
 	answers map[types.NamespacedName]*answer
-	writes  map[types.NamespacedName]*write // that are under way
-	version string                          // how far the stream has come
+	version string // how far the stream has come
+	history int    // how often the server has gone back in its history
 }
 
 // An answer is that the store shows the answer to a write of ours.
 type answer struct {
 	version string
 	told    *unstructured.Unstructured // what the stream has delivered instead, nil for nothing
-}
-
-// A write is one or more writes of ours to a resource.
-type write struct {
-	count int
-	heard bool // the resource has changed meanwhile
 }
 
 var (
@@ -61,7 +55,7 @@ var (
 func newStore() *store {
 	return &store{
 		name: nameOf, items: cache.NewThreadSafeStore(cache.Indexers{}, cache.Indices{}),
-		answers: map[types.NamespacedName]*answer{}, writes: map[types.NamespacedName]*write{},
+		answers: map[types.NamespacedName]*answer{},
 	}
 }
 
@@ -179,7 +173,7 @@ func (s *store) record(event any, left *unstructured.Unstructured) {
 		fits = s.set(n, left)
 	}
 	changed := s.advance(o.GetResourceVersion())
-	if differ(was, s.get(n)) && s.heard(n) {
+	if differ(was, s.get(n)) {
 		changed = append(changed, n)
 	}
 	s.mu.Unlock()
@@ -201,7 +195,7 @@ func (s *store) advance(version string) (changed []types.NamespacedName) {
 			continue
 		}
 		delete(s.answers, n)
-		if differ(s.get(n), a.told) && s.set(n, a.told) && s.heard(n) {
+		if differ(s.get(n), a.told) && s.set(n, a.told) {
 			changed = append(changed, n)
 		}
 	}
@@ -235,7 +229,7 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 	}
 	if wentBack = newer(s.version, version); wentBack {
 		clear(s.answers)
-		clear(s.writes) // Their answers speak of a history that is gone.
+		s.history++
 	}
 	for n, a := range s.answers {
 		if !newer(a.version, version) {
@@ -251,7 +245,7 @@ func (s *store) replace(list []any, version string) (changed []types.NamespacedN
 	s.items.Replace(items, version)
 	s.version = version
 	for n, u := range was {
-		if !equality.Semantic.DeepEqual(u, s.get(n)) && s.heard(n) {
+		if !equality.Semantic.DeepEqual(u, s.get(n)) {
 			changed = append(changed, n)
 		}
 	}
@@ -271,14 +265,48 @@ func (s *store) set(n types.NamespacedName, u *unstructured.Unstructured) bool {
 	return true
 }
 
-// heard records that a resource has changed, and reports whether to pass that on now, as none of us writes it. The
-// caller holds the lock.
-func (s *store) heard(n types.NamespacedName) bool {
-	w := s.writes[n]
-	if w != nil {
-		w.heard = true
+// past returns the history that an answer to a write which begins now is part of.
+func (s *store) past() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.history
+}
+
+// put shows the answer of the server to a write of an owner that began in a history, and passes it on to all others. If
+// the stream has come as far it does nothing: what the stream has passed and does not hold is gone, has lost our label,
+// or was never part of this history.
+func (s *store) put(n types.NamespacedName, history int, by Owner, u *unstructured.Unstructured) {
+	s.mu.Lock()
+	held := s.get(n)
+	news := history == s.history && (s.version == "" || newer(u.GetResourceVersion(), s.version)) &&
+		(held == nil || newer(u.GetResourceVersion(), held.GetResourceVersion()))
+	if news {
+		told := held
+		if a := s.answers[n]; a != nil {
+			told = a.told
+		}
+		s.answers[n] = &answer{version: u.GetResourceVersion(), told: told}
+		news = s.set(n, u)
 	}
-	return w == nil
+	s.mu.Unlock()
+	if news {
+		s.changed(n, by)
+	}
+}
+
+// remove forgets a resource that is known to be gone if what is held of it satisfies a condition, and tells of that.
+func (s *store) remove(n types.NamespacedName, is func(*unstructured.Unstructured) bool) {
+	s.mu.Lock()
+	held := s.get(n)
+	news := held != nil && is(held)
+	if news {
+		s.set(n, nil) // There is room for nothing.
+		delete(s.answers, n)
+	}
+	s.mu.Unlock()
+	if news {
+		s.changed(n, Owner{})
+	}
 }
 
 // tell passes on which resources have changed.

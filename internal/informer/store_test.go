@@ -24,7 +24,7 @@ var writer = Owner{Controller: "!"}
 
 // put makes a write of ours, whose answer is u.
 func put(s *store, u *unstructured.Unstructured) {
-	s.end(nameOf(u), s.begin(nameOf(u)), writer, u)
+	s.put(nameOf(u), s.past(), writer, u)
 }
 
 // testStore returns a store that holds resources as they are, and says who is woken.
@@ -70,31 +70,21 @@ func TestStore(t *testing.T) {
 			want: map[string]string{"a": "5"}, woken: []string{"a!"},
 		},
 		"EchoBeforeAnswer": {
-			reason: "The echo of a write that overtakes its answer does not wake the writer.",
-			do: func(s *store) {
-				w := s.begin(a)
-				_ = s.Add(at("a", "5"))
-				s.end(a, w, writer, at("a", "5"))
-			},
-			want: map[string]string{"a": "5"}, woken: []string{"a!"},
-		},
-		"ChangeDuringWrite": {
-			reason: "A change by somebody else during our write wakes when the write is over.",
-			do: func(s *store) {
-				w := s.begin(a)
-				_ = s.Add(at("a", "5"))
-				_ = s.Update(at("a", "6"))
-				s.end(a, w, writer, at("a", "5"))
-			},
-			want: map[string]string{"a": "6"}, woken: []string{"a"},
-		},
-		"WriteThatChangesNothing": {
-			reason: "A write that the server finds to change nothing wakes nobody.",
+			reason: "The echo of a write that overtakes its answer is all that is told.",
 			do: func(s *store) {
 				_ = s.Add(at("a", "5"))
 				put(s, at("a", "5"))
 			},
 			want: map[string]string{"a": "5"}, woken: []string{"a"},
+		},
+		"ChangeDuringWrite": {
+			reason: "A change by somebody else after our write and before its answer wakes.",
+			do: func(s *store) {
+				_ = s.Add(at("a", "5"))
+				_ = s.Update(at("a", "6"))
+				put(s, at("a", "5"))
+			},
+			want: map[string]string{"a": "6"}, woken: []string{"a", "a"},
 		},
 		"EndByAnswer": {
 			reason: "What a write of ours has ended is gone at once, and is told of; its echo wakes nobody.",
@@ -129,15 +119,6 @@ func TestStore(t *testing.T) {
 				drop(s, at("a", "6"))
 			},
 			want: map[string]string{"a": "8"}, woken: []string{"a"},
-		},
-		"FailedWrite": {
-			reason: "A change during a write that fails wakes.",
-			do: func(s *store) {
-				w := s.begin(a)
-				_ = s.Add(at("a", "5"))
-				s.end(a, w, writer, nil)
-			},
-			want: map[string]string{"a": "5"}, woken: []string{"a"},
 		},
 		"LaterChange": {
 			reason: "A later change wakes.",
@@ -233,9 +214,9 @@ func TestStore(t *testing.T) {
 			reason: "The answer to a write that began before the server went back is not believed.",
 			do: func(s *store) {
 				replace(s, "9", at("a", "3"))
-				w := s.begin(a)
+				past := s.past()
 				replace(s, "5", at("a", "3"))
-				s.end(a, w, writer, at("a", "10"))
+				s.put(a, past, writer, at("a", "10"))
 			},
 			want: map[string]string{"a": "3"}, woken: []string{"a", "went back"},
 		},

@@ -110,7 +110,7 @@ func (t *Table) Keyed(key string) []*unstructured.Unstructured {
 // Put adds the answer to a write, so that the next look sees it.
 func (t *Table) Put(u *unstructured.Unstructured) {
 	s := t.stream.store
-	s.end(s.name(u), s.begin(s.name(u)), Owner{}, u)
+	s.put(s.name(u), s.past(), Owner{}, u)
 }
 
 // Drop adds the answer to a write that has ended a resource, such as that of its last finalizer, so that the next look
