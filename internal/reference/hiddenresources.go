@@ -26,8 +26,11 @@ const (
 
 // hiddenResources are the resources of Objects whose status does not show all of them.
 type hiddenResources struct {
-	seen  sync.Map         // node to observedResource
-	asked func() time.Time // when somebody has asked for one that has not been seen, for the first time
+	*objects
+
+	sanitized bool             // the status does not show the values of Secrets
+	seen      sync.Map         // node to observedResource
+	asked     func() time.Time // when somebody has asked for one that has not been seen, for the first time
 }
 
 // An observedResource is a resource as an Object has last seen it.
@@ -39,16 +42,16 @@ type observedResource struct {
 // Show gives a resource to those who refer to its Object, and wakes them if it has changed. It is for a resource whose
 // values the status is not to show. The content is what would be in the status else, which must not be changed any
 // more.
-func (r *Resolver) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
+func (h *hiddenResources) Show(o Object, gvk schema.GroupVersionKind, content map[string]any) {
 	n := node{gvk.GroupKind(), client.ObjectKeyFromObject(o)}
-	if r.hidden.put(n, observedResource{object: o.GetUID(), content: content}) {
-		r.wakeReferrers(context.Background(), n.kind, o)
+	if h.put(n, observedResource{object: o.GetUID(), content: content}) {
+		h.wakeReferrers(context.Background(), n.kind, o)
 	}
 }
 
 // Hide ends what Show has given of an Object.
-func (r *Resolver) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
-	r.hidden.seen.Delete(node{gvk.GroupKind(), n})
+func (h *hiddenResources) Hide(gvk schema.GroupVersionKind, n types.NamespacedName) {
+	h.seen.Delete(node{gvk.GroupKind(), n})
 }
 
 // put records what an Object has seen, and reports whether that is new.
@@ -70,16 +73,16 @@ func (h *hiddenResources) get(n node, uid types.UID) (content map[string]any, la
 // contentOf returns the content of an Object that a reference names. It has what the status withholds if the
 // reference reads that: anyone who may read the status may read what the status is about. The error is a conflict while
 // the Object has not looked at its resource yet.
-func (r *Resolver) contentOf(o Object, ref *Reference) (map[string]any, error) {
+func (h *hiddenResources) contentOf(o Object, ref *Reference) (map[string]any, error) {
 	c, err := content(o, ref.GVK)
-	if err != nil || !r.sanitized || !covers(seenPath, ref.From) {
+	if err != nil || !h.sanitized || !covers(seenPath, ref.From) {
 		return c, refused(err)
 	}
 	shown, _, _ := unstructured.NestedMap(c, "status", "atProvider", "manifest")
 	if !diff.IsSecret(shown) {
 		return c, nil
 	}
-	seen, late := r.hidden.get(node{ref.GVK.GroupKind(), client.ObjectKeyFromObject(o)}, o.GetUID())
+	seen, late := h.get(node{ref.GVK.GroupKind(), client.ObjectKeyFromObject(o)}, o.GetUID())
 	switch {
 	case seen != nil:
 		err = unstructured.SetNestedField(c, seen, "status", "atProvider", "manifest")

@@ -7,8 +7,6 @@ import (
 	"github.com/pkg/errors"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
@@ -136,16 +134,3 @@ func (r *Resolver) at(ctx context.Context, o informer.Owner,
 	}
 	return at, served && (at.name.Namespace != "" || !m.Namespaced), err
 }
-
-// kindOf returns the kind of a pinned resource.
-func kindOf(p commonv1.PinnedReference) schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(p.APIVersion, p.Kind)
-}
-
-// nameOf returns the namespace and name of a pinned resource.
-func nameOf(p commonv1.PinnedReference) types.NamespacedName {
-	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-}
-
-// pinned returns the node of a pinned Object.
-func pinned(p commonv1.PinnedReference) node { return node{kindOf(p).GroupKind(), nameOf(p)} }

@@ -146,11 +146,3 @@ func (r *Reference) String() string {
 	}
 	return describe(r.GVK.Kind, r.NamespacedName)
 }
-
-// describe names a resource for users.
-func describe(kind string, n types.NamespacedName) string {
-	if n.Namespace == "" {
-		return kind + " " + n.Name
-	}
-	return kind + " " + n.String()
-}

@@ -64,15 +64,6 @@ func (f Referrer) finalizer() string { return commonv1.FinalizerReferredPrefix +
 // node returns the place of an Object in the graph of references.
 func (f Referrer) node() node { return node{f.GVK.GroupKind(), client.ObjectKeyFromObject(f)} }
 
-// A node names an Object or, without a name, all Objects of a namespace.
-type node struct {
-	kind schema.GroupKind
-	name types.NamespacedName
-}
-
-// key returns the value of a node in the index.
-func (n node) key() string { return n.kind.String() + "/" + n.name.String() }
-
 // objects are the Objects of the manager's cache. The index of the cache is the only record of who refers to whom.
 type objects struct {
 	cache          client.Reader
@@ -228,12 +219,9 @@ func (s *objects) Reads(gvk schema.GroupVersionKind, was, is Object) bool {
 	if err != nil || len(readers) == 0 {
 		return err != nil // It is safer to show it.
 	}
-	before, err := content(was, gvk)
-	if err != nil {
-		return true
-	}
+	before, werr := content(was, gvk)
 	now, err := content(is, gvk)
-	if err != nil {
+	if err != nil || werr != nil {
 		return true
 	}
 	differs := func(r Reference) bool {

@@ -37,12 +37,10 @@ type Options struct {
 
 // A Resolver follows the references of all Objects. Its methods may be called concurrently.
 type Resolver struct {
-	*objects
+	*hiddenResources
 
-	cluster   *target.Cluster
-	editor    *editor
-	hidden    hiddenResources
-	sanitized bool
+	cluster *target.Cluster
+	editor  *editor
 }
 
 // NewResolver returns a Resolver. Finalizers are changed once it is started.
@@ -52,9 +50,11 @@ func NewResolver(o Options) *Resolver {
 		kinds[k.GVK.GroupKind()] = k
 	}
 	return &Resolver{
-		objects: &objects{cache: o.Cache, wake: o.Wake, crossNamespace: o.CrossNamespace, kinds: kinds},
-		cluster: o.Cluster, editor: newEditor(o.Cluster.Resource, o.Wake), sanitized: o.Sanitized,
-		hidden: hiddenResources{asked: sync.OnceValue(time.Now)},
+		hiddenResources: &hiddenResources{
+			objects:   &objects{cache: o.Cache, wake: o.Wake, crossNamespace: o.CrossNamespace, kinds: kinds},
+			sanitized: o.Sanitized, asked: sync.OnceValue(time.Now),
+		},
+		cluster: o.Cluster, editor: newEditor(o.Cluster.Resource, o.Wake),
 	}
 }
 
@@ -68,14 +68,6 @@ func (r *Resolver) Start(ctx context.Context) error {
 func (r *Resolver) Forget(o informer.Owner) {
 	r.cluster.Watches().Track(o, purposeReferences)
 	r.editor.forget(o)
-}
-
-// A found resource is one a reference leads to.
-type found struct {
-	metav1.Object
-
-	pin     commonv1.PinnedReference
-	content func() (map[string]any, error)
 }
 
 // Resolve follows the references of an Object. The first that leads nowhere is the error; the Resolution then holds
@@ -110,33 +102,29 @@ func (r *Resolver) locate(ctx context.Context, f Referrer) []Reference {
 	missing := false
 	for i := range refs {
 		l := &refs[i]
-		if l.Err == nil && !missing {
-			missing = !r.locateOne(ctx, f, l)
+		if l.Err != nil {
+			continue
 		}
-		if l.Err == nil && missing {
+		var err error
+		if !missing {
+			l.mapping, err = r.cluster.Mapping(ctx, f.Owner, l.GVK)
+			missing = err != nil
+		}
+		switch namespaced := l.mapping.Namespaced; {
+		case missing && (err == nil || target.IsNoKind(err)):
 			l.Err = waiting("the control plane to serve kind %s of %s", l.GVK.Kind, l.GVK.GroupVersion())
+		case err != nil:
+			l.Err = refused(errors.Wrapf(err, "cannot find kind %s", l.GVK.Kind))
+		case namespaced && l.Namespace == "":
+			l.Err = invalid("%s: namespace is not set, and kind %s is namespaced", l.At, l.GVK.Kind)
+		case !namespaced && f.GetNamespace() != "" && !r.crossNamespace:
+			l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need "+
+				"the provider's flag "+crossNamespaceFlag, l.At, l.GVK.Kind)
+		case !namespaced:
+			l.Namespace = ""
 		}
 	}
 	return refs
-}
-
-// locateOne finds how the control plane serves the kind of a reference, and reports whether it does.
-func (r *Resolver) locateOne(ctx context.Context, f Referrer, l *Reference) bool {
-	m, err := r.cluster.Mapping(ctx, f.Owner, l.GVK)
-	switch {
-	case target.IsNoKind(err):
-	case err != nil:
-		l.Err = refused(errors.Wrapf(err, "cannot find kind %s", l.GVK.Kind))
-	case m.Namespaced && l.Namespace == "":
-		l.Err = invalid("%s: namespace is not set, and kind %s is namespaced", l.At, l.GVK.Kind)
-	case !m.Namespaced && f.GetNamespace() != "" && !r.crossNamespace:
-		l.Err = invalid("%s: kind %s is cluster-scoped, and references out of the namespace of the Object need "+
-			"the provider's flag "+crossNamespaceFlag, l.At, l.GVK.Kind)
-	case !m.Namespaced:
-		l.Namespace = ""
-	}
-	l.mapping = m
-	return err == nil
 }
 
 // follow adds to a resolution what a reference leads to. What it names stays pinned if it is pinned already.

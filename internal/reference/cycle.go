@@ -1,0 +1,93 @@
+package reference
+
+import (
+	"context"
+	"strings"
+
+	"github.com/pkg/errors"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// waysBack follows edges from a node. It returns, for each node it meets that leads back, the next one on the shortest
+// way; also for the first node if that is in a cycle.
+func waysBack(home node, edges func(node) ([]node, error)) (map[node]node, error) {
+	met, from := map[node]bool{home: true}, map[node][]node{}
+	for todo := []node{home}; len(todo) > 0; todo = todo[1:] {
+		there, err := edges(todo[0])
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range there {
+			from[n] = append(from[n], todo[0])
+			if !met[n] {
+				met[n] = true
+				todo = append(todo, n)
+			}
+		}
+	}
+	next := map[node]node{}
+	for todo := []node{home}; len(todo) > 0; todo = todo[1:] {
+		for _, n := range from[todo[0]] {
+			if _, ok := next[n]; !ok {
+				next[n] = todo[0]
+				todo = append(todo, n)
+			}
+		}
+	}
+	return next, nil
+}
+
+// cycles returns, for each Object in a cycle with another, the next one on the shortest way to that.
+func (s *objects) cycles(ctx context.Context, f Referrer) (map[node]node, error) {
+	next, err := waysBack(f.node(), func(n node) ([]node, error) {
+		var there []node
+		objs, err := s.lookup(ctx, n, "")
+		for _, o := range objs {
+			for _, ref := range s.edges(o) {
+				found, err := s.targets(ctx, ref)
+				if err != nil {
+					return nil, err
+				}
+				there = append(there, found...)
+			}
+		}
+		return there, err
+	})
+	return next, refused(err)
+}
+
+// breakCycles makes the references fail that lead an Object back to itself.
+func (s *objects) breakCycles(ctx context.Context, f Referrer, refs []Reference) error {
+	next, err := s.cycles(ctx, f)
+	if err != nil || len(next) == 0 {
+		return err
+	}
+	for i := range refs {
+		if refs[i].Err != nil {
+			continue
+		}
+		there, err := s.targets(ctx, refs[i])
+		if err != nil {
+			return refused(err)
+		}
+		for _, n := range there {
+			if _, leads := next[n]; leads && refs[i].Err == nil {
+				refs[i].Err = cycleError(f, n, next)
+			}
+		}
+	}
+	return nil
+}
+
+// cycleError says through which Objects an Object refers to itself.
+func cycleError(f Referrer, first node, next map[node]node) error {
+	names := []string{describe(f.GVK.Kind, f.node().name), describe(f.GVK.Kind, first.name)}
+	for at := first; at != f.node(); {
+		at = next[at]
+		names = append(names, describe(f.GVK.Kind, at.name))
+	}
+	return problem{
+		errors.New("references form a cycle: " + strings.Join(names, " -> ")), commonv1.ReasonReferenceCycle,
+	}
+}
