@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"hash"
 
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,45 +29,23 @@ func HashOwned(u, manifest *unstructured.Unstructured, manager string) (string, 
 	if err != nil || set.Empty() {
 		return "", err
 	}
-	h, fields := sha256.New(), ownedFields{finder: newFinder(), live: u.Object, manifest: manifest.Object, set: set}
-	var failed error
+	h, f := sha256.New(), newFinder()
 	set.Iterate(func(p fieldpath.Path) {
-		if failed == nil {
-			failed = hashField(h, p, fields.at(p))
+		v, held := f.find(u.Object, p)
+		desired, given := f.find(manifest.Object, p)
+		below := set
+		for _, e := range p {
+			below = below.WithPrefix(e)
 		}
+		// The parts of it that we own have paths of their own.
+		if parts := !below.Empty() || p[len(p)-1].Key != nil; held && (parts || given && isEmpty(desired)) {
+			v = true
+		}
+		b, _ := json.Marshal(v) // What comes from JSON can be encoded.
+		sum := sha256.Sum256(append([]byte(p.String()+"="), b...))
+		_, _ = h.Write(sum[:]) // It never fails.
 	})
-	if failed != nil {
-		return "", failed
-	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// ownedFields are the fields of a resource that a manager has applied.
-type ownedFields struct {
-	*finder
-
-	live, manifest map[string]any
-	set            *fieldpath.Set
-}
-
-// at returns what counts of the field at a path: its value, or true if only its presence does, or nil if it is not
-// there.
-func (f ownedFields) at(p fieldpath.Path) any {
-	v, ok := f.find(f.live, p)
-	if !ok {
-		return nil
-	}
-	set := f.set
-	for _, e := range p {
-		set = set.WithPrefix(e)
-	}
-	if !set.Empty() || p[len(p)-1].Key != nil {
-		return true // The parts of it that we own have paths of their own.
-	}
-	if desired, ok := f.find(f.manifest, p); ok && isEmpty(desired) {
-		return true
-	}
-	return v
 }
 
 func isEmpty(v any) bool {
@@ -86,14 +63,4 @@ func owned(entries []metav1.ManagedFieldsEntry, manager string) (*fieldpath.Set,
 	return fieldSet(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 	})
-}
-
-func hashField(h hash.Hash, p fieldpath.Path, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return errors.Wrapf(err, "cannot encode field %s", p)
-	}
-	sum := sha256.Sum256(append([]byte(p.String()+"="), b...))
-	_, err = h.Write(sum[:])
-	return errors.Wrap(err, "cannot hash a field")
 }
