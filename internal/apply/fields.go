@@ -155,12 +155,15 @@ func nameOf(e fieldpath.PathElement) (keys, name string) {
 			names, values = append(names, "/"+k.Name), append(values, k.Value.Unstructured())
 		}
 	}
-	b, _ := json.Marshal(values) // What comes from JSON can be encoded.
+	b, err := json.Marshal(values)
+	if err != nil {
+		return "", "" // It does not come from JSON.
+	}
 	return strings.Join(names, ""), string(b)
 }
 
-// similar returns the index of the first item of a list that has one of the keys of a path element at least, and none of
-// another value; -1 if there is none.
+// similar returns the index of the first item of a list that has one of the keys of a path element at least, and none
+// with another value; -1 if there is none.
 func similar(list []any, e fieldpath.PathElement) int {
 	if e.Key == nil || len(list) > partialMost {
 		return -1

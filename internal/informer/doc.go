@@ -31,9 +31,9 @@
 //
 // The answer to a write is shown at once, so that the next look sees it, and wakes all but the writer; its echo then
 // wakes nobody. The answer counts until the stream has come as far. We rejected holding back an echo that overtakes the
-// answer: its writer looks once more, and requests nothing. We rejected ignoring everything older than what is held: a restored server
-// gives its resource versions out again. Resource versions are integers that grow over the life of a resource type:
-// https://github.com/kubernetes/enhancements/issues/5504
+// answer: its writer looks once more, and requests nothing. We rejected ignoring everything older than what is held: a
+// restored server gives its resource versions out again. Resource versions are integers that grow over the life of a
+// resource type: https://github.com/kubernetes/enhancements/issues/5504
 //
 // # Shared states
 //

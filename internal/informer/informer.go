@@ -40,22 +40,19 @@ func NewInformer(
 	}
 }
 
-// An informerSource is a source that notes how far its reflector has come. Only the first list comes as a stream: the
-// version of such a list is not told.
+// An informerSource is a source whose reflector tells by the version it asks for how far it has come. Only the first
+// list comes as a stream: the version of such a list is not told.
 type informerSource struct {
 	*source
 
 	wentBack func()
-	version  string    // Only the reflector calls, one method at a time.
-	lost     time.Time // when the server was away last
+	lost     time.Time // when the server was away last. Only the reflector calls, one method at a time.
 }
 
 // list lists, and tells if the server has gone back in its history.
 func (s *informerSource) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	s.note(o)
 	list, err := untilServed(ctx, s, func() (runtime.Object, error) { return s.source.list(ctx, o) })
-	if m, merr := meta.ListAccessor(list); err == nil && merr == nil && newer(s.version, m.GetResourceVersion()) {
-		s.version = m.GetResourceVersion()
+	if m, merr := meta.ListAccessor(list); err == nil && merr == nil && newer(o.ResourceVersion, m.GetResourceVersion()) {
 		s.wentBack()
 	}
 	return list, err
@@ -63,11 +60,10 @@ func (s *informerSource) list(ctx context.Context, o metav1.ListOptions) (runtim
 
 // watch begins or resumes a watch.
 func (s *informerSource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	s.note(o)
 	switch {
 	case o.SendInitialEvents == nil:
 		return untilServed(ctx, s, func() (watch.Interface, error) { return s.source.watch(ctx, o) })
-	case s.version != "":
+	case o.ResourceVersion != "":
 		return nil, errListAgain
 	}
 	return s.source.watch(ctx, o)
@@ -90,11 +86,5 @@ func untilServed[T any](ctx context.Context, s *informerSource, request func() (
 			return answer, err
 		case <-time.After(wait.Jitter(retryRefused, 1)):
 		}
-	}
-}
-
-func (s *informerSource) note(o metav1.ListOptions) {
-	if o.ResourceVersion != "0" && (s.version == "" || newer(o.ResourceVersion, s.version)) {
-		s.version = o.ResourceVersion
 	}
 }

@@ -134,10 +134,11 @@ func (s *Set) look(ctx context.Context, o Owner, i Interest, read func(*store)) 
 	if st == nil {
 		return notSyncedError{resource: i.Resource}
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	select {
 	case <-st.synced:
-	default:
-		st.wait(ctx)
+	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -274,15 +274,6 @@ func (s *stream) ready() error {
 	return deniedError{cause: s.denied}
 }
 
-// wait waits a little for the first list.
-func (s *stream) wait(ctx context.Context) {
-	select {
-	case <-s.synced:
-	case <-time.After(patience):
-	case <-ctx.Done():
-	}
-}
-
 // refused reports whether an error is the server's decision, which only somebody's change of it can turn.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err) ||
