@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/pkg/errors"
@@ -12,45 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 )
-
-// Options of a Set.
-type Options struct {
-	// Selector is the label selector of the streams that carry more than one resource.
-	Selector string
-	// Metadata is the client of the streams that carry names only.
-	Metadata metadata.Interface
-	// Wake is called when a resource an owner is interested in has changed. It must not block.
-	Wake func(Owner)
-	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once
-	// for all streams that notice it. It must not block.
-	WentBack func()
-	// PageSize is how many resources a page of a list has. Zero asks for whole lists, which API servers keep at hand,
-	// while most read pages from etcd. The requests for all pages of a list share its ListSize.
-	PageSize int64
-	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream that brings more is
-	// left, forgotten and denied for a while.
-	MaxBytes int64
-	// Interner shares the memory of what other Sets hold, too. Nil shares nothing.
-	Interner *Interner
-}
-
-// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each
-// minute.
-const restoreMost = 2 * retryDenied
 
 // A Set is all streams of one cluster. Its methods may be called concurrently.
 type Set struct {
-	client   dynamic.Interface
-	options  Options
-	ctx      context.Context //nolint:containedctx // The Set's own life, which its streams share.
-	cancel   context.CancelFunc
-	room     *budget // nil for no bound
-	restored rate.Sometimes
+	*shared
 
-	mu        sync.Mutex
-	kicked    time.Time            // when it was kicked last
 	streams   map[Interest]*stream // by what all of their interests have in common
 	interests map[Owner]map[Purpose][]Interest
 }
@@ -58,7 +24,7 @@ type Set struct {
 // NewSet returns a Set without streams. Close ends it.
 func NewSet(c dynamic.Interface, o Options) *Set {
 	s := &Set{
-		client: c, options: o, restored: rate.Sometimes{Interval: restoreMost},
+		shared:  &shared{client: c, options: o, restored: rate.Sometimes{Interval: restoreMost}},
 		streams: map[Interest]*stream{}, interests: map[Owner]map[Purpose][]Interest{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -213,7 +179,7 @@ func (s *Set) Close() { s.cancel() }
 func (s *Set) stream(i Interest) *stream {
 	st, ok := s.streams[i.key()]
 	if !ok {
-		st = newStream(s, i.key())
+		st = newStream(s.shared, i.key())
 		s.streams[st.key] = st
 	}
 	return st

@@ -4,15 +4,19 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pkg/errors"
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 )
@@ -37,15 +41,34 @@ const (
 	floodForgotten = 10 * time.Minute
 	// namesPage is how many resources a page of a list holds of which only the names are held.
 	namesPage = 500
+	// restoreMost is how long streams may take to notice the same restore: a stream that is denied is tried again each
+	// minute.
+	restoreMost = 2 * retryDenied
 )
 
 // errRenewed ends a round of a stream, so that it lists.
 var errRenewed = errors.New("the stream begins anew")
 
+// What the streams of a Set share. The lock guards who looks at them.
+type shared struct {
+	client   dynamic.Interface
+	options  Options
+	ctx      context.Context //nolint:containedctx // The Set's own life, which its streams share.
+	cancel   context.CancelFunc
+	room     *budget // nil for no bound
+	restored rate.Sometimes
+
+	mu     sync.Mutex
+	kicked time.Time // when the Set was kicked last
+}
+
+// A listener is called with the name of each resource that has changed. It may have no function yet.
+type listener = atomic.Pointer[func(types.NamespacedName)]
+
 // A stream is one list and watch, and those who look at it. The lock of its Set guards the latter.
 type stream struct {
 	key    Interest
-	set    *Set
+	set    *shared
 	store  *store
 	source *source
 	begun  time.Time
@@ -57,7 +80,7 @@ type stream struct {
 
 	owners map[types.NamespacedName]map[Owner]int // how many interests they have, by what these are registered for
 	missed map[Owner]int                          // owners that looked before the first list
-	tables map[*Table]struct{}
+	tables map[*listener]struct{}
 	lists  int // how many lists have arrived
 	denied error
 	when   time.Time               // the server has denied the stream last
@@ -65,10 +88,10 @@ type stream struct {
 }
 
 // newStream starts a stream. The caller holds the lock.
-func newStream(set *Set, key Interest) *stream {
+func newStream(set *shared, key Interest) *stream {
 	s := &stream{
 		key: key, set: set, store: newStore(), begun: time.Now(), kick: make(chan struct{}, 1), synced: make(chan struct{}),
-		owners: map[types.NamespacedName]map[Owner]int{}, missed: map[Owner]int{}, tables: map[*Table]struct{}{},
+		owners: map[types.NamespacedName]map[Owner]int{}, missed: map[Owner]int{}, tables: map[*listener]struct{}{},
 		end: func(error) {},
 	}
 	s.ctx, s.cancel = context.WithCancel(set.ctx)
@@ -222,8 +245,10 @@ func (s *stream) changed(n types.NamespacedName, by Owner) {
 		maps.Copy(owners, s.owners[s.key.of(n)])
 	}
 	s.set.mu.Unlock()
-	for _, t := range tables {
-		t.tell(n)
+	for _, l := range tables {
+		if tell := l.Load(); tell != nil {
+			(*tell)(n)
+		}
 	}
 	delete(owners, by)
 	s.wake(owners)

@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,8 +21,9 @@ type Key func(*unstructured.Unstructured) string
 // A Table shows all of a stream, and tells of each resource that changes. What it returns is shared and must not be
 // changed. In a stream of StreamAllWorkspaces, namespaces are behind the logical cluster and a slash.
 type Table struct {
+	set      *Set
 	stream   *stream
-	listener atomic.Pointer[func(types.NamespacedName)]
+	listener listener
 }
 
 // Table joins the stream of an interest, or starts it. Close leaves it again. All Tables of one stream have the same
@@ -45,8 +45,8 @@ func (s *Set) Table(i Interest, key Key) *Table {
 		indexers[indexKey] = by(key)
 	}
 	_ = st.store.items.AddIndexers(indexers) // The only error is that another Table has done so.
-	t := &Table{stream: st}
-	st.tables[t] = struct{}{}
+	t := &Table{set: s, stream: st}
+	st.tables[&t.listener] = struct{}{}
 	return t
 }
 
@@ -54,19 +54,12 @@ func (s *Set) Table(i Interest, key Key) *Table {
 // block. Of what is known already it is not told.
 func (t *Table) Listen(changed func(types.NamespacedName)) { t.listener.Store(&changed) }
 
-func (t *Table) tell(n types.NamespacedName) {
-	if f := t.listener.Load(); f != nil {
-		(*f)(n)
-	}
-}
-
 // Close leaves the stream. It stops if nobody else looks at it.
 func (t *Table) Close() {
-	set := t.stream.set
-	set.mu.Lock()
-	defer set.mu.Unlock()
-	delete(t.stream.tables, t)
-	set.leave(t.stream)
+	t.set.mu.Lock()
+	defer t.set.mu.Unlock()
+	delete(t.stream.tables, &t.listener)
+	t.set.leave(t.stream)
 }
 
 // Await waits until the first list has arrived, the server has refused it, or the stream has ended, and returns what
@@ -83,8 +76,8 @@ func (t *Table) Await(ctx context.Context) error {
 // Ready returns nil if the stream shows what the server has. The error satisfies IsNotSynced or IsDenied. A stream that
 // was denied is tried again soon: nobody reads live what a Table shows. One that has ended is not ready.
 func (t *Table) Ready() error {
-	t.stream.set.mu.Lock()
-	defer t.stream.set.mu.Unlock()
+	t.set.mu.Lock()
+	defer t.set.mu.Unlock()
 	return t.stream.ready()
 }
 

@@ -102,7 +102,7 @@ func TestTableEndsWithSet(t *testing.T) {
 	if err := table.Ready(); err != nil {
 		t.Errorf("once it is filled: %v", err)
 	}
-	table.stream.set.Close()
+	table.set.Close()
 	if err := table.Await(t.Context()); !IsNotSynced(err) {
 		t.Errorf("once its Set is closed: want not synced, got %v", err)
 	}
@@ -111,7 +111,7 @@ func TestTableEndsWithSet(t *testing.T) {
 // TestTableAwaitEnds shows that nobody waits for the first list of a stream that has ended.
 func TestTableAwaitEnds(t *testing.T) {
 	table := unserved(t)
-	table.stream.set.Close()
+	table.set.Close()
 	if err := table.Await(t.Context()); !IsNotSynced(err) {
 		t.Errorf("want not synced, got %v", err)
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 )
 
 // An Owner is who is woken when a resource changes: one object of one controller.
@@ -68,6 +69,27 @@ func (i Interest) of(n types.NamespacedName) types.NamespacedName {
 		return n
 	}
 	return types.NamespacedName{}
+}
+
+// Options of a Set.
+type Options struct {
+	// Selector is the label selector of the streams that carry more than one resource.
+	Selector string
+	// Metadata is the client of the streams that carry names only.
+	Metadata metadata.Interface
+	// Wake is called when a resource an owner is interested in has changed. It must not block.
+	Wake func(Owner)
+	// WentBack is called, if set, when the cluster has gone back in its history, as after a restore of its etcd: once
+	// for all streams that notice it. It must not block.
+	WentBack func()
+	// PageSize is how many resources a page of a list has. Zero asks for whole lists, which API servers keep at hand,
+	// while most read pages from etcd. The requests for all pages of a list share its ListSize.
+	PageSize int64
+	// MaxBytes is about how many bytes all streams may hold together, zero for no bound. A stream that brings more is
+	// left, forgotten and denied for a while.
+	MaxBytes int64
+	// Interner shares the memory of what other Sets hold, too. Nil shares nothing.
+	Interner *Interner
 }
 
 // A Purpose tells the interests of one owner apart, so that each can be replaced without the others.
