@@ -21,7 +21,7 @@ func ClusterScopeConfig() Config {
 			UsageList: pcv1alpha1.ProviderConfigUsageListGroupVersionKind,
 		},
 		New:      func() resource.ProviderConfig { return &pcv1alpha1.ProviderConfig{} },
-		Status:   statusOf(func(pc *pcv1alpha1.ProviderConfig) *commonv1.ProviderConfigStatus { return &pc.Status }),
+		Parts:    partsOf(func(pc *pcv1alpha1.ProviderConfig) (*spec, *status) { return &pc.Spec, &pc.Status }),
 		NewUsage: func() client.Object { return &pcv1alpha1.ProviderConfigUsage{} },
 
 		Users: []User{{
@@ -53,27 +53,30 @@ func NamespacedScopeConfigs() []Config {
 	return []Config{
 		{
 			Kinds: kinds, NewUsage: usage, Users: users, Namespaced: true,
-			New:    func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
-			Status: statusOf(func(pc *mpcv1alpha1.ProviderConfig) *commonv1.ProviderConfigStatus { return &pc.Status }),
+			New:   func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
+			Parts: partsOf(func(pc *mpcv1alpha1.ProviderConfig) (*spec, *status) { return &pc.Spec, &pc.Status }),
 		},
 		{
 			Kinds: shared, NewUsage: usage, Users: users,
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
-			Status: statusOf(func(pc *mpcv1alpha1.ClusterProviderConfig) *commonv1.ProviderConfigStatus {
-				return &pc.Status
+			Parts: partsOf(func(pc *mpcv1alpha1.ClusterProviderConfig) (*spec, *status) {
+				return &pc.Spec, &pc.Status
 			}),
 		},
 	}
 }
 
-// statusOf returns how the status of ProviderConfigs of one type is reached.
-func statusOf[T resource.ProviderConfig](
-	status func(T) *commonv1.ProviderConfigStatus,
-) func(resource.ProviderConfig) *commonv1.ProviderConfigStatus {
-	return func(pc resource.ProviderConfig) *commonv1.ProviderConfigStatus {
+type (
+	spec   = commonv1.ProviderConfigSpec
+	status = commonv1.ProviderConfigStatus
+)
+
+// partsOf returns how spec and status of ProviderConfigs of one type are reached.
+func partsOf[T resource.ProviderConfig](parts func(T) (*spec, *status)) func(resource.ProviderConfig) (*spec, *status) {
+	return func(pc resource.ProviderConfig) (*spec, *status) {
 		if typed, ok := pc.(T); ok {
-			return status(typed)
+			return parts(typed)
 		}
-		return nil
+		return nil, nil
 	}
 }

@@ -52,8 +52,8 @@ type Config struct {
 	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its
 	// target.
 	Users []User
-	// Status returns what is observed of a ProviderConfig of this kind, nil for one of another.
-	Status func(resource.ProviderConfig) *commonv1.ProviderConfigStatus
+	// Parts returns what a ProviderConfig of this kind says and what is observed of it, nil for one of another.
+	Parts func(resource.ProviderConfig) (*commonv1.ProviderConfigSpec, *commonv1.ProviderConfigStatus)
 	// Namespaced reports whether the ProviderConfig lives in the namespace of its users.
 	Namespaced bool
 }

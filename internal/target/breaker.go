@@ -47,6 +47,8 @@ type sight struct {
 	since   time.Time // when the target was last found not to answer
 	version string    // what the target reported last, empty for nothing
 	refused time.Time // since when the target refuses the credentials; zero if it accepts them
+	// accepted reports whether the target has ever accepted the credentials.
+	accepted bool
 }
 
 // isKnown reports whether the target has been probed.
@@ -256,7 +258,7 @@ func (b *breaker) noteCredentials(accepted bool) {
 	lasted := b.seen.isRefused()
 	switch {
 	case accepted:
-		b.seen.refused = time.Time{}
+		b.seen.refused, b.seen.accepted = time.Time{}, true
 	case b.seen.refused.IsZero():
 		b.seen.refused = time.Now()
 		time.AfterFunc(outagePatience, b.health)

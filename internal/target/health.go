@@ -1,7 +1,9 @@
 package target
 
 import (
+	"context"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -95,6 +97,36 @@ func (c *Cluster) health() error {
 	return nil
 }
 
+// TryCredentials sends a request with the credentials, which the probes of a connection have not, unless the target has
+// accepted them before. The error is ErrUnauthorized if it does not accept them, and satisfies IsUnreachable if it does
+// not answer within 3 s.
+func (c *Cluster) TryCredentials(ctx context.Context) error {
+	if s := c.breaker.look(); s.accepted && s.refused.IsZero() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, unreachableError{cause: errSlow})
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.breaker.url, nil)
+	if err != nil {
+		return errors.Wrap(err, "cannot make a request")
+	}
+	res, err := c.http.Do(req)
+	var answer foreignError
+	switch {
+	case errors.As(err, &answer):
+		return nil
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	}
+	_ = res.Body.Close() // The wall has read it.
+	if res.StatusCode == http.StatusUnauthorized {
+		return ErrUnauthorized
+	}
+	return nil
+}
+
 // tell reports that the health of a ProviderConfig may have changed, and whether the cause is a good one. The key is
 // empty if there is none. The caller holds the lock.
 func (r *Registry) tell(key string, well bool) {
@@ -149,7 +181,7 @@ func (r *Registry) tellOutage(c *Cluster) {
 
 var (
 	readyConfigs = prometheus.NewDesc("provider_kcp_providerconfig_ready",
-		"Whether the target of a ProviderConfig in use answers and accepts its credentials.",
+		"Whether the target of a ProviderConfig answers and accepts its credentials.",
 		[]string{"kind", "namespace", "name"}, nil)
 	restores = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "provider_kcp_restored_servers_total",
@@ -162,7 +194,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(restores) } //nolint:gochecknoinits // So are metrics registered.
 
-// Metrics returns a collector of the health of all ProviderConfigs in use. It computes the series on each scrape, so
+// Metrics returns a collector of the health of all ProviderConfigs. It computes the series on each scrape, so
 // that none outlives its ProviderConfig.
 func (r *Registry) Metrics() prometheus.Collector {
 	return prometheus.CollectorFunc(func(ch chan<- prometheus.Metric) {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -50,9 +51,7 @@ func TestConfigIsReady(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string]any{"server": cfg.Host, "serverVersion": version.GitVersion, "users": int64(1)}
-		if diff := cmp.Diff(want, config.status(t)); diff != "" {
-			t.Errorf("status of the ProviderConfig: -want, +got:\n%s", diff)
-		}
+		config.awaitStatus(t, want)
 		if writes := config.writes(t, mark); len(writes) > 2 {
 			t.Errorf("want at most a write for the first user and one for the target, got:\n%s", writes)
 		}
@@ -76,11 +75,69 @@ func TestConfigIsReady(t *testing.T) {
 		remove(t, c, o)
 		awaitGone(t, c, o)
 		collectUsages(t, c, s, ns, pc)
-		config.await(t, corev1.ConditionUnknown, "")
-		if diff := cmp.Diff(map[string]any{}, config.status(t)); diff != "" {
-			t.Errorf("status of an unused ProviderConfig: -want, +got:\n%s", diff)
-		}
+		delete(want, "users")
+		config.awaitStatus(t, want)
+		config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
 	})
+}
+
+// TestConfigIsReadyBeforeItsUse shows that a ProviderConfig which nobody uses says whether its target accepts its
+// credentials, as what waits for a Composition does before it makes the users: they may come later, be refused, and be
+// replaced. It costs one request with the credentials.
+func TestConfigIsReadyBeforeItsUse(t *testing.T) {
+	t.Parallel()
+	c, tc := provide(t), target.Client(t)
+	for _, s := range append(build.Scopes(), sharedScope()) {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			tns, ns := target.Namespace(t), local.Namespace(t)
+			account := &corev1.ServiceAccount{ObjectMeta: build.Meta(tns, "robot")}
+			create(t, tc, account)
+			good := kube.Kubeconfig(t, tokenOf(t, tc, account))
+			mark := target.Audit(t).Mark()
+			create(t, c, s.Config(ns, ns, build.FromSecret(ns, "credentials")))
+			config := readConfig(t, c, s, ns, ns)
+			config.await(t, corev1.ConditionFalse, commonv1.ReasonInvalidConnection)
+
+			create(t, c, secret(ns, "credentials", good))
+			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+			got := target.Audit(t).Since(mark).By("system:serviceaccount:" + tns + ":robot")
+			if diff := cmp.Diff(map[string]int{"get /version": 1}, got.Count()); diff != "" {
+				t.Errorf("requests for a ProviderConfig that nobody uses: -want, +got:\n%s\n%s", diff, got)
+			}
+
+			wrong := rest.AnonymousClientConfig(target.Config())
+			wrong.BearerToken = "wrong"
+			setKubeconfig(t, c, ns, "credentials", kube.Kubeconfig(t, wrong))
+			config.await(t, corev1.ConditionFalse, commonv1.ReasonUnauthorized)
+			setKubeconfig(t, c, ns, "credentials", good)
+			config.await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+			remove(t, c, config.pc)
+			awaitGone(t, c, config.pc)
+		})
+	}
+}
+
+// TestConfigOfEachTenantIsReady shows that a ClusterProviderConfig by which each tenant is a ServiceAccount of its
+// namespace is ready if its own credentials are.
+func TestConfigOfEachTenantIsReady(t *testing.T) {
+	t.Parallel()
+	c, s := provide(t), sharedScope()
+	ns := local.Namespace(t)
+	spec := build.FromSecret(ns, "credentials")
+	spec.Impersonate = &commonv1.Impersonation{ServiceAccountName: "tenant"}
+	create(t, c, secret(ns, "credentials", kube.Kubeconfig(t, targetUser(t))), s.Config(ns, ns, spec))
+	readConfig(t, c, s, ns, ns).await(t, corev1.ConditionTrue, commonv1.ReasonTargetAnswers)
+}
+
+// sharedScope is the namespaced scope with ProviderConfigs that all namespaces share.
+func sharedScope() build.Scope {
+	s := build.Namespaced()
+	s.Name = "Shared"
+	s.Config = func(_, name string, spec commonv1.ProviderConfigSpec) client.Object {
+		return &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: spec}
+	}
+	return s
 }
 
 // TestConfigOfPlainHTTP shows that a ProviderConfig is not ready whose kubeconfig names a server with TLS by http://.
@@ -161,6 +218,16 @@ func (x config) await(t *testing.T, s corev1.ConditionStatus, r xpv2.ConditionRe
 		}
 		got := x.pc.GetCondition(xpv2.TypeReady)
 		return got.Status == s && got.Reason == r, fmt.Sprint(got)
+	})
+}
+
+// awaitStatus waits for the status, without conditions.
+func (x config) awaitStatus(t *testing.T, want map[string]any) {
+	t.Helper()
+	kube.Eventually(t, "the status of ProviderConfig", func() (bool, string) {
+		err := x.c.Get(t.Context(), client.ObjectKeyFromObject(x.pc), x.pc)
+		diff := cmp.Diff(want, x.status(t))
+		return err == nil && diff == "", message(err) + diff
 	})
 }
 

@@ -43,8 +43,8 @@ func (g *deletionGuard) follow(u scope.User) {
 // Reconcile reconciles a ProviderConfig unless it is deleted and still in use.
 func (g *deletionGuard) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	pc := g.config.New()
-	if err := g.client.Get(ctx, req.NamespacedName, pc); err != nil {
-		return reconcile.Result{}, errors.Wrap(resource.IgnoreNotFound(err), "cannot get ProviderConfig")
+	if err := resource.IgnoreNotFound(g.client.Get(ctx, req.NamespacedName, pc)); err != nil {
+		return reconcile.Result{}, errors.Wrap(err, "cannot get ProviderConfig")
 	}
 	if meta.WasDeleted(pc) && len(pc.GetFinalizers()) > 0 {
 		n, err := g.users(ctx, req.NamespacedName)

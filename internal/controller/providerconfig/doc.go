@@ -1,9 +1,9 @@
 // Package providerconfig counts who uses the ProviderConfigs of both scopes, keeps those in use from going away, and
 // shows whether their targets can be used.
 //
-// It watches ProviderConfigs and the records of their use. The connections to targets report whether these answer and
-// accept the credentials. The package writes the finalizer and the status of a ProviderConfig, and deletes records that
-// have lost their owner; it deletes nothing else.
+// It watches ProviderConfigs, the Secrets they name and the records of their use. The connections to targets report
+// whether these answer and accept the credentials. The package writes the finalizer and the status of a ProviderConfig,
+// and deletes records that have lost their owner; it deletes nothing else.
 //
 // # Decisions
 //
@@ -21,8 +21,11 @@
 // renewed meanwhile. A missing Secret counts only if no user of the ProviderConfig is connected: credentials may depend
 // on the namespace of the user, and one tenant does not speak for all.
 //
-// A ProviderConfig that nobody uses has no condition Ready. Status Unknown was rejected, because tools that wait for
-// readiness take it for progress.
+// Each ProviderConfig is the first user of its target, so that condition Ready does not wait for others: Compositions
+// wait for it before they make them. It sends one request with its credentials unless others do, because probes have
+// none. It keeps the connection, so that what is wrong later is told by the same events as to other users. To have no
+// condition until the first use was rejected, because kubectl wait and function-auto-ready then wait for ever. So was
+// to ask again at intervals, which only what is wrong does: once a minute, as a server may come to accept credentials.
 //
 // A deleted ProviderConfig stays while resources refer to it, recorded or not: the records of use in a namespace that
 // is going away may go first. A finalizer on each record was rejected: it would cost a write for each resource that

@@ -2,7 +2,6 @@ package providerconfig
 
 import (
 	"context"
-	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
@@ -24,14 +23,18 @@ import (
 // A readiness sets condition Ready of ProviderConfigs, and what is known of their targets, in the status write of the
 // reconciler that it wraps.
 type readiness struct {
-	registry *target.Registry
-	config   scope.Config
-	events   event.Recorder
-	next     reconcile.Reconciler
+	client     client.Client
+	registry   *target.Registry
+	controller string // its name
+	config     scope.Config
+	events     event.Recorder
+	next       reconcile.Reconciler
 }
 
-// Reconcile reconciles a ProviderConfig, and records an event when its target stops answering.
+// Reconcile connects to the target of a ProviderConfig, reconciles the ProviderConfig, and records an event when the
+// target stops answering.
 func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	failed := r.connect(ctx, req.NamespacedName)
 	p := &managedadapter.Reconciliation{}
 	var lost resource.ProviderConfig
 	p.Amend = func(o client.Object) {
@@ -39,10 +42,10 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		if !ok {
 			return
 		}
-		h, was := r.registry.Health(r.config.Key(pc)), pc.GetCondition(xpv2.TypeReady)
+		h, was := r.health(pc, failed), pc.GetCondition(xpv2.TypeReady)
 		r.show(pc, h)
 		is, known := ready(was, h)
-		if !known || isUnused(pc, h) {
+		if !known {
 			return
 		}
 		pc.SetConditions(is)
@@ -55,29 +58,22 @@ func (r *readiness) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		message := lost.GetCondition(xpv2.TypeReady).Message
 		r.events.Event(lost, event.Warning(event.Reason(commonv1.ReasonTargetUnreachable), errors.New(message)))
 	}
+	if failed != nil && res.IsZero() {
+		res.RequeueAfter = retryAfter
+	}
 	return res, err
 }
 
-// show sets the URL and the version of the target. They stay while nothing is connected, as after a restart, and are
-// removed with the last user.
+// show sets the URL and the version of the target. They stay while nothing is connected, as after a restart.
 func (r *readiness) show(pc resource.ProviderConfig, h target.Health) {
-	s := r.config.Status(pc)
+	_, s := r.config.Parts(pc)
 	switch {
 	case s == nil:
-	case isUnused(pc, h):
-		s.Conditions = slices.DeleteFunc(s.Conditions, func(c xpv2.Condition) bool { return c.Type == xpv2.TypeReady })
-		s.Server, s.ServerVersion = "", ""
 	case h.Server != "" && s.Server != h.Server:
 		s.Server, s.ServerVersion = h.Server, h.Version
 	case h.Version != "":
 		s.ServerVersion = h.Version
 	}
-}
-
-// isUnused reports whether a ProviderConfig has no counted users, and nothing is wrong. The first user may be connected
-// before it is counted. The pass that counts it then writes condition Ready.
-func isUnused(pc resource.ProviderConfig, h target.Health) bool {
-	return pc.GetUsers() == 0 && h.Err == nil
 }
 
 // changes enqueues ProviderConfigs when the health of their targets may have changed: after 500 ms if something is
@@ -105,10 +101,10 @@ func ready(was xpv2.Condition, h target.Health) (is xpv2.Condition, known bool) 
 	switch {
 	case target.IsUnreachable(h.Err):
 		is.Reason, is.Message = commonv1.ReasonTargetUnreachable, target.UnreachableMessage(h.Err)
-	case target.IsInvalidConnection(h.Err):
-		is.Reason, is.Message = commonv1.ReasonInvalidConnection, h.Err.Error()
-	case h.Err != nil:
+	case errors.Is(h.Err, target.ErrUnauthorized):
 		is.Reason, is.Message = commonv1.ReasonUnauthorized, h.Err.Error()
+	case h.Err != nil:
+		is.Reason, is.Message = commonv1.ReasonInvalidConnection, h.Err.Error()
 	case h.Known:
 		is.Status, is.Reason = corev1.ConditionTrue, commonv1.ReasonTargetAnswers
 	default:

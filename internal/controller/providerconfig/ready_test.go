@@ -7,6 +7,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,6 +64,14 @@ func TestReady(t *testing.T) {
 				is: condition(corev1.ConditionFalse, commonv1.ReasonUnauthorized,
 					"target does not accept the credentials"),
 				known: true,
+			},
+		},
+		"Unreadable": {
+			reason: "A Secret that may not be read is a fault of the connection.",
+			was:    answers, health: target.Health{Err: errors.New("forbidden")},
+			want: want{
+				is:    condition(corev1.ConditionFalse, commonv1.ReasonInvalidConnection, "forbidden"),
+				known: true, moved: true,
 			},
 		},
 	}

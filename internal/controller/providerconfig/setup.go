@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
@@ -55,7 +56,9 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 	r := providerconfig.NewReconciler(countingManager{managedadapter.NewManager(mgr)}, c.Kinds,
 		providerconfig.WithLogger(o.Logger.WithValues("controller", name)),
 		providerconfig.WithRecorder(events))
-	reach := &readiness{registry: o.Registry, config: c, events: events, next: r}
+	reach := &readiness{
+		client: mgr.GetClient(), registry: o.Registry, controller: name, config: c, events: events, next: r,
+	}
 	g := &deletionGuard{client: mgr.GetClient(), config: c, next: reach}
 	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -63,6 +66,7 @@ func Setup(mgr ctrl.Manager, o Options, c scope.Config) (*Controller, error) {
 		For(c.New()).
 		Watches(c.NewUsage(), gathered(c)).
 		WatchesRawSource(reach.changes()).
+		WatchesRawSource(handlers.Targets(o.Registry, name, 0)).
 		Build(g)
 	return &Controller{controller: built, cache: mgr.GetCache(), guard: g, events: events},
 		errors.Wrapf(err, "cannot set up controller %s", name)

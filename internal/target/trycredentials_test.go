@@ -1,0 +1,58 @@
+package target
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+)
+
+// TestTryCredentials shows that credentials are tried until the target has accepted them, and not again.
+func TestTryCredentials(t *testing.T) {
+	var tried atomic.Int32
+	var accepts atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Impersonate-User") != "" { // It is no probe.
+			tried.Add(1)
+			if !accepts.Load() {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+		}
+		fmt.Fprint(w, `{"gitVersion":"v1.36.1"}`)
+	}))
+	defer s.Close()
+	r, _ := newHealthRegistry(t, s.URL)
+	spec := &commonv1.ProviderConfigSpec{
+		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceInjectedIdentity},
+		Impersonate: &commonv1.Impersonation{User: "somebody"},
+	}
+	o := informer.Owner{Controller: "c", NamespacedName: types.NamespacedName{Name: "o"}}
+	var c *Cluster
+	eventually(t, "the target to be connected", func() (ok bool) {
+		var err error
+		c, err = r.Connect(t.Context(), o, commonv1.Connection{Spec: spec})
+		return err == nil
+	})
+	if err := c.TryCredentials(t.Context()); !errors.Is(err, ErrUnauthorized) {
+		t.Errorf("refused credentials: want ErrUnauthorized, got %v", err)
+	}
+	accepts.Store(true)
+	for range 3 {
+		if err := c.TryCredentials(t.Context()); err != nil {
+			t.Errorf("accepted credentials: want no error, got %v", err)
+		}
+	}
+	if n := tried.Load(); n != 2 {
+		t.Errorf("want 2 requests with credentials, got %d", n)
+	}
+}
