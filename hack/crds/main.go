@@ -56,6 +56,9 @@ func completeFile(file string, used map[string]bool) error {
 		return errors.Wrap(err, "cannot decode")
 	}
 	complete("", crd, used)
+	if err := drop(filepath.Base(file), crd); err != nil {
+		return err
+	}
 	after, err := yaml.Marshal(crd)
 	if err != nil {
 		return errors.Wrap(err, "cannot encode")

@@ -1,5 +1,10 @@
 package main
 
+import (
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
 // policiesMost bounds the list of policies, so that the cost of its rule has a bound. There are six of them.
 const policiesMost = 16
 
@@ -25,4 +30,31 @@ func restrict(field string, schema map[string]any) {
 		schema["maxItems"] = policiesMost
 		schema["x-kubernetes-validations"] = []any{map[string]any{"rule": policiesRule, "message": policiesMessage}}
 	}
+}
+
+// namespacedConfigs has the schema of ProviderConfigs of namespaces, which no PublishedResource can refer to.
+const namespacedConfigs = "kubernetes.m.crossplane.io_providerconfigs.yaml"
+
+// drop removes the fields of a definition that nothing reads there, although other kinds share their type.
+func drop(file string, crd map[string]any) error {
+	if file != namespacedConfigs {
+		return nil
+	}
+	versions, _, err := unstructured.NestedSlice(crd, "spec", "versions")
+	if err != nil {
+		return errors.Wrap(err, "cannot read the versions")
+	}
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		kcp := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "kcp"}
+		for _, field := range []string{"apiExport", "agentName"} {
+			unstructured.RemoveNestedField(version, append(kcp, "properties", field)...)
+		}
+		err := unstructured.SetNestedField(version, "kcp points the kubeconfig at a workspace of kcp.",
+			append(kcp, "description")...)
+		if err != nil {
+			return errors.Wrap(err, "cannot describe kcp")
+		}
+	}
+	return errors.Wrap(unstructured.SetNestedSlice(crd, versions, "spec", "versions"), "cannot write the versions")
 }

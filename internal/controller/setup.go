@@ -45,12 +45,12 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 	for _, c := range append(scope.NamespacedScopeConfigs(), scope.ClusterScopeConfig()) {
 		parts = append(parts, configs(mgr, o, c)...)
 	}
+	parts = append(parts, published(mgr, o)...)
 	return start(mgr, o.Options, log, append(parts,
 		objects(mgr, o, cluster),
 		objects(mgr, o, namespaced),
 		collections(mgr, o, scope.ClusterCollection(local)),
 		collections(mgr, o, scope.NamespacedCollection(local)),
-		published(mgr, o),
 		workloads(mgr, o),
 	))
 }
@@ -101,18 +101,28 @@ func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k 
 	}}
 }
 
-// published is the controller of PublishedResources.
-func published(mgr ctrl.Manager, o object.Options) part {
-	kinds := append(configKinds(scope.PublishedResources(mgr.GetClient(), o.PublishedResourceConfig).Configs...),
-		syncagentv1alpha1.PublishedResourceGroupVersionKind)
-	return part{kinds: kinds, setup: func() error {
-		po := publishedresource.Options{
+// published are the controller of PublishedResources, and each kind of ProviderConfig that they may refer to: one of
+// them will do.
+func published(mgr ctrl.Manager, o object.Options) []part {
+	controller := sync.OnceValues(func() (*publishedresource.Controller, error) {
+		return publishedresource.Setup(mgr, publishedresource.Options{
 			Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter,
 			Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
 			DefaultConfig: o.PublishedResourceConfig,
-		}
-		return errors.Wrap(publishedresource.Setup(mgr, po), "cannot set up PublishedResources")
-	}}
+		})
+	})
+	var parts []part
+	for _, c := range scope.PublisherConfigs() {
+		kinds := append(configKinds(c), syncagentv1alpha1.PublishedResourceGroupVersionKind)
+		parts = append(parts, part{kinds: kinds, setup: func() error {
+			pr, err := controller()
+			if err == nil {
+				err = pr.Follow(c)
+			}
+			return errors.Wrap(err, "cannot set up PublishedResources")
+		}})
+	}
+	return parts
 }
 
 // configKinds returns the kinds of ProviderConfigs and of the records of their use.

@@ -19,6 +19,8 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis"
 	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
+	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
@@ -85,6 +87,8 @@ func TestKindsThatComeLater(t *testing.T) {
 
 			server.InstallCRDs(t, definitions(t, "kubernetes.m.crossplane.io_", "collections")...)
 			works(t, c, build.Namespaced(), ns)
+			server.InstallCRDs(t, definitions(t, "syncagent.kcp.io_", "")...)
+			refersToShared(t, c)
 			server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "collections")...)
 			works(t, c, build.Cluster(), ns)
 			server.InstallCRDs(t, definitions(t, "kubernetes.crossplane.io_", "")...)
@@ -104,7 +108,7 @@ func run(t *testing.T, s *kube.Server) {
 // granted is what Crossplane grants a provider: its kinds, though not to delete them, and some of the core.
 var granted = []rbacv1.PolicyRule{
 	{
-		APIGroups: []string{"kubernetes.crossplane.io", "kubernetes.m.crossplane.io"},
+		APIGroups: []string{"kubernetes.crossplane.io", "kubernetes.m.crossplane.io", "syncagent.kcp.io"},
 		Resources: []string{"*"},
 		Verbs:     []string{"get", "list", "watch", "update", "patch", "create"},
 	},
@@ -149,6 +153,21 @@ func works(t *testing.T, c client.Client, s build.Scope, ns string) {
 	o := s.Object(ns, ns, "target", build.ConfigMap(ns, strings.ToLower(s.Name), "color", "blue"))
 	create(t, c, o)
 	awaitReady(t, c, o)
+}
+
+// refersToShared shows that a PublishedResource is looked after where no other ProviderConfigs than those of
+// Crossplane 2 are served.
+func refersToShared(t *testing.T, c client.Client) {
+	t.Helper()
+	o := &publishedv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "hats")}
+	o.Spec.ProviderConfigReference = &publishedv1alpha1.ConfigReference{Kind: "ClusterProviderConfig", Name: "missing"}
+	o.Spec.Resource = publishedv1alpha1.SourceResource{APIGroup: "example.com", Kind: "Hat"}
+	create(t, c, o)
+	kube.Eventually(t, "the missing ClusterProviderConfig to be reported", func() (bool, string) {
+		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		synced := o.GetCondition(xpv2.TypeSynced)
+		return err == nil && synced.Reason == commonv1.ReasonInvalidConnection, synced.Message
+	})
 }
 
 // gathers shows that a collection has a member for a resource it selects.

@@ -15,8 +15,10 @@ import (
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/controller/publishedresource"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 const (
@@ -27,6 +29,8 @@ const (
 var (
 	publishedKind = v1alpha1.GroupVersion.WithResource("publishedresources")
 	publishConfig = pcv1alpha1.GroupVersion.WithResource("providerconfigs")
+
+	sharedPublishConfig = mpcv1alpha1.GroupVersion.WithResource("clusterproviderconfigs")
 )
 
 // apiSyncAgent adds what becomes of all that api-syncagent has.
@@ -64,18 +68,24 @@ func (p *pass) apiSyncAgent(ctx context.Context) error {
 	return nil
 }
 
-// publishConfigs returns the specs of ProviderConfigs by their names, and whether they are known. There are none if the
-// kind is not installed yet.
+// publishConfigs returns the specs of ProviderConfigs by what configName returns, and whether they are known. There are
+// none of a kind that is not installed yet.
 func (p *pass) publishConfigs(ctx context.Context) (map[string]*commonv1.ProviderConfigSpec, bool) {
-	all := map[string]*commonv1.ProviderConfigSpec{}
-	known := p.reader.eachServed(ctx, publishConfig, func(u *unstructured.Unstructured) {
-		pc := &pcv1alpha1.ProviderConfig{}
-		if err := decode(u, pc); err != nil {
-			p.t.add(refused("ProviderConfig", err.Error(), "change it"), u.GetName())
-			return
-		}
-		all[u.GetName()] = &pc.Spec
-	})
+	all, known := map[string]*commonv1.ProviderConfigSpec{}, true
+	for at, prefix := range map[schema.GroupVersionResource]string{
+		publishConfig:       "",
+		sharedPublishConfig: mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind + "/",
+	} {
+		ok := p.reader.eachServed(ctx, at, func(u *unstructured.Unstructured) {
+			pc := &pcv1alpha1.ProviderConfig{} // Both kinds have one spec.
+			if err := decode(u, pc); err != nil {
+				p.t.add(refused("ProviderConfig", err.Error(), "change it"), u.GetName())
+				return
+			}
+			all[prefix+u.GetName()] = &pc.Spec
+		})
+		known = known && ok
+	}
 	return all, known
 }
 
@@ -83,7 +93,11 @@ func (p *pass) publishConfigs(ctx context.Context) (map[string]*commonv1.Provide
 func (p *pass) judgePublishConfig(ctx context.Context, name string, spec *commonv1.ProviderConfigSpec, known bool) {
 	switch {
 	case spec != nil:
-		p.configs.judge(ctx, "ProviderConfig of "+pcv1alpha1.Group, name, commonv1.Connection{Spec: spec})
+		what := "ProviderConfig of " + pcv1alpha1.Group
+		if strings.Contains(name, "/") {
+			what = "ProviderConfig of " + mpcv1alpha1.Group
+		}
+		p.configs.judge(ctx, what, name, commonv1.Connection{Spec: spec})
 	case known:
 		p.t.add(refused("ProviderConfig that is missing",
 			"PublishedResources without providerConfigRef use that of --default-provider-config",
@@ -99,7 +113,7 @@ func (p *pass) readPublished(ctx context.Context, u *unstructured.Unstructured, 
 		return nil
 	}
 	o := &published{
-		stateNamespace: p.options.StateNamespace, defaultConfig: p.options.DefaultConfig,
+		stateNamespace: p.options.StateNamespace, defaultConfig: scope.PublisherConfig(p.options.DefaultConfig),
 		fits: judgeSchema(ctx, p.t, u, s, whatPublished),
 	}
 	if err := decode(u, &o.PublishedResource); err != nil {

@@ -303,7 +303,8 @@ func TestJudgeAgent(t *testing.T) {
 func TestConfigName(t *testing.T) {
 	for over, want := range map[string]string{
 		"": "services",
-		"spec: {providerConfigRef: {name: north}}": "north",
+		"spec: {providerConfigRef: {name: north}}":                              "north",
+		"spec: {providerConfigRef: {kind: ClusterProviderConfig, name: north}}": "ClusterProviderConfig/north",
 	} {
 		if got := publishedOf(t, newTally(), over, nothing).configName(); got != want {
 			t.Errorf("ProviderConfig of %q: want %s, got %s", over, want, got)

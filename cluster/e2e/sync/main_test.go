@@ -76,7 +76,7 @@ func open(t *testing.T, consumers int) *shop {
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: ns}
+	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	o.Spec.StateNamespace = ns
 	for _, obj := range []client.Object{

@@ -14,8 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -97,7 +95,7 @@ func (s *stage) publishes(t *testing.T) {
 	create(t, s.c, build.Cluster().Config("", "publisher", spec))
 	create(t, s.c, hats())
 	o := &syncagentv1alpha1.PublishedResource{ObjectMeta: build.Meta("", "hats")}
-	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: "publisher"}
+	o.Spec.ProviderConfigReference = &syncagentv1alpha1.ConfigReference{Name: "publisher"}
 	o.Spec.Resource = syncagentv1alpha1.SourceResource{APIGroup: "hats.example.com", Kind: "Hat"}
 	create(t, s.c, o)
 	s.awaitMessage(t, o, `cannot patch resource "apiexports" in API group "apis.kcp.io"`)

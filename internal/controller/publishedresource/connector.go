@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,7 +36,7 @@ type connector struct {
 	controller string
 	local      client.Client
 	registry   *target.Registry
-	publisher  scope.Publisher
+	publisher  *scope.Publisher
 	events     event.Recorder
 
 	writer      *kcp.Writer
@@ -102,7 +101,7 @@ func (e *external) keepAgent(o *v1alpha1.PublishedResource) {
 
 // connect returns the cluster of a ProviderConfig, and what that says.
 func (c *connector) connect(ctx context.Context, owner informer.Owner,
-	ref xpv2.Reference,
+	ref v1alpha1.ConfigReference,
 ) (commonv1.Connection, *target.Cluster, error) {
 	c.registry.Bind(owner, c.publisher.Key(ref))
 	connection, err := c.publisher.Config(ctx, ref)

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/client-go/rest"
 
+	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -26,7 +26,7 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, asked.of(t, service.User(t, user, "system:masters")))),
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	o := s.published("hats", "Hat")
-	o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+	o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	if err := s.c.Delete(t.Context(), o); err != nil {

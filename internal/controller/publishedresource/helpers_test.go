@@ -119,7 +119,7 @@ func define(t *testing.T, c client.Client, d *apiextensionsv1.CustomResourceDefi
 // published returns a PublishedResource of a kind of the shop's group.
 func (s *shop) published(name, kind string) *v1alpha1.PublishedResource {
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: s.config + "-" + name}}
-	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: s.config}
+	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: s.config}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: kind}
 	return o
 }

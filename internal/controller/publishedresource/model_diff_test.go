@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -158,7 +157,7 @@ func TestSyncOutage(t *testing.T) {
 		create(t, local.Client(t, apis.AddToScheme),
 			secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
 			build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
-		o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+		o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	})
 	m.below, m.pace = below, 20*time.Millisecond
 	everything := []rbacv1.PolicyRule{

@@ -17,8 +17,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
@@ -53,13 +57,26 @@ type Options struct {
 	Selector labels.Selector
 	// StateNamespace is where states are if a spec does not say. The default is DefaultStateNamespace.
 	StateNamespace string
-	// DefaultConfig is the ProviderConfig of PublishedResources that name none. The default is
-	// scope.DefaultPublisherConfig.
+	// DefaultConfig is the ProviderConfig of PublishedResources that name none, as scope.PublisherConfig takes it.
 	DefaultConfig string
 }
 
-// Setup adds the controller of PublishedResources to a manager.
-func Setup(mgr ctrl.Manager, o Options) error {
+// A Controller is that of PublishedResources.
+type Controller struct {
+	controller ctrlcontroller.Controller
+	cache      cache.Cache
+	connector  *connector
+}
+
+// Follow makes the controller heed ProviderConfigs of a kind, which the control plane must serve.
+func (c *Controller) Follow(config scope.Config) error {
+	c.connector.publisher.Serve(config)
+	return errors.Wrapf(c.controller.Watch(ctrlsource.Kind(c.cache, client.Object(config.New()),
+		handlers.Users(c.connector.registry, config))), "cannot watch %s", config.Kinds.Config.Kind)
+}
+
+// Setup adds the controller of PublishedResources to a manager. It knows of no ProviderConfigs until it follows them.
+func Setup(mgr ctrl.Manager, o Options) (*Controller, error) {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	m := managedadapter.NewManager(mgr)
@@ -74,13 +91,18 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	}
 	c.publications = publication.NewSupervisor(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	if err := mgr.Add(c.publications); err != nil {
-		return errors.Wrap(err, "cannot have publications end with the manager")
+		return nil, errors.Wrap(err, "cannot have publications end with the manager")
 	}
 	c.exports = newExportLock(func(name string) { o.Registry.WakeOwner(c.owner(name, "")) })
 	o.Registry.OnRestored(c.restored)
 	opts := o.ForControllerRuntime()
 	opts.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMax)
-	b := ctrl.NewControllerManagedBy(mgr).
+	r := &reconciler{
+		managed: newManaged(m, o, c), stopSync: c.stopSync, removeFinalizers: c.removeFinalizers, forget: c.forget,
+		counts: c.countWrites,
+		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
+	}
+	built, err := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(opts).
 		For(&v1alpha1.PublishedResource{},
@@ -88,19 +110,12 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		WatchesRawSource(handlers.Targets(o.Registry, name, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerSource, gather)).
 		WatchesRawSource(handlers.Targets(o.Registry, name+controllerExport, gather)).
-		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner))
-	for _, config := range c.publisher.Configs {
-		b = b.Watches(config.New(), handlers.Users(o.Registry, config))
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name+controllerEndpoint, gather, ofOwner)).
+		Build(r)
+	if err != nil {
+		return nil, errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	r := &reconciler{
-		managed: newManaged(m, o, c), stopSync: c.stopSync, removeFinalizers: c.removeFinalizers, forget: c.forget,
-		counts: c.countWrites,
-		owner:  func(n types.NamespacedName) informer.Owner { return c.owner(n.Name, "") }, selected: c.selected,
-	}
-	if err := b.Complete(r); err != nil {
-		return errors.Wrapf(err, "cannot set up controller %s", name)
-	}
-	return addStateMetrics(mgr, o)
+	return &Controller{controller: built, cache: mgr.GetCache(), connector: c}, addStateMetrics(mgr, o)
 }
 
 func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {

@@ -36,8 +36,8 @@ func TestSeveral(t *testing.T) {
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 
 	here, there, second := one.published("hats", "Hat"), two.published("hats", "Hat"), one.published("more", "Hat")
-	there.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
-	second.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+	there.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
+	second.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	second.Spec.APIExport = &commonv1.APIExport{Name: "second.example.com", Create: new(true)}
 	// The least rights do not reach a second APIExport.
 	setSecret(t, one.c, one.config, kube.Kubeconfig(t, one.admin))
@@ -95,7 +95,7 @@ func TestUnreachableServiceCluster(t *testing.T) {
 	elsewhere := local.Namespace(t)
 	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)),
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
-	update(t, s.c, o, func() { o.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere} })
+	update(t, s.c, o, func() { o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere} })
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable), elsewhere)
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Error("APIExport must stay as it is")

@@ -36,7 +36,7 @@ func (e *external) siblings(ctx context.Context, o *v1alpha1.PublishedResource) 
 // could miss a claim. The name of an APIExport is not enough, because every kcp may have one of that name.
 func (e *external) sharesExport(o, other *v1alpha1.PublishedResource) bool {
 	known := other.Spec.ProviderConfigReference != nil || e.selects(other)
-	if known && e.publisher.Ref(other).Name == e.publisher.Ref(o).Name {
+	if known && e.publisher.Ref(other) == e.publisher.Ref(o) {
 		p, err := planOf(&other.Spec, e.connection.Spec.KCP)
 		return err == nil && (p.export == e.plan.export || other.Status.APIExport == e.plan.export)
 	}

@@ -3,7 +3,6 @@ package publishedresource
 import (
 	"testing"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -73,7 +72,7 @@ func TestSharesExport(t *testing.T) {
 			ours.Status.Endpoints = []v1alpha1.Endpoint{{URL: url}}
 			other.SetLabels(tc.labels)
 			if tc.ref != "" {
-				other.Spec.ProviderConfigReference = &xpv2.Reference{Name: tc.ref}
+				other.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: tc.ref}
 			}
 			if got := e.sharesExport(ours, other); got != tc.want {
 				t.Errorf("%s\nwant %t, got %t", tc.reason, tc.want, got)

@@ -38,7 +38,7 @@ func TestSyncRightsCome(t *testing.T) {
 	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, local.User(t, limited))),
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
-		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &xpv2.Reference{Name: elsewhere}, nil
+		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
 	})
 	one, two, begin := s.tenant(t), s.tenant(t), time.Now()
 	for _, name := range []string{"a", "b", "c"} {

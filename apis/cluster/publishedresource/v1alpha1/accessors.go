@@ -18,6 +18,22 @@ func (mg *PublishedResource) GetManagementPolicies() xpv2.ManagementPolicies {
 	return mg.Spec.ManagementPolicies
 }
 
+// GetProviderConfigReference returns the name of the ProviderConfig, nil if none is named.
+func (mg *PublishedResource) GetProviderConfigReference() *xpv2.Reference {
+	if r := mg.Spec.ProviderConfigReference; r != nil {
+		return &xpv2.Reference{Name: r.Name}
+	}
+	return nil
+}
+
+// SetProviderConfigReference names the ProviderConfig, whose kind is the default.
+func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.Reference) {
+	mg.Spec.ProviderConfigReference = nil
+	if r != nil {
+		mg.Spec.ProviderConfigReference = &ConfigReference{Name: r.Name}
+	}
+}
+
 // RemoveCondition removes the condition of a type, if there is one.
 func (mg *PublishedResource) RemoveCondition(t xpv2.ConditionType) {
 	mg.Status.Conditions = slices.DeleteFunc(mg.Status.Conditions, func(c xpv2.Condition) bool { return c.Type == t })

@@ -38,14 +38,14 @@ type PublishedResourceSpec struct {
 	xpv2.ClusterManagedResourceSpec `json:"-"`
 
 	// providerConfigRef names the ProviderConfig of the kcp workspace that holds the APIExport. The default is that of
-	// the provider's flag --default-provider-config, default.
+	// the provider's flag --default-provider-config, which is kind ProviderConfig, name default.
 	// +optional
-	ProviderConfigReference *xpv2.Reference `json:"providerConfigRef,omitempty"`
+	ProviderConfigReference *ConfigReference `json:"providerConfigRef,omitempty"`
 
 	// serviceClusterConfigRef names the ProviderConfig of the service cluster: the one that has the API and where the
 	// copies of consumers' objects live. The default is the cluster the provider runs in.
 	// +optional
-	ServiceClusterConfigReference *xpv2.Reference `json:"serviceClusterConfigRef,omitempty"`
+	ServiceClusterConfigReference *ConfigReference `json:"serviceClusterConfigRef,omitempty"`
 
 	// apiExport says which APIExport the API joins. What is not set here comes from the ProviderConfig.
 	// +optional
@@ -143,6 +143,20 @@ type PublishedResourceSpec struct {
 	// synchronization can be turned off, so that only the schema is published. By default it is on.
 	// +optional
 	Synchronization *Synchronization `json:"synchronization,omitempty"`
+}
+
+// A ConfigReference names a ProviderConfig without a namespace.
+type ConfigReference struct {
+	// kind is ProviderConfig (the default) for one of kubernetes.crossplane.io, or ClusterProviderConfig for one of
+	// kubernetes.m.crossplane.io.
+	// +optional
+	// +kubebuilder:default=ProviderConfig
+	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
+	Kind string `json:"kind,omitempty"`
+
+	// name of the ProviderConfig.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
 }
 
 // Synchronization says whether objects are synced.

@@ -17,11 +17,6 @@ func (mg *PublishedResource) GetDeletionPolicy() xpv2.DeletionPolicy {
 	return mg.Spec.DeletionPolicy
 }
 
-// GetProviderConfigReference of this PublishedResource.
-func (mg *PublishedResource) GetProviderConfigReference() *xpv2.Reference {
-	return mg.Spec.ProviderConfigReference
-}
-
 // GetWriteConnectionSecretToReference of this PublishedResource.
 func (mg *PublishedResource) GetWriteConnectionSecretToReference() *xpv2.SecretReference {
 	return mg.Spec.WriteConnectionSecretToReference
@@ -40,11 +35,6 @@ func (mg *PublishedResource) SetDeletionPolicy(r xpv2.DeletionPolicy) {
 // SetManagementPolicies of this PublishedResource.
 func (mg *PublishedResource) SetManagementPolicies(r xpv2.ManagementPolicies) {
 	mg.Spec.ManagementPolicies = r
-}
-
-// SetProviderConfigReference of this PublishedResource.
-func (mg *PublishedResource) SetProviderConfigReference(r *xpv2.Reference) {
-	mg.Spec.ProviderConfigReference = r
 }
 
 // SetWriteConnectionSecretToReference of this PublishedResource.

@@ -64,7 +64,7 @@ func newStage(t *testing.T) *stage {
 	s.in = kcp.Client(t, s.admin)
 	s.agent = s.admin
 	s.o = &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: s.group}}
-	s.o.Spec.ProviderConfigReference = &xpv2.Reference{Name: s.group}
+	s.o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: s.group}
 	s.o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	s.o.Spec.DeletionPolicy = xpv2.DeletionDelete
 	for _, obj := range []client.Object{build.Definition(s.group, "hats"), s.o} {

@@ -54,7 +54,7 @@ func open(t *testing.T, c client.Client, server *kcp.Server, group string) *mark
 	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	connect(t, c, m.config, kube.Kubeconfig(t, agent), connection)
 	m.hats, m.coats = m.published(group, "hats"), m.published(group, "coats")
-	m.coats.Spec.ServiceClusterConfigReference = &xpv2.Reference{Name: elsewhere}
+	m.coats.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	create(t, c, m.hats, m.coats)
 	_, consumer := server.Workspace(t)
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, path, exportName))
@@ -87,7 +87,7 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 // published returns a PublishedResource of a resource.
 func (m *market) published(group, plural string) *v1alpha1.PublishedResource {
 	o := &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: m.config + "-" + plural}}
-	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: m.config}
+	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: m.config}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: build.Kind(plural)}
 	return o
 }

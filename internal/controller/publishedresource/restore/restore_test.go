@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,7 +59,7 @@ func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.Published
 	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	group = ns + ".example.com"
 	o = &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-	o.Spec.ProviderConfigReference = &xpv2.Reference{Name: ns}
+	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
 	create(t, c,
 		&corev1.Secret{
