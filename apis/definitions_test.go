@@ -18,8 +18,8 @@ var formerManaged = []string{
 	"observedobjectcollections.kubernetes.crossplane.io", "observedobjectcollections.kubernetes.m.crossplane.io",
 }
 
-// TestShortNames shows that each kind has a short name that no other kind has: kubectl takes one of two kinds of one
-// short name by chance.
+// TestShortNames shows that each kind has a short name that no other kind has, nor one with nearly the same letters:
+// kubectl takes one of two kinds of one short name by chance, and people take two that are alike for each other.
 func TestShortNames(t *testing.T) {
 	taken := map[string]string{}
 	for _, d := range definitions(t) {
@@ -27,12 +27,24 @@ func TestShortNames(t *testing.T) {
 			t.Errorf("%s: want a short name, and none of a managed resource of provider-kubernetes, got %q", d.Name, n)
 		}
 		for _, n := range d.Spec.Names.ShortNames {
-			if other, ok := taken[n]; ok {
-				t.Errorf("%s and %s have the short name %q", other, d.Name, n)
+			for other, of := range taken {
+				if differing(n, other) < 2 {
+					t.Errorf("%s and %s have the short names %q and %q", of, d.Name, other, n)
+				}
 			}
 			taken[n] = d.Name
 		}
 	}
+}
+
+// differing returns how many letters only one of two words has.
+func differing(a, b string) int {
+	for _, letter := range a {
+		if strings.ContainsRune(b, letter) {
+			a, b = strings.Replace(a, string(letter), "", 1), strings.Replace(b, string(letter), "", 1)
+		}
+	}
+	return len(a) + len(b)
 }
 
 // TestColumns shows that kubectl get -o wide tells why something is not as it should be, for each kind

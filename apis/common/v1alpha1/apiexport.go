@@ -24,8 +24,9 @@ type APIExport struct {
 	// +optional
 	MaximalPermissionPolicy *MaximalPermissionPolicy `json:"maximalPermissionPolicy,omitempty"`
 
-	// claimVerbs says which verbs permission claims ask for: All (the default) asks for every verb, as api-syncagent
-	// does, Needed only for those that are used. Consumers must accept the same verbs.
+	// claimVerbs says which verbs permission claims ask for: All asks for every verb, as api-syncagent does, Needed only
+	// for those that are used. Consumers must accept the same verbs. The default is that of the ProviderConfig for a
+	// PublishedResource, and else All.
 	// +optional
 	// +kubebuilder:validation:Enum=All;Needed
 	ClaimVerbs ClaimVerbs `json:"claimVerbs,omitempty"`

@@ -23,7 +23,8 @@ const (
 	ReasonInvalidSelection xpv2.ConditionReason = "InvalidSelection"
 	// ReasonInvalidTemplate means that the control plane refuses the members that spec.objectTemplate makes.
 	ReasonInvalidTemplate xpv2.ConditionReason = "InvalidTemplate"
-	// ReasonNameTaken means that an Object which is no member bears the name of one.
+	// ReasonNameTaken means that an Object which is no member bears the name of one, or that another controller has a
+	// resource of the name that an application gives to one of its own.
 	ReasonNameTaken xpv2.ConditionReason = "NameTaken"
 )
 

@@ -44,6 +44,7 @@ type ObjectSpec struct {
 	// one. It decides likewise about the resource that is left behind when the manifest names another one or
 	// providerConfigRef another target.
 	// +optional
+	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 
@@ -52,6 +53,7 @@ type ObjectSpec struct {
 	// leaves it to the other, without the fields that only this Object has applied, so that the last Object deletes it.
 	// It decides likewise when the manifest names another resource or providerConfigRef another target.
 	// +optional
+	// +kubebuilder:default=Delete
 	// +kubebuilder:validation:Enum=Delete;Keep
 	SharedResource SharedResourcePolicy `json:"sharedResource,omitempty"`
 }

@@ -13,7 +13,7 @@ type ProviderConfigSpec struct {
 	// +optional
 	Identity *Identity `json:"identity,omitempty"`
 
-	// kcp points the kubeconfig at a workspace of kcp, and says what PublishedResources do there.
+	// kcp points the kubeconfig at a workspace of kcp.
 	// +optional
 	KCP *KCPConnection `json:"kcp,omitempty"`
 
@@ -109,7 +109,7 @@ const (
 	IdentityUpbound IdentityType = "UpboundTokens"
 	// IdentityAWSWeb authenticates to EKS with the default AWS credential chain.
 	IdentityAWSWeb IdentityType = "AWSWebIdentityCredentials"
-	// IdentityNebius authenticates to Nebius with a service account key.
+	// IdentityNebius authenticates to Nebius with a service account key. It is accepted and not built in.
 	IdentityNebius IdentityType = "NebiusServiceAccountCredentials"
 )
 
@@ -117,7 +117,8 @@ const (
 type Identity struct {
 	ProviderCredentials `json:",inline"`
 
-	// type of the identity.
+	// type of the identity. NebiusServiceAccountCredentials is accepted for compatibility with provider-kubernetes and
+	// not built in: condition Ready of the ProviderConfig says so.
 	// +kubebuilder:validation:Enum=GoogleApplicationCredentials;AzureServicePrincipalCredentials;AzureWorkloadIdentityCredentials;UpboundTokens;AWSWebIdentityCredentials;NebiusServiceAccountCredentials
 	Type IdentityType `json:"type"`
 }

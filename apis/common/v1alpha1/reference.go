@@ -61,6 +61,7 @@ type DependsOn struct {
 
 	// waitFor says what to wait for: Exists (the default), or Ready, which is condition Ready=True of the resource.
 	// +optional
+	// +kubebuilder:default=Exists
 	// +kubebuilder:validation:Enum=Exists;Ready
 	WaitFor WaitFor `json:"waitFor,omitempty"`
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -29,7 +30,7 @@ func TestTwoApplicationsOneName(t *testing.T) {
 	kube.Eventually(t, "the conflict to be told", func() (bool, string) {
 		awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
 		c := second.GetCondition(xpv2.TypeSynced)
-		return c.Reason == workloadv1alpha1.ReasonConflict && strings.Contains(c.Message, `"cool"`), said(second)
+		return c.Reason == commonv1.ReasonNameTaken && strings.Contains(c.Message, `"cool"`), said(second)
 	})
 	kube.Holds(t, "the resource stays that of the first", func() (bool, string) {
 		r := w.resource(t, "cool")
@@ -59,7 +60,7 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 	app := w.application("web", w.settings("cool", "of", "web"))
 	create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateFailed)
-	if c := app.GetCondition(xpv2.TypeSynced); c.Reason != workloadv1alpha1.ReasonConflict {
+	if c := app.GetCondition(xpv2.TypeSynced); c.Reason != commonv1.ReasonNameTaken {
 		t.Errorf("want reason Conflict: %s", said(app))
 	}
 	remove(t, w.c, app)
@@ -95,7 +96,7 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 			a, b, winner, loser = b, a, "lame", "cool"
 		}
 		return a.Status.State == workloadv1alpha1.StateSubmitted && b.Status.State == workloadv1alpha1.StateFailed &&
-				b.GetCondition(xpv2.TypeSynced).Reason == workloadv1alpha1.ReasonConflict, conditions(a) + "; " +
+				b.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonNameTaken, conditions(a) + "; " +
 				conditions(b)
 	})
 	kube.Holds(t, "the remote resource stays that of the winner", func() (bool, string) {
@@ -120,7 +121,7 @@ func TestForeignResourceIsRefused(t *testing.T) {
 	app := w.application("web", build.ResourceTemplate("cool", build.ConfigMap(w.tns, "one", "more", "fields")),
 		w.settings("other"))
 	create(t, w.c, app)
-	r := w.awaitResource(t, "cool", workloadv1alpha1.StateFailed, workloadv1alpha1.ReasonConflict)
+	r := w.awaitResource(t, "cool", workloadv1alpha1.StateFailed, commonv1.ReasonNameTaken)
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m,
 		"ConfigMap "+w.tns+"/one exists and is not controlled by KubernetesApplicationResource cool") {
 		t.Errorf("want a message that names both, got %q", m)

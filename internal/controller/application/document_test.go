@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -121,7 +122,7 @@ func TestControllerReferenceIsTaken(t *testing.T) {
 	change(t, w.c, orphan, func(r *resource) { r.SetOwnerReferences(nil) })
 	kube.Eventually(t, "the conflict to be told", func() (bool, string) {
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
-		return err == nil && app.GetCondition(xpv2.TypeSynced).Reason == workloadv1alpha1.ReasonConflict, said(app)
+		return err == nil && app.GetCondition(xpv2.TypeSynced).Reason == commonv1.ReasonNameTaken, said(app)
 	})
 	if r := w.resource(t, "a"); len(r.GetOwnerReferences()) > 0 {
 		t.Errorf("it must not be adopted: %v", r.GetOwnerReferences())

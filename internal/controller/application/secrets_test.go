@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -162,7 +163,7 @@ func TestSecretConflict(t *testing.T) {
 	create(t, w.c, secret(w.ns, "sql", "password", "ours"))
 	app := w.application("web", w.needing("front", "sql"))
 	create(t, w.c, app)
-	w.awaitResource(t, "front", workloadv1alpha1.StateFailed, workloadv1alpha1.ReasonConflict)
+	w.awaitResource(t, "front", workloadv1alpha1.StateFailed, commonv1.ReasonNameTaken)
 	w.awaitCopy(t, "front-sql", map[string]string{"password": "theirs"})
 	remove(t, w.tc, theirs)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)

@@ -126,7 +126,7 @@ func synced(p *pass, err error) xpv2.Condition {
 		return xpv2.ReconcileSuccess()
 	case errors.Is(err, errConflict):
 		c = xpv2.ReconcileError(err)
-		c.Reason = workloadv1alpha1.ReasonConflict
+		c.Reason = commonv1.ReasonNameTaken
 	default:
 		c = xpv2.ReconcileError(err)
 		if apierrors.IsInvalid(err) {

@@ -8,10 +8,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -37,11 +35,6 @@ func (e missingError) Error() string {
 	return "waiting for Secrets that do not exist: " + strings.Join(slices.Sorted(slices.Values(e.names)), ", ")
 }
 
-// isTerminating reports whether a resource was refused because its namespace is being deleted.
-func isTerminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
-
 // reason returns the reason of condition Synced for an error.
 func reason(err error) xpv2.ConditionReason {
 	var (
@@ -54,11 +47,9 @@ func reason(err error) xpv2.ConditionReason {
 	case errors.As(err, &missing):
 		return workloadv1alpha1.ReasonWaitingForSecret
 	case errors.Is(err, errConflict):
-		return workloadv1alpha1.ReasonConflict
+		return commonv1.ReasonNameTaken
 	case errors.Is(err, errInvalidTemplate):
 		return commonv1.ReasonInvalidManifest
-	case isNamespaceMissing(err):
-		return workloadv1alpha1.ReasonWaitingForNamespace
 	}
 	if r := targetresource.ReasonOf(err); r != "" {
 		return r
@@ -71,7 +62,7 @@ func reason(err error) xpv2.ConditionReason {
 func isWoken(err error) bool {
 	woken := []xpv2.ConditionReason{
 		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
-		workloadv1alpha1.ReasonConflict, workloadv1alpha1.ReasonWaitingForSecret,
+		commonv1.ReasonNameTaken, workloadv1alpha1.ReasonWaitingForSecret,
 	}
 	return slices.Contains(woken, reason(err)) || errors.Is(err, errInvalidTemplate)
 }
@@ -80,7 +71,7 @@ func isWoken(err error) bool {
 func waits(err error) bool {
 	waiting := []xpv2.ConditionReason{
 		commonv1.ReasonTargetUnreachable, commonv1.ReasonInvalidConnection, commonv1.ReasonUnknownKind,
-		workloadv1alpha1.ReasonWaitingForSecret, workloadv1alpha1.ReasonWaitingForNamespace,
+		workloadv1alpha1.ReasonWaitingForSecret, commonv1.ReasonNamespaceMissing, commonv1.ReasonNamespaceTerminating,
 	}
 	return slices.Contains(waiting, reason(err))
 }

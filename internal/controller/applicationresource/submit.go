@@ -6,7 +6,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
@@ -122,16 +121,6 @@ func (r *Reconciler) write(ctx context.Context, p *pass, res targetresource.Reso
 		return nil, r.refuse(p, res)
 	}
 	return live, err
-}
-
-// isNamespaceMissing reports whether a resource was refused because its namespace does not exist, or is on its way out.
-func isNamespaceMissing(err error) bool {
-	var answer apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
-		return isTerminating(err)
-	}
-	d := answer.Status().Details
-	return d != nil && d.Kind == "namespaces"
 }
 
 // name names a resource in messages.

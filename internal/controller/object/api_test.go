@@ -38,11 +38,13 @@ func TestVersionsKeepEveryField(t *testing.T) {
 		"providerRef": {"name": "old"},
 		"writeConnectionSecretToRef": {"name": "s", "namespace": "default"},
 		"watch": true,
+		"unreachableTarget": "Orphan",
+		"sharedResource": "Keep",
 		"readiness": {"policy": "DeriveFromCelQuery", "celQuery": "true"},
 		"connectionDetails": [{"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", ` +
 		`"fieldPath": "data.a", "toConnectionSecretKey": "a"}],
 		"references": [
-			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d"}},
+			{"dependsOn": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", "waitFor": "Ready"}},
 			{"patchesFrom": {"apiVersion": "v1", "kind": "Secret", "name": "s", "namespace": "d", ` +
 		`"fieldPath": "data.a"}, "toFieldPath": "data.b"}
 		],

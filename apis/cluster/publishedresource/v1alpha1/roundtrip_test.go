@@ -51,6 +51,7 @@ func TestGuide(t *testing.T) {
 			got := u.Object["spec"].(map[string]any)
 			for _, added := range []string{
 				"providerConfigRef", "managementPolicies", "deletionPolicy", "retainSchemas", "stateNamespace",
+				"unboundWorkspaces",
 			} {
 				delete(got, added)
 			}
@@ -101,6 +102,7 @@ func TestDefaults(t *testing.T) {
 	want := publishedv1alpha1.PublishedResourceSpec{
 		ManagementPolicies: xpv2.ManagementPolicies{"*"},
 		DeletionPolicy:     xpv2.DeletionOrphan,
+		UnboundWorkspaces:  xpv2.DeletionOrphan,
 		RetainSchemas:      new(true),
 		Resource:           publishedv1alpha1.SourceResource{APIGroup: "cert-manager.io", Kind: "Certificate"},
 	}

@@ -116,6 +116,7 @@ type PublishedResourceSpec struct {
 	// unboundWorkspaces says what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan
 	// (the default) leaves them on the service cluster, Delete deletes them.
 	// +optional
+	// +kubebuilder:default=Orphan
 	UnboundWorkspaces xpv2.DeletionPolicy `json:"unboundWorkspaces,omitempty"`
 
 	// enableWorkspacePaths notes on each copy the path of the workspace beside the name of its logical cluster, and

@@ -73,7 +73,7 @@ type ProviderConfigList struct {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=kcpc
+// +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=kclusterpc
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="USERS",type="integer",JSONPath=".status.users"
 // +kubebuilder:printcolumn:name="TARGET",type="string",JSONPath=".status.server"
@@ -104,7 +104,7 @@ type ClusterProviderConfigList struct {
 // A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot go away.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,kubernetes},shortName=kpcu
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,kubernetes},shortName=kpcusage
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
 // +kubebuilder:printcolumn:name="CONFIG-NAME",type="string",JSONPath=".providerConfigRef.name"
 // +kubebuilder:printcolumn:name="RESOURCE-KIND",type="string",JSONPath=".resourceRef.kind"

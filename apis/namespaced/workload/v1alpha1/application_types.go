@@ -39,6 +39,7 @@ type KubernetesApplicationSpec struct {
 	// it is gone for good: Wait (the default) keeps the application until the cluster answers and its resources are
 	// deleted; Orphan lets it go and leaves the resources, if there still are any.
 	// +optional
+	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget commonv1.UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 }

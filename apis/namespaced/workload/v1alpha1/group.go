@@ -57,18 +57,14 @@ const (
 	FieldManagerRemotePrefix = "kubernetesapplicationresource.workload.crossplane.io/"
 )
 
-// Reasons of condition Synced beside those of crossplane-runtime and of Objects.
+// Reasons of condition Synced beside those of crossplane-runtime, of Objects and of collections.
 const (
 	// ReasonUnschedulable means that no cluster fits the application.
 	ReasonUnschedulable xpv2.ConditionReason = "Unschedulable"
 	// ReasonUnscheduled means that a resource has no cluster yet.
 	ReasonUnscheduled xpv2.ConditionReason = "Unscheduled"
-	// ReasonConflict means that another controller has a resource of the name.
-	ReasonConflict xpv2.ConditionReason = "Conflict"
 	// ReasonWaitingForSecret means that a Secret that is to be propagated does not exist.
 	ReasonWaitingForSecret xpv2.ConditionReason = "WaitingForSecret"
-	// ReasonWaitingForNamespace means that the namespace of the template does not exist on the cluster.
-	ReasonWaitingForNamespace xpv2.ConditionReason = "WaitingForNamespace"
 	// ReasonWaitingForDeletion means that resources which are no longer wanted are not gone yet.
 	ReasonWaitingForDeletion xpv2.ConditionReason = "WaitingForDeletion"
 )

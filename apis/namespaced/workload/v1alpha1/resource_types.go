@@ -52,6 +52,7 @@ type KubernetesApplicationResourceSpec struct {
 	// Wait (the default) keeps it until the cluster answers and the resource is deleted; Orphan lets it go and leaves
 	// the resource, if there still is one. An application sets it for its resources.
 	// +optional
+	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget commonv1.UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 }
