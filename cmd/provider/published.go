@@ -28,7 +28,8 @@ func (p *published) addTo(app *kingpin.Application) {
 	app.Flag("state-namespace",
 		"Namespace of the service cluster with the states of PublishedResources that name no other.").
 		Default(publishedresource.DefaultStateNamespace).StringVar(&p.stateNamespace)
-	app.Flag("default-provider-config", "ProviderConfig of PublishedResources that name no other: NAME, or ClusterProviderConfig/NAME.").
+	app.Flag("default-provider-config",
+		"ProviderConfig of PublishedResources that name no other: NAME, or ClusterProviderConfig/NAME.").
 		Default(scope.DefaultPublisherConfig).StringVar(&p.defaultConfig)
 }
 
@@ -41,7 +42,8 @@ func (p *published) apply(o *object.Options) error {
 	if wrong := validation.IsDNS1123Label(p.stateNamespace); len(wrong) > 0 {
 		return errors.Errorf("--state-namespace: %s", strings.Join(wrong, "; "))
 	}
-	if wrong := validation.IsDNS1123Subdomain(scope.PublisherConfig(p.defaultConfig).Name); len(wrong) > 0 {
+	name := strings.TrimPrefix(p.defaultConfig, "ClusterProviderConfig/")
+	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
 		return errors.Errorf("--default-provider-config: %s", strings.Join(wrong, "; "))
 	}
 	o.PublishedResourceSelector, o.StateNamespace, o.PublishedResourceConfig = s, p.stateNamespace, p.defaultConfig

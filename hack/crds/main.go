@@ -56,8 +56,8 @@ func completeFile(file string, used map[string]bool) error {
 		return errors.Wrap(err, "cannot decode")
 	}
 	complete("", crd, used)
-	if err := drop(filepath.Base(file), crd); err != nil {
-		return err
+	if filepath.Base(file) == namespacedConfigs {
+		drop(crd)
 	}
 	after, err := yaml.Marshal(crd)
 	if err != nil {

@@ -1,10 +1,5 @@
 package main
 
-import (
-	"github.com/pkg/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
-
 // policiesMost bounds the list of policies, so that the cost of its rule has a bound. There are six of them.
 const policiesMost = 16
 
@@ -32,29 +27,23 @@ func restrict(field string, schema map[string]any) {
 	}
 }
 
-// namespacedConfigs has the schema of ProviderConfigs of namespaces, which no PublishedResource can refer to.
+// namespacedConfigs has the schema of ProviderConfigs of namespaces, to which no PublishedResource can refer.
 const namespacedConfigs = "kubernetes.m.crossplane.io_providerconfigs.yaml"
 
-// drop removes the fields of a definition that nothing reads there, although other kinds share their type.
-func drop(file string, crd map[string]any) error {
-	if file != namespacedConfigs {
-		return nil
-	}
-	versions, _, err := unstructured.NestedSlice(crd, "spec", "versions")
-	if err != nil {
-		return errors.Wrap(err, "cannot read the versions")
-	}
-	for _, v := range versions {
-		version, _ := v.(map[string]any)
-		kcp := []string{"schema", "openAPIV3Schema", "properties", "spec", "properties", "kcp"}
-		for _, field := range []string{"apiExport", "agentName"} {
-			unstructured.RemoveNestedField(version, append(kcp, "properties", field)...)
+// drop removes from a schema of ProviderConfigs what only PublishedResources read.
+func drop(schema any) {
+	switch s := schema.(type) {
+	case map[string]any:
+		if _, ok := s["workspacePath"]; ok {
+			delete(s, "apiExport")
+			delete(s, "agentName")
 		}
-		err := unstructured.SetNestedField(version, "kcp points the kubeconfig at a workspace of kcp.",
-			append(kcp, "description")...)
-		if err != nil {
-			return errors.Wrap(err, "cannot describe kcp")
+		for _, v := range s {
+			drop(v)
+		}
+	case []any:
+		for _, v := range s {
+			drop(v)
 		}
 	}
-	return errors.Wrap(unstructured.SetNestedSlice(crd, versions, "spec", "versions"), "cannot write the versions")
 }

@@ -104,7 +104,7 @@ func collections[T collection.Collection](mgr ctrl.Manager, o object.Options, k 
 // published are the controller of PublishedResources, and each kind of ProviderConfig that they may refer to: one of
 // them will do.
 func published(mgr ctrl.Manager, o object.Options) []part {
-	controller := sync.OnceValues(func() (*publishedresource.Controller, error) {
+	setup := sync.OnceValues(func() (func(scope.Config) error, error) {
 		return publishedresource.Setup(mgr, publishedresource.Options{
 			Options: o.Options, Registry: o.Registry, PollJitter: o.PollJitter,
 			Selector: o.PublishedResourceSelector, StateNamespace: o.StateNamespace,
@@ -115,9 +115,9 @@ func published(mgr ctrl.Manager, o object.Options) []part {
 	for _, c := range scope.PublisherConfigs() {
 		kinds := append(configKinds(c), syncagentv1alpha1.PublishedResourceGroupVersionKind)
 		parts = append(parts, part{kinds: kinds, setup: func() error {
-			pr, err := controller()
+			follow, err := setup()
 			if err == nil {
-				err = pr.Follow(c)
+				err = follow(c)
 			}
 			return errors.Wrap(err, "cannot set up PublishedResources")
 		}})

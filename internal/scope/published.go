@@ -36,14 +36,14 @@ const DefaultPublisherConfig = "default"
 // PublisherConfigs returns the kinds of ProviderConfig that PublishedResources may refer to: those without a namespace.
 func PublisherConfigs() []Config { return []Config{ClusterScopeConfig(), NamespacedScopeConfigs()[1]} }
 
-// PublisherConfig returns the ProviderConfig that an option names, as NAME or KIND/NAME. It is DefaultPublisherConfig if
-// the option is empty.
+// PublisherConfig returns the ProviderConfig that an option names, as NAME or ClusterProviderConfig/NAME. An empty one
+// names DefaultPublisherConfig.
 func PublisherConfig(option string) publishedv1alpha1.ConfigReference {
-	kind, name, ok := strings.Cut(option, "/")
-	if !ok {
-		kind, name = "", option
+	shared := mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
+	if name, ok := strings.CutPrefix(option, shared+"/"); ok {
+		return publishedv1alpha1.ConfigReference{Kind: shared, Name: name}
 	}
-	return withKind(publishedv1alpha1.ConfigReference{Kind: kind, Name: cmp.Or(name, DefaultPublisherConfig)})
+	return withKind(publishedv1alpha1.ConfigReference{Name: cmp.Or(option, DefaultPublisherConfig)})
 }
 
 // withKind sets the default kind, which a reference has that an API server has seen.
@@ -57,7 +57,7 @@ func PublishedResources(c client.Client, byDefault string) *Publisher {
 	return &Publisher{client: c, byDefault: PublisherConfig(byDefault), served: map[string]Config{}}
 }
 
-// Serve notes that the control plane serves a kind of PublisherConfigs. References to a kind that it does not serve name
+// Serve notes that the control plane serves a kind of PublisherConfigs. References to one that it does not serve name
 // nothing.
 func (p *Publisher) Serve(c Config) {
 	p.mu.Lock()
@@ -106,29 +106,36 @@ const serviceUse = "-service-cluster"
 
 // Track records that a PublishedResource uses its ProviderConfigs.
 func (p *Publisher) Track(ctx context.Context, mg *publishedv1alpha1.PublishedResource) error {
-	own := p.Ref(mg)
-	if err := p.track(ctx, mg, &own, ""); err != nil {
+	if err := p.track(ctx, mg, p.Ref(mg), ""); err != nil {
 		return err
 	}
-	return p.track(ctx, mg, mg.Spec.ServiceClusterConfigReference, serviceUse)
+	service := publishedv1alpha1.ConfigReference{}
+	if r := mg.Spec.ServiceClusterConfigReference; r != nil {
+		service = withKind(*r)
+	}
+	return p.track(ctx, mg, service, serviceUse)
 }
 
-// track records the use of the ProviderConfig of a reference, nil for none, and removes the record of one of another
+// track records the use of the ProviderConfig of a reference, empty for none, and removes the record of one of another
 // kind.
 func (p *Publisher) track(ctx context.Context, mg *publishedv1alpha1.PublishedResource,
-	ref *publishedv1alpha1.ConfigReference, suffix string,
+	ref publishedv1alpha1.ConfigReference, suffix string,
 ) error {
 	for _, c := range PublisherConfigs() {
 		kind, u := c.Kinds.Config.Kind, c.NewUsage()
 		if _, ok := p.isServed(kind); !ok {
 			continue
 		}
-		stale := describeUse(u, mg, ref, suffix)
+		describeUse(u, mg, ref.Name)
+		u.SetName(u.GetName() + suffix)
 		var err error
-		if ref != nil && withKind(*ref).Kind == kind {
-			err = trackUse(ctx, p.client, u, stale)
-		} else {
+		if ref.Kind != kind {
 			err = p.untrack(ctx, mg, u)
+		} else {
+			err = trackUse(ctx, p.client, u, func(current runtime.Object) bool {
+				was, ok := current.(client.Object)
+				return ok && was.GetLabels()[xpv2.LabelKeyProviderName] != ref.Name
+			})
 		}
 		if err != nil {
 			return err
@@ -137,17 +144,10 @@ func (p *Publisher) track(ctx context.Context, mg *publishedv1alpha1.PublishedRe
 	return nil
 }
 
-// describeUse fills in a record of use, and returns whether another one says something else. Records of a
-// ClusterProviderConfig live in namespaces, of which a PublishedResource has none: default is in every cluster.
-func describeUse(u client.Object, mg *publishedv1alpha1.PublishedResource, ref *publishedv1alpha1.ConfigReference,
-	suffix string,
-) (stale func(runtime.Object) bool) {
+// describeUse fills in a record of use. Those of a ClusterProviderConfig live in namespaces, of which a
+// PublishedResource has none: default is in every cluster.
+func describeUse(u client.Object, mg *publishedv1alpha1.PublishedResource, name string) {
 	described := describe(u, mg, publishedv1alpha1.PublishedResourceGroupVersionKind)
-	u.SetName(u.GetName() + suffix)
-	name := ""
-	if ref != nil {
-		name = ref.Name
-	}
 	u.SetLabels(map[string]string{xpv2.LabelKeyProviderName: name})
 	switch u := u.(type) {
 	case *pcv1alpha1.ProviderConfigUsage:
@@ -157,10 +157,6 @@ func describeUse(u client.Object, mg *publishedv1alpha1.PublishedResource, ref *
 		u.SetNamespace(metav1.NamespaceDefault)
 		u.Labels[xpv2.LabelKeyProviderKind] = kind
 		u.ResourceReference, u.ProviderConfigReference = described, xpv2.ProviderConfigReference{Kind: kind, Name: name}
-	}
-	return func(current runtime.Object) bool {
-		was, ok := current.(client.Object)
-		return ok && was.GetLabels()[xpv2.LabelKeyProviderName] != name
 	}
 }
 

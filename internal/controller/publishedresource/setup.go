@@ -17,9 +17,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	ctrlsource "sigs.k8s.io/controller-runtime/pkg/source"
@@ -61,22 +59,9 @@ type Options struct {
 	DefaultConfig string
 }
 
-// A Controller is that of PublishedResources.
-type Controller struct {
-	controller ctrlcontroller.Controller
-	cache      cache.Cache
-	connector  *connector
-}
-
-// Follow makes the controller heed ProviderConfigs of a kind, which the control plane must serve.
-func (c *Controller) Follow(config scope.Config) error {
-	c.connector.publisher.Serve(config)
-	return errors.Wrapf(c.controller.Watch(ctrlsource.Kind(c.cache, client.Object(config.New()),
-		handlers.Users(c.connector.registry, config))), "cannot watch %s", config.Kinds.Config.Kind)
-}
-
-// Setup adds the controller of PublishedResources to a manager. It knows of no ProviderConfigs until it follows them.
-func Setup(mgr ctrl.Manager, o Options) (*Controller, error) {
+// Setup adds the controller of PublishedResources to a manager. It knows of no ProviderConfigs until follow is called
+// with their kind, which the control plane must serve.
+func Setup(mgr ctrl.Manager, o Options) (follow func(scope.Config) error, err error) {
 	name := managed.ControllerName(v1alpha1.PublishedResourceGroupVersionKind.GroupKind().String())
 	events := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	m := managedadapter.NewManager(mgr)
@@ -115,7 +100,11 @@ func Setup(mgr ctrl.Manager, o Options) (*Controller, error) {
 	if err != nil {
 		return nil, errors.Wrapf(err, "cannot set up controller %s", name)
 	}
-	return &Controller{controller: built, cache: mgr.GetCache(), connector: c}, addStateMetrics(mgr, o)
+	return func(config scope.Config) error {
+		c.publisher.Serve(config)
+		return errors.Wrapf(built.Watch(ctrlsource.Kind(mgr.GetCache(), client.Object(config.New()),
+			handlers.Users(o.Registry, config))), "cannot watch %s", config.Kinds.Config.Kind)
+	}, addStateMetrics(mgr, o)
 }
 
 func newManaged(m managedadapter.Manager, o Options, c *connector) *managed.Reconciler {
