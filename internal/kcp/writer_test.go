@@ -70,9 +70,7 @@ func workspace(t *testing.T, export string, plurals ...string) (string, *rest.Co
 func getExport(t *testing.T, cfg *rest.Config, name string) *apisv1alpha2.APIExport {
 	t.Helper()
 	e := &apisv1alpha2.APIExport{}
-	if err := testkcp.Client(t, cfg).Get(t.Context(), types.NamespacedName{Name: name}, e); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, testkcp.Client(t, cfg), types.NamespacedName{Name: name}, e)
 	return e
 }
 
@@ -181,9 +179,7 @@ func TestClaimsInBothVersions(t *testing.T) {
 		{GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get", "list"}},
 		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"create"}},
 	}
-	if err := c.Create(t.Context(), stranger); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, stranger)
 	w := kcp.NewWriter()
 	change := func(d *kcp.Draft) error {
 		settings := kcp.Claim{
@@ -211,9 +207,7 @@ func TestClaimsInBothVersions(t *testing.T) {
 		t.Errorf("claims in v1alpha2: -want, +got:\n%s", diff)
 	}
 	old := &apisv1alpha1.APIExport{}
-	if err := c.Get(t.Context(), client.ObjectKey{Name: "shop"}, old); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKey{Name: "shop"}, old)
 	wantOld := []apisv1alpha1.PermissionClaim{
 		{GroupResource: apisv1alpha1.GroupResource{Resource: "configmaps"}, All: true},
 		{GroupResource: apisv1alpha1.GroupResource{Resource: "events"}, All: true},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // inPlace has related objects in the namespace of the service cluster that field place of the consumer's object names.
@@ -171,9 +172,7 @@ func TestReplacedMeanwhile(t *testing.T) {
 	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "mine" {
 		t.Fatalf("want the Secret that names the copy, got %q", got)
 	}
-	if err := w.below.Delete(t.Context(), mine); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.below, mine)
 	w.create(w.below, newSecret(shared, "tls", "another's"))
 	w.refused(s, w.input, objectsync.ErrClosed)
 	if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "mine" {

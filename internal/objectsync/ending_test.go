@@ -10,6 +10,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestEnding shows that an object which is being deleted does not become a copy: the name is waited for, without a word
@@ -22,9 +23,7 @@ func TestEnding(t *testing.T) {
 		map[string]any{"spec": map[string]any{"of": "the operator"}})
 	ending.SetFinalizers([]string{"example.org/operator"})
 	w.create(w.below, ending)
-	if err := w.below.Delete(t.Context(), ending); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.below, ending)
 	w.create(w.above, thing(w.input.Object))
 	all, err := w.sync(s, w.input)
 	if !errors.Is(err, objectsync.ErrEnding) || reasons(all) != objectsync.ReasonAccepted {
@@ -63,9 +62,7 @@ func TestTakeoverBesideUnnamespaced(t *testing.T) {
 	if is, ok := of[left.GetUID()]; len(of) != 2 || !ok || is != nil {
 		t.Errorf("want the copy that was left as it was, and another, got %v", of)
 	}
-	if err := w.above.Delete(t.Context(), wide); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, wide)
 	w.mustSync(s, in)
 	if w.theCopy(w.cluster).GetUID() != left.GetUID() || w.read(in.Workspace.Side, wides.Workspace, in.Object) != nil {
 		t.Error("want the object without a namespace gone with its copy alone")

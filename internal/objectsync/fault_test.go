@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 var errBoom = errors.New("boom")
@@ -109,9 +110,7 @@ func killed(t *testing.T, phase string, f *fault) bool {
 	if w.secretOf(w.below, w.cluster, "tls") != nil || w.secretOf(w.below, w.cluster, "other")["k"] != "two" {
 		t.Errorf("%s, %+v: want a copy of the other Secret alone", phase, *f)
 	}
-	if err := w.above.Delete(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, src)
 	sync("delete")
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 ||
 		w.secretOf(w.below, w.cluster, "other") != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // A deaf writer is one whose server takes no patches.
@@ -172,7 +173,5 @@ func (w *world) setFinalizers(r schema.GroupVersionResource, n types.NamespacedN
 		w.Fatalf("want %s, got %v", n, err)
 	}
 	u.SetFinalizers(list)
-	if err := w.above.Update(w.Context(), u); err != nil {
-		w.Fatal(err)
-	}
+	kube.Update(w, w.above, u)
 }

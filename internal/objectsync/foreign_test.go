@@ -16,6 +16,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // inShared has the copies of all workspaces put into one namespace, and returns its name.
@@ -66,9 +67,7 @@ func TestTwoCopiesOfOne(t *testing.T) {
 	if got := w.secretOf(w.below, shared, "b-foo")["k"]; got != "the operator's" {
 		t.Errorf("overwritten: %q", got)
 	}
-	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
 	if got := w.secretOf(w.below, shared, "b-foo")["k"]; got != "the operator's" {
 		t.Errorf("deleted: %q", got)
@@ -116,9 +115,7 @@ func TestRefusedCopy(t *testing.T) {
 			w.create(w.below, newSecret(w.cluster, "tls", "the operator's"))
 			w.refused(s, w.input, objectsync.ErrForeign)
 			w.refused(s, w.input, objectsync.ErrForeign)
-			if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, thing(w.input.Object))
 			w.mustSync(s, w.input)
 			if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != "the operator's" {
 				t.Errorf("want the operator's Secret, got %q", got)
@@ -165,9 +162,7 @@ func TestStatesStay(t *testing.T) {
 		if got := w.secretOf(w.below, w.state, name); got != nil {
 			t.Errorf("forged: %v", got)
 		}
-		if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, w.above, thing(w.input.Object))
 		w.mustSync(s, w.input)
 	})
 	t.Run("Adopt", func(t *testing.T) {
@@ -349,9 +344,7 @@ func TestChosenByConsumer(t *testing.T) {
 				t.Errorf("%s got %v", tc.reason, err)
 			}
 			l := &corev1.SecretList{}
-			if err := w.above.List(t.Context(), l, client.InNamespace(w.input.Object.Namespace)); err != nil {
-				t.Fatal(err)
-			}
+			kube.List(t, w.above, l, client.InNamespace(w.input.Object.Namespace))
 			var got []string
 			for i := range l.Items {
 				got = append(got, l.Items[i].Name)

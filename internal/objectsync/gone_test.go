@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestSelectedNoMore shows that the copy of what is selected no more goes, be it the last, and that the consumer is
@@ -43,9 +44,7 @@ func TestSelectedNoMore(t *testing.T) {
 	w.hasFound(s, "a", "b")
 	w.patch(w.below, selected["a"], `{"metadata":{"labels":null}}`)
 	w.hasFound(s, "b")
-	if err := w.below.Delete(t.Context(), selected["b"]); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.below, selected["b"])
 	w.hasFound(s)
 }
 

@@ -191,9 +191,7 @@ func thing(n types.NamespacedName, change ...func(u *unstructured.Unstructured))
 
 func (w *world) create(c client.Client, o client.Object) {
 	w.Helper()
-	if err := c.Create(w.Context(), o); err != nil {
-		w.Fatal(err)
-	}
+	kube.Create(w, c, o)
 }
 
 // ensureNamespace makes a namespace on the service cluster, if it is not there.
@@ -207,16 +205,12 @@ func (w *world) ensureNamespace(name string) {
 
 func (w *world) patch(c client.Client, u client.Object, body string) {
 	w.Helper()
-	if err := c.Patch(w.Context(), u, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
-		w.Fatal(err)
-	}
+	kube.Patch(w, c, u, body)
 }
 
 func (w *world) patchStatus(c client.Client, u client.Object, body string) {
 	w.Helper()
-	if err := c.Status().Patch(w.Context(), u, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
-		w.Fatal(err)
-	}
+	kube.PatchStatus(w, c, u, body)
 }
 
 // source reads the object of the consumer, nil if it is gone.
@@ -253,9 +247,7 @@ func (w *world) theCopy(cluster string) *unstructured.Unstructured {
 func (w *world) states() []corev1.Secret {
 	w.Helper()
 	l := &corev1.SecretList{}
-	if err := w.below.List(w.Context(), l, client.InNamespace(w.state)); err != nil {
-		w.Fatal(err)
-	}
+	kube.List(w, w.below, l, client.InNamespace(w.state))
 	return l.Items
 }
 

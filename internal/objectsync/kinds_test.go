@@ -12,6 +12,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // resource returns an API of testdata.
@@ -109,9 +110,7 @@ func TestScopes(t *testing.T) {
 				[]any{got.Object["spec"], got.Object["status"]}); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
-			if err := w.above.Delete(t.Context(), src); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, src)
 			w.mustSync(s, in)
 			if w.read(in.Workspace.Side, tc.pair.Workspace, in.Object) != nil || len(w.states()) != 0 {
 				t.Error("something is left")

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 type locatedCase struct {
@@ -143,9 +144,7 @@ func TestLocated(t *testing.T) {
 			got := map[string]string{}
 			for short, ns := range above {
 				l := &corev1.SecretList{}
-				if err := w.above.List(t.Context(), l, client.InNamespace(ns)); err != nil {
-					t.Fatal(err)
-				}
+				kube.List(t, w.above, l, client.InNamespace(ns))
 				for _, x := range l.Items {
 					got[string(x.Data["k"])] = short + "/" + x.Name
 				}
@@ -153,9 +152,7 @@ func TestLocated(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
-			if err := w.above.Delete(t.Context(), src); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, src)
 			w.mustSync(s, w.input)
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // upward returns a spec that copies a Secret of the service cluster into the workspace, and deletes the copy with its
@@ -20,9 +21,7 @@ func upward() *v1alpha1.PublishedResourceSpec {
 // delete deletes the object of the consumer.
 func (w *world) delete(in objectsync.Input) {
 	w.Helper()
-	if err := w.above.Delete(w.Context(), thing(in.Object)); err != nil {
-		w.Fatal(err)
-	}
+	kube.Delete(w, w.above, thing(in.Object))
 }
 
 // TestOwnBeforeCopy shows that a Secret of the consumer is not taken for a copy, and stays, which has come before the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // veiled is a cache that does not show what has a name, and says so if there is an error.
@@ -108,9 +109,7 @@ func TestTakenMeanwhile(t *testing.T) {
 			if got := w.secretOf(to, ns, "tls")["k"]; got != was {
 				t.Errorf("overwritten: want %q, got %q", was, got)
 			}
-			if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, thing(w.input.Object))
 			w.mustSync(s, w.input)
 			if got := w.secretOf(to, ns, "tls")["k"]; got != was {
 				t.Errorf("deleted: want %q, got %q", was, got)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // A meddling is a writer whose server does something else before it makes a Secret of a name, and that may end with
@@ -66,9 +67,7 @@ func TestEndBeforeForgetting(t *testing.T) {
 				w.patch(w.above, newSecret(late.Object.Namespace, "tls", ""), `{"data":{"k":"dHdv"}}`)
 				w.refused(s, late, objectsync.ErrForeign)
 			}
-			if err := w.above.Delete(t.Context(), thing(late.Object)); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, thing(late.Object))
 			w.mustSync(s, late)
 			if got := w.secretOf(w.below, shared, "tls")["k"]; got != w.cluster {
 				t.Errorf("want the copy of who was first, got %q", got)
@@ -98,9 +97,7 @@ func TestSharedByNewOnes(t *testing.T) {
 		t.Errorf("want a conflict and no warning, got %v, %s", err, got)
 	}
 	w.mustSync(s, second)
-	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "tls") == nil {
 		t.Error("want the copy to stay for the second")

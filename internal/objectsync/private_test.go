@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // private is metadata that a consumer may want to have on the service cluster, and only the first of each list may come
@@ -44,9 +45,7 @@ func TestPrivateMetadataLater(t *testing.T) {
 		t.Errorf("labels and annotations of the copy: -want, +got:\n%s", diff)
 	}
 	copied := &corev1.Secret{}
-	if err := w.below.Get(t.Context(), types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, w.below, types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied)
 	want := []map[string]string{
 		{"team": "a", objectsync.LabelRelatedCluster: w.cluster},
 		{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // inVersion returns an API in another version.
@@ -133,9 +134,7 @@ func TestTwoNamesOfOne(t *testing.T) {
 		types.NamespacedName{Namespace: ns, Name: "creds"}); len(u.GetFinalizers()) != 1 {
 		t.Error("want the Secret held")
 	}
-	if err := w.above.Delete(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, src)
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "creds") != nil || w.secretOf(w.below, w.cluster, "other") != nil ||
 		w.source(w.input) != nil {
@@ -170,9 +169,7 @@ func TestHeldForBothCopies(t *testing.T) {
 	if diff := cmp.Diff(held.Object["metadata"], is.Object["metadata"]); diff != "" || len(is.GetFinalizers()) != 1 {
 		t.Errorf("want the Secret held all the time: -before, +after:\n%s", diff)
 	}
-	if err := w.above.Delete(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, src)
 	w.mustSync(s, w.input)
 	is = w.read(w.input.Workspace.Side, secret, types.NamespacedName{Namespace: ns, Name: "foo"})
 	if w.secretOf(w.below, w.cluster, "foo") != nil || w.source(w.input) != nil || len(is.GetFinalizers()) != 0 {
@@ -241,9 +238,7 @@ func TestNotServed(t *testing.T) {
 			w.mustSync(w.relating("v1", v1alpha1.RelatedResource{Identifier: "rel", Origin: v1alpha1.OriginKCP}),
 				w.input)
 			if tc.ends {
-				if err := w.above.Delete(t.Context(), src); err != nil {
-					t.Fatal(err)
-				}
+				kube.Delete(t, w.above, src)
 			}
 			in := w.input
 			in.Service = blindTo(in.Service, things.Service.GroupVersionResource, tc.err)
@@ -299,9 +294,7 @@ func TestRelatedWithACopyOfItsOwn(t *testing.T) {
 				w.read(w.input.Service, things.Service, at) != nil {
 				t.Fatalf("want the object until its own copy is gone, got %v", got)
 			}
-			if err := w.above.Delete(t.Context(), related); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, related)
 			w.mustSync(own, one)
 			w.patch(w.below, copied, `{"metadata":{"finalizers":null}}`)
 			w.mustSync(own, one)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestRelatedSelector shows templates in selectors, which are each object's own: what one object fills in does not stay
@@ -41,9 +42,7 @@ func TestRelatedSelector(t *testing.T) {
 	for _, in := range []objectsync.Input{other, w.input} {
 		w.mustSync(s, in)
 		l := &corev1.SecretList{}
-		if err := w.above.List(t.Context(), l, client.InNamespace(in.Object.Namespace)); err != nil {
-			t.Fatal(err)
-		}
+		kube.List(t, w.above, l, client.InNamespace(in.Object.Namespace))
 		got := map[string]string{}
 		for _, x := range l.Items {
 			got[x.Name] = string(x.Data["k"])
@@ -115,9 +114,7 @@ func TestSharedRelatedGoes(t *testing.T) {
 	w.create(w.above, origin)
 	w.mustSync(s, w.input)
 	w.mustSync(s, second)
-	if err := w.above.Delete(t.Context(), origin); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, origin)
 	w.mustSync(s, w.input)
 	w.mustSync(s, second)
 	if w.secretOf(w.below, w.cluster, "tls") != nil || w.secretOf(w.above, origin.Namespace, "tls") != nil {
@@ -139,17 +136,13 @@ func TestSharedRelatedNotKept(t *testing.T) {
 	origin := newSecret(w.input.Object.Namespace, "tls", "one")
 	w.create(w.above, origin)
 	w.mustSync(s, w.input)
-	if err := w.above.Delete(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, one)
 	w.mustSync(s, w.input)
 	w.mustSync(s, second)
 	if w.secretOf(w.below, w.cluster, "tls") == nil {
 		t.Error("want a copy for the second")
 	}
-	if err := w.above.Delete(t.Context(), two); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, two)
 	w.mustSync(s, second)
 	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
 		len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {

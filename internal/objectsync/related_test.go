@@ -11,6 +11,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // related returns a spec with one related Secret.
@@ -58,9 +59,7 @@ func TestRelatedFromService(t *testing.T) {
 		t.Errorf("requests: -want, +got:\n%s", diff)
 	}
 	got := &corev1.Secret{}
-	if err := w.above.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "tls"}, got); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, w.above, types.NamespacedName{Namespace: ns, Name: "tls"}, got)
 	if diff := cmp.Diff(map[string]string{"app": "x"}, got.Labels); diff != "" ||
 		len(got.Annotations)+len(got.Finalizers) != 0 {
 		t.Errorf("a copy carries nothing of ours: %s %v %v", diff, got.Annotations, got.Finalizers)
@@ -81,9 +80,7 @@ func TestRelatedFromService(t *testing.T) {
 	if w.secretOf(w.above, ns, "tls") != nil || w.secretOf(w.above, ns, "other")["k"] != "three" {
 		t.Error("after another reference: want the one copy gone and the other there")
 	}
-	if err := w.below.Delete(t.Context(), newSecret(w.cluster, "other", "")); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.below, newSecret(w.cluster, "other", ""))
 	w.mustSync(s, w.input)
 	if w.secretOf(w.above, ns, "other") != nil || len(w.source(w.input).GetAnnotations()) != 0 {
 		t.Errorf("after it is gone at the origin: want no copy and no annotation, got %v",
@@ -110,9 +107,7 @@ func TestRelatedCleanup(t *testing.T) {
 			if w.secretOf(w.above, w.input.Object.Namespace, "tls") == nil {
 				t.Fatal("want a copy")
 			}
-			if err := w.above.Delete(t.Context(), src); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, src)
 			w.mustSync(s, w.input)
 			if is := w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil; is == cleanup ||
 				w.source(w.input) != nil || len(w.states()) != 0 {
@@ -134,9 +129,7 @@ func TestRelatedFromWorkspace(t *testing.T) {
 	w.mustSync(s, w.input)
 	finalizers := func(o client.Object) int {
 		t.Helper()
-		if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.above, client.ObjectKeyFromObject(o), o)
 		return len(o.GetFinalizers())
 	}
 	if w.secretOf(w.below, w.cluster, "tls")["k"] != "one" || finalizers(origin) != 1 || finalizers(other) != 0 {
@@ -149,18 +142,14 @@ func TestRelatedFromWorkspace(t *testing.T) {
 		w.secretOf(w.below, w.cluster, "other")["k"] != "two" || finalizers(other) != 1 {
 		t.Error("after another reference: want the one let go and the other held")
 	}
-	if err := w.above.Delete(t.Context(), other); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, other)
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "other") != nil || w.secretOf(w.above, ns, "other") != nil {
 		t.Error("after its deletion: want neither the Secret nor its copy")
 	}
 	w.patch(w.above, src, `{"spec":{"secretName":"tls"}}`)
 	w.mustSync(s, w.input)
-	if err := w.above.Delete(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, src)
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "tls") != nil || finalizers(origin) != 0 || w.source(w.input) != nil ||
 		len(w.states()) != 0 {
@@ -180,17 +169,13 @@ func TestSharedRelated(t *testing.T) {
 	w.create(w.above, origin)
 	w.mustSync(s, w.input)
 	w.mustSync(s, second)
-	if err := w.above.Delete(t.Context(), one); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, one)
 	w.mustSync(s, w.input)
 	delete(w.holdings, objectsync.Primary{NamespacedName: w.input.Object, Cluster: w.cluster})
 	if w.source(w.input) != nil || w.secretOf(w.below, w.cluster, "tls") == nil {
 		t.Error("after the first: want the copy to stay for the second")
 	}
-	if err := w.above.Delete(t.Context(), two); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, two)
 	w.mustSync(s, second)
 	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
 		len(origin.Finalizers) != 0 || w.secretOf(w.below, w.cluster, "tls") != nil {
@@ -237,9 +222,7 @@ func TestRelatedIsolation(t *testing.T) {
 			t.Errorf("overwritten: %q", got)
 		}
 		// A copy that somebody has deleted leaves its name to its owner.
-		if err := w.below.Delete(t.Context(), newSecret(w.state+"-shared", "tls", "")); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, w.below, newSecret(w.state+"-shared", "tls", ""))
 		w.refused(s, other, objectsync.ErrForeign)
 		w.mustSync(s, w.input)
 		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != w.cluster {

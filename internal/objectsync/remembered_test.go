@@ -12,6 +12,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 var configMap = objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{
@@ -55,9 +56,7 @@ func TestOneNameOfTwoKinds(t *testing.T) {
 	w.patch(w.above, settings, `{"data":{"of":null,"new":"two"}}`)
 	w.mustSync(s, w.input)
 	copied := &corev1.ConfigMap{}
-	if err := w.below.Get(t.Context(), types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, w.below, types.NamespacedName{Namespace: w.cluster, Name: "tls"}, copied)
 	want := map[string]string{"new": "two"}
 	if diff := cmp.Diff([]map[string]string{want, want},
 		[]map[string]string{w.secretOf(w.below, w.cluster, "tls"), copied.Data}); diff != "" {

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestStateSurvives shows that nothing is overwritten, refused or left behind if the state of an object has the name of
@@ -38,9 +39,7 @@ func TestStateSurvives(t *testing.T) {
 			w.patch(w.below, newSecret(w.cluster, "tls", ""), `{"data":{"operators":"b25l"}}`)
 
 			state := w.states()[0]
-			if err := w.below.Delete(t.Context(), &state); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.below, &state)
 			change(w, &state)
 			w.mustSync(s, w.input)
 			if got := w.theCopy(w.cluster).Object["spec"].(map[string]any)["size"]; got != int64(7) {
@@ -61,9 +60,7 @@ func TestStateSurvives(t *testing.T) {
 			if got := w.secretOf(w.above, w.input.Object.Namespace, "issued")["k"]; got != "two" {
 				t.Errorf("rotated up: got %q", got)
 			}
-			if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, thing(w.input.Object))
 			w.mustSync(s, w.input)
 			if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
 				len(origin.Finalizers) > 0 {

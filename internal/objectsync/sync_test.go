@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestNewObject shows the whole way of an object, and what it costs: two writes in the workspace, two on the service
@@ -156,9 +157,7 @@ func TestDeletion(t *testing.T) {
 	w.create(w.above, src)
 	w.mustSync(s, w.input)
 	w.patch(w.below, w.theCopy(w.cluster), `{"metadata":{"finalizers":["example.org/operator"]}}`)
-	if err := w.above.Delete(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, src)
 	w.mustSync(s, w.input)
 	if c := w.theCopy(w.cluster); c.GetDeletionTimestamp() != nil {
 		t.Error("the copy is deleted while the consumer's finalizer is there")
@@ -328,9 +327,7 @@ func TestRefusedCanGo(t *testing.T) {
 	if _, err := w.sync(s, other); !errors.Is(err, objectsync.ErrForeign) {
 		t.Errorf("want ErrForeign, got %v", err)
 	}
-	if err := w.above.Delete(t.Context(), src); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, src)
 	w.mustSync(s, other)
 	if w.source(other) != nil || len(w.copies(w.cluster)) != 1 || len(w.states()) != 1 {
 		t.Errorf("want the refused object gone and the other's copy and state kept, got %v, %d, %d", w.source(other),
@@ -345,9 +342,7 @@ func TestRecreation(t *testing.T) {
 	w.create(w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
 	was := w.theCopy(w.cluster)
-	if err := w.below.Delete(t.Context(), was); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.below, was)
 	w.mustSync(s, w.input)
 	if is := w.theCopy(w.cluster); is.GetUID() == was.GetUID() || is.GetName() != was.GetName() {
 		t.Errorf("want a new object of the same name, got %v", is.Object["metadata"])

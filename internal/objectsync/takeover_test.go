@@ -19,6 +19,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 func hash(s string) string {
@@ -106,9 +107,7 @@ func TestTakeover(t *testing.T) {
 	if diff := cmp.Diff(want, w.theCopy(w.cluster).Object["spec"]); diff != "" {
 		t.Errorf("spec after a change: -want, +got:\n%s", diff)
 	}
-	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
 		t.Error("something is left after the deletion")
@@ -122,9 +121,7 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
 	spec.Related[0].Cleanup = true
 	left(w)
-	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, thing(w.input.Object))
 	w.mustSync(w.syncer(spec), w.input)
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 ||
 		w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
@@ -212,9 +209,7 @@ func TestTakeoverOfOneName(t *testing.T) {
 				state := w.states()[0]
 				state.Data[hash(fmt.Sprintf(`{"ClusterName":%q,"WorkspacePath":"","Namespace":%q,"Name":"web"}`+"\n",
 					cluster, ns))] = []byte(remembered)
-				if err := w.below.Update(t.Context(), &state); err != nil {
-					t.Fatal(err)
-				}
+				kube.Update(t, w.below, &state)
 			}
 			_, err := w.sync(w.syncer(named), w.input)
 			if refused := errors.Is(err, objectsync.ErrForeign); refused != tc.refused || err != nil && !refused {
@@ -245,9 +240,7 @@ func TestTakeoverOfTheEndOfOneName(t *testing.T) {
 	above.SetFinalizers([]string{objectsync.Finalizer})
 	w.create(w.above, above)
 	w.create(w.below, newSecret(w.cluster, "web", "mine"))
-	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, thing(w.input.Object))
 	w.mustSync(w.syncer(named), w.input)
 	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil ||
 		len(above.GetFinalizers()) > 0 {
@@ -283,9 +276,7 @@ func TestKindsOfOneKind(t *testing.T) {
 		len(kinds) != 2 {
 		t.Errorf("copies: -want, +got:\n%s", diff)
 	}
-	if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, w.above, thing(w.input.Object))
 	w.mustSync(first, w.input)
 	if c := w.theCopy(w.cluster); c.GetAnnotations()[objectsync.AnnotationKind] != "Secret" {
 		t.Errorf("the copy of the other kind is gone, or this one is not: %v", c.GetAnnotations())

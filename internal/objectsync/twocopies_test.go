@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // twice returns a spec that copies the Secret tls to two names.
@@ -145,7 +146,5 @@ func (w *world) mergeSlots(origin v1alpha1.Origin) {
 	if forgotten != 1 || state.Data[kept] == nil {
 		w.Fatalf("want the Secret remembered for each copy, got %v", sortedKeys(state.Data))
 	}
-	if err := w.below.Update(w.Context(), &state); err != nil {
-		w.Fatal(err)
-	}
+	kube.Update(w, w.below, &state)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestUnresolvable shows that an object which names a related object by what is no name gets its status all the same,
@@ -34,9 +35,7 @@ func TestUnresolvable(t *testing.T) {
 			if got := w.source(w.input).Object["status"]; got == nil {
 				t.Error("want the status, got none")
 			}
-			if err := w.above.Delete(t.Context(), thing(w.input.Object)); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, w.above, thing(w.input.Object))
 			w.mustSync(s, w.input)
 			if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
 				t.Error("something is left after the deletion")

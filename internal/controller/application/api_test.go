@@ -13,6 +13,7 @@ import (
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestColumns shows that the columns are those of the design document, with more in the wide output only.
@@ -23,9 +24,7 @@ func TestColumns(t *testing.T) {
 		"kubernetesapplicationresources": {"TEMPLATE-KIND", "TEMPLATE-NAME", "CLUSTER", "STATUS"},
 	} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := c.Get(t.Context(), types.NamespacedName{Name: plural + ".workload.crossplane.io"}, crd); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, c, types.NamespacedName{Name: plural + ".workload.crossplane.io"}, crd)
 		var got []string
 		for _, col := range crd.Spec.Versions[0].AdditionalPrinterColumns {
 			if col.Priority == 0 {
@@ -141,7 +140,7 @@ func TestApplicationIsRefused(t *testing.T) {
 func TestMostTemplates(t *testing.T) {
 	c, ns := provide(t), local.Namespace(t)
 	app := build.Application(ns, "big", "none", many(128)...)
-	create(t, c, app)
+	kube.Create(t, c, app)
 	change(t, c, app, func(app *application) {
 		app.Spec.ResourceTemplates[127] = named("another")
 	})
@@ -203,7 +202,7 @@ func TestApplicationIsImmutable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			app := build.Application(local.Namespace(t), "fixed", "none", named("one"))
 			app.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
-			create(t, c, app)
+			kube.Create(t, c, app)
 			before := app.DeepCopy()
 			tc.change(app)
 			err := c.Patch(t.Context(), app, client.MergeFrom(before))
@@ -241,7 +240,7 @@ func TestResourceIsImmutable(t *testing.T) {
 			r := &resource{ObjectMeta: build.Meta(local.Namespace(t), "fixed")}
 			r.Spec.Template = build.Template(build.ConfigMap("d", "settings"))
 			r.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "none"}
-			create(t, c, r)
+			kube.Create(t, c, r)
 			err := c.Patch(t.Context(), r, client.RawPatch(types.MergePatchType, []byte(tc.patch)))
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("want an error that contains %q, got: %v", tc.want, err)

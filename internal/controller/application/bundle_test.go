@@ -57,14 +57,14 @@ func (w world) bundle(prefix string) []workloadv1alpha1.ResourceTemplate {
 func TestBundle(t *testing.T) {
 	w, n := newWorld(t), 0
 	warm := w.application("warm", w.bundle("warm")...)
-	create(t, w.c, warm)
+	kube.Create(t, w.c, warm)
 	awaitState(t, w.c, warm, workloadv1alpha1.StateSubmitted)
 	kube.Figure(t, "50 templates to be submitted", func() time.Duration {
 		n++
 		name := fmt.Sprintf("gitlab-%d", n)
 		app := w.application(name, w.bundle(name)...)
 		began := time.Now()
-		create(t, w.c, app)
+		kube.Create(t, w.c, app)
 		awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 		took := time.Since(began)
 		t.Logf("50 templates took %s", took)

@@ -22,10 +22,10 @@ func TestTwoApplicationsOneName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.application("first", w.settings("cool", "of", "first"))
-	create(t, w.c, first)
+	kube.Create(t, w.c, first)
 	awaitState(t, w.c, first, workloadv1alpha1.StateSubmitted)
 	second := w.application("second", w.settings("cool", "of", "second"), w.settings("own"))
-	create(t, w.c, second)
+	kube.Create(t, w.c, second)
 	awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
 	kube.Eventually(t, "the conflict to be told", func() (bool, string) {
 		awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
@@ -36,8 +36,8 @@ func TestTwoApplicationsOneName(t *testing.T) {
 		r := w.resource(t, "cool")
 		return metav1.IsControlledBy(r, first) && w.configMap(t, "cool").Data["of"] == "first", said(second)
 	}, func() { passQueues(t) })
-	remove(t, w.c, first)
-	awaitGone(t, w.c, first)
+	kube.Delete(t, w.c, first)
+	kube.AwaitGone(t, w.c, first)
 	awaitState(t, w.c, second, workloadv1alpha1.StateSubmitted)
 	if got := w.configMap(t, "cool").Data["of"]; got != "second" {
 		t.Errorf("want the resource of the second, got that of %q", got)
@@ -50,7 +50,7 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 	orphan := &resource{ObjectMeta: build.Meta(w.ns, "cool")}
 	orphan.Spec.ResourceTemplateSpec = w.settings("cool", "of", "nobody").Spec
 	orphan.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: w.ns}
-	create(t, w.c, orphan)
+	kube.Create(t, w.c, orphan)
 	w.awaitResource(t, "cool", workloadv1alpha1.StateSubmitted, xpv2.ReasonReconcileSuccess)
 	usages := &mpcv1alpha1.ProviderConfigUsageList{}
 	if err := w.c.List(t.Context(), usages, client.InNamespace(w.ns)); err != nil || len(usages.Items) != 1 ||
@@ -58,21 +58,21 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 		t.Errorf("a resource on its own records the use of its cluster, got %v, %v", usages.Items, err)
 	}
 	app := w.application("web", w.settings("cool", "of", "web"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateFailed)
 	if c := app.GetCondition(xpv2.TypeSynced); c.Reason != commonv1.ReasonNameTaken {
 		t.Errorf("want reason Conflict: %s", said(app))
 	}
-	remove(t, w.c, app)
-	awaitGone(t, w.c, app)
+	kube.Delete(t, w.c, app)
+	kube.AwaitGone(t, w.c, app)
 	if r := w.resource(t, "cool"); len(r.GetOwnerReferences()) > 0 || r.GetDeletionTimestamp() != nil {
 		t.Errorf("the orphan must be left alone: %v", r)
 	}
 	if got := w.configMap(t, "cool").Data["of"]; got != "nobody" {
 		t.Errorf("want the resource of nobody, got that of %q", got)
 	}
-	remove(t, w.c, orphan)
-	awaitGone(t, w.c, orphan)
+	kube.Delete(t, w.c, orphan)
+	kube.AwaitGone(t, w.c, orphan)
 	if w.configMap(t, "cool") != nil {
 		t.Error("a resource on its own deletes what it has made, too")
 	}
@@ -87,7 +87,7 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 		return build.ResourceTemplate(name, build.ConfigMap(w.tns, "one", "of", name))
 	}
 	app := w.application("web", template("cool"), template("lame"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 	winner, loser := "cool", "lame"
 	kube.Eventually(t, "one to have it and the other to say so", func() (bool, string) {
@@ -117,10 +117,10 @@ func TestTwoResourcesOneTarget(t *testing.T) {
 func TestForeignResourceIsRefused(t *testing.T) {
 	w := newWorld(t)
 	theirs := &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "one"), Data: map[string]string{"of": "them"}}
-	create(t, w.tc, theirs)
+	kube.Create(t, w.tc, theirs)
 	app := w.application("web", build.ResourceTemplate("cool", build.ConfigMap(w.tns, "one", "more", "fields")),
 		w.settings("other"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	r := w.awaitResource(t, "cool", workloadv1alpha1.StateFailed, commonv1.ReasonNameTaken)
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m,
 		"ConfigMap "+w.tns+"/one exists and is not controlled by KubernetesApplicationResource cool") {
@@ -132,14 +132,14 @@ func TestForeignResourceIsRefused(t *testing.T) {
 		theirs.GetResourceVersion() != was {
 		t.Errorf("it must be left as it was: %v, %v", theirs, err)
 	}
-	remove(t, w.tc, theirs)
+	kube.Delete(t, w.tc, theirs)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 
 	second := w.application("second", build.ResourceTemplate("loser", build.ConfigMap(w.tns, "one")))
-	create(t, w.c, second)
+	kube.Create(t, w.c, second)
 	awaitState(t, w.c, second, workloadv1alpha1.StateFailed)
-	remove(t, w.c, second)
-	awaitGone(t, w.c, second)
+	kube.Delete(t, w.c, second)
+	kube.AwaitGone(t, w.c, second)
 	if w.configMap(t, "one") == nil {
 		t.Error("who does not have a resource must not delete it")
 	}

@@ -39,16 +39,18 @@ func TestForegroundDeletion(t *testing.T) {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			create(t, w.c, secret(w.ns, "sql", "password", "p"))
+			kube.Create(t, w.c, secret(w.ns, "sql", "password", "p"))
 			app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"),
 				w.settings("b"))
-			create(t, w.c, app)
+			kube.Create(t, w.c, app)
 			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 			w.hold(t, "a")
-			remove(t, w.c, app, client.PropagationPolicy(p))
+			if err := w.c.Delete(t.Context(), app, client.PropagationPolicy(p)); err != nil {
+				t.Fatal(err)
+			}
 			awaitState(t, w.c, app, workloadv1alpha1.StateDeleting)
 			w.awaitResource(t, "a", workloadv1alpha1.StateDeleting, xpv2.ReasonReconcileSuccess)
-			awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "b")})
+			kube.AwaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "b")})
 			kube.Holds(t, "the application, the resource that is held and its Secret stay",
 				func() (bool, string) {
 					if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
@@ -59,8 +61,8 @@ func TestForegroundDeletion(t *testing.T) {
 					return app.Status.State == workloadv1alpha1.StateDeleting, said(app)
 				}, func() { passQueues(t) })
 			w.let(t, "a")
-			awaitGone(t, w.c, app)
-			awaitGone(t, w.tc, secret(w.tns, "a-sql"), &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "a")})
+			kube.AwaitGone(t, w.c, app)
+			kube.AwaitGone(t, w.tc, secret(w.tns, "a-sql"), &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "a")})
 			list := &workloadv1alpha1.KubernetesApplicationResourceList{}
 			if err := w.c.List(t.Context(), list, client.InNamespace(w.ns)); err != nil || len(list.Items) > 0 {
 				t.Errorf("no resource must be left: %v, %v", list.Items, err)
@@ -75,7 +77,7 @@ func TestPruneWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	app := w.application("web", w.settings("a"), w.settings("b"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	w.hold(t, "b")
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[:1] })
@@ -106,7 +108,7 @@ func TestPruneWaits(t *testing.T) {
 func TestResourceIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a", "color", "blue"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	r := w.resource(t, "a")
 	change(t, w.c, r, func(r *resource) { r.Spec.Template = w.settings("a", "color", "red").Spec.Template })
@@ -115,7 +117,7 @@ func TestResourceIsMadeAgain(t *testing.T) {
 		return strings.Contains(string(r.Spec.Template.Raw), "blue") &&
 			w.configMap(t, "a").Data["color"] == "blue", conditions(r)
 	})
-	remove(t, w.c, r)
+	kube.Delete(t, w.c, r)
 	kube.Eventually(t, "another resource", func() (bool, string) {
 		now := &resource{}
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(r), now)
@@ -135,15 +137,13 @@ func TestClusterGoneForGood(t *testing.T) {
 	proxy, cfg := kube.NewProxy(t, target.User(t, user, admins))
 	w.connect(t, "doomed", kube.Kubeconfig(t, cfg))
 	app := w.application("web", w.settings("a"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	if err := w.c.Update(t.Context(), secret(w.ns, "doomed-credentials", "kubeconfig", string(dead(t)))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Update(t, w.c, secret(w.ns, "doomed-credentials", "kubeconfig", string(dead(t))))
 	proxy.Cut(0)
 	w.awaitResource(t, "a", workloadv1alpha1.StateSubmitted, "TargetUnreachable")
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	remove(t, w.c, app)
+	kube.Delete(t, w.c, app)
 	r := w.awaitResource(t, "a", workloadv1alpha1.StateDeleting, "TargetUnreachable")
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "spec.unreachableTarget: Orphan") {
 		t.Errorf("want a message that tells what to do, got %q", m)
@@ -153,7 +153,7 @@ func TestClusterGoneForGood(t *testing.T) {
 		return err == nil && app.Status.State == workloadv1alpha1.StateDeleting, said(app)
 	}, func() { passQueues(t) })
 	change(t, w.c, app, func(app *application) { app.Spec.UnreachableTarget = "Orphan" })
-	awaitGone(t, w.c, app)
+	kube.AwaitGone(t, w.c, app)
 	if w.configMap(t, "a") == nil {
 		t.Error("what cannot be reached is left as it is")
 	}
@@ -164,14 +164,14 @@ func TestClusterGoneForGood(t *testing.T) {
 func TestNamespaceGoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	create(t, w.c, secret(w.ns, "sql", "password", "p"))
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "p"))
 	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"), w.settings("b"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	remove(t, w.c, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
-	awaitGone(t, w.c, app, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
+	kube.Delete(t, w.c, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
+	kube.AwaitGone(t, w.c, app, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
 	if w.configMap(t, "a") != nil || w.configMap(t, "b") != nil {
 		t.Error("the remote resources must be gone")
 	}
-	awaitGone(t, w.tc, secret(w.tns, "a-sql"))
+	kube.AwaitGone(t, w.tc, secret(w.tns, "a-sql"))
 }

@@ -29,7 +29,7 @@ func TestOneCluster(t *testing.T) {
 	for _, name := range names {
 		app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, w.settings(name))
 	}
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	for _, name := range names {
 		r := w.resource(t, name)
@@ -53,12 +53,12 @@ func TestOpaqueStatus(t *testing.T) {
 	d.Spec.Versions[0].Subresources = nil
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
 	d.Spec.Versions[0].Schema.OpenAPIV3Schema.XPreserveUnknownFields = &open
-	create(t, w.tc, d)
+	kube.Create(t, w.tc, d)
 	hat := build.Manifest{
 		"apiVersion": group + "/v1", "kind": "Hat", "metadata": map[string]any{"name": "top", "namespace": w.tns},
 	}
 	app := w.application("web", build.ResourceTemplate("top", hat))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	for name, status := range map[string]string{
 		"Text":   `"done"`,
@@ -106,9 +106,7 @@ func (w world) setStatus(t *testing.T, group, status string) {
 	if status != "null" {
 		return
 	}
-	if err := w.tc.Patch(t.Context(), u, client.RawPatch(types.MergePatchType, []byte(`{"status":null}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, w.tc, u, `{"status":null}`)
 }
 
 // TestControllerReferenceIsTaken shows that a resource is not adopted again after somebody takes its controller
@@ -116,7 +114,7 @@ func (w world) setStatus(t *testing.T, group, status string) {
 func TestControllerReferenceIsTaken(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	orphan := w.resource(t, "a")
 	change(t, w.c, orphan, func(r *resource) { r.SetOwnerReferences(nil) })
@@ -127,7 +125,7 @@ func TestControllerReferenceIsTaken(t *testing.T) {
 	if r := w.resource(t, "a"); len(r.GetOwnerReferences()) > 0 {
 		t.Errorf("it must not be adopted: %v", r.GetOwnerReferences())
 	}
-	remove(t, w.c, orphan)
+	kube.Delete(t, w.c, orphan)
 	kube.Eventually(t, "another resource", func() (bool, string) {
 		r := &resource{}
 		err := w.c.Get(t.Context(), client.ObjectKeyFromObject(orphan), r)
@@ -139,11 +137,11 @@ func TestControllerReferenceIsTaken(t *testing.T) {
 // TestSecretOfAnotherNamespace shows that Secrets come from the namespace of the application only.
 func TestSecretOfAnotherNamespace(t *testing.T) {
 	w := newWorld(t)
-	create(t, w.c, secret(local.Namespace(t), "sql", "password", "foreign"))
+	kube.Create(t, w.c, secret(local.Namespace(t), "sql", "password", "foreign"))
 	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	w.awaitResource(t, "a", workloadv1alpha1.StateScheduled, workloadv1alpha1.ReasonWaitingForSecret)
-	create(t, w.c, secret(w.ns, "sql", "password", "own"))
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "own"))
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	w.awaitCopy(t, "a-sql", map[string]string{"password": "own"})
 }

@@ -21,22 +21,6 @@ type (
 	resource    = workloadv1alpha1.KubernetesApplicationResource
 )
 
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
-}
-
-func remove(t *testing.T, c client.Client, o client.Object, opts ...client.DeleteOption) {
-	t.Helper()
-	if err := c.Delete(t.Context(), o, opts...); err != nil {
-		t.Fatalf("cannot delete %T %s: %v", o, o.GetName(), err)
-	}
-}
-
 // change changes a resource as it is now.
 func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
 	t.Helper()
@@ -66,7 +50,7 @@ func (w world) labelled(t *testing.T, name, tier string, kubeconfig []byte) *mpc
 		ObjectMeta: build.Meta(w.ns, name), Spec: build.FromSecret(w.ns, name+"-credentials"),
 	}
 	pc.SetLabels(map[string]string{"tier": tier})
-	create(t, w.c, secret(w.ns, name+"-credentials", "kubeconfig", string(kubeconfig)), pc)
+	kube.Create(t, w.c, secret(w.ns, name+"-credentials", "kubeconfig", string(kubeconfig)), pc)
 	return pc
 }
 
@@ -93,9 +77,7 @@ func (w world) settings(name string, data ...string) workloadv1alpha1.ResourceTe
 func (w world) resource(t *testing.T, name string) *resource {
 	t.Helper()
 	r := &resource{}
-	if err := w.c.Get(t.Context(), types.NamespacedName{Namespace: w.ns, Name: name}, r); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, w.c, types.NamespacedName{Namespace: w.ns, Name: name}, r)
 	return r
 }
 
@@ -104,10 +86,10 @@ func passQueues(t *testing.T) {
 	t.Helper()
 	w := newWorld(t)
 	last := w.application("last", w.settings("last"))
-	create(t, w.c, last)
+	kube.Create(t, w.c, last)
 	awaitState(t, w.c, last, workloadv1alpha1.StateSubmitted)
-	remove(t, w.c, last)
-	awaitGone(t, w.c, last)
+	kube.Delete(t, w.c, last)
+	kube.AwaitGone(t, w.c, last)
 }
 
 // awaitState waits until an application has a state in its present generation.
@@ -152,17 +134,6 @@ func conditions(o interface {
 ) string {
 	s, r := o.GetCondition(xpv2.TypeSynced), o.GetCondition(xpv2.TypeReady)
 	return fmt.Sprintf("Synced %s %s %s, Ready %s %s %s", s.Status, s.Reason, s.Message, r.Status, r.Reason, r.Message)
-}
-
-// awaitGone waits until resources do not exist.
-func awaitGone(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-			err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-			return apierrors.IsNotFound(err), fmt.Sprintf("%v %v", err, o.GetFinalizers())
-		})
-	}
 }
 
 // configMap returns a ConfigMap of the world's namespace on the target, nil if it does not exist.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/apply"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestIntroduce shows what becomes of a resource that is there although it was not when its name was looked up:
@@ -32,7 +33,7 @@ func TestIntroduce(t *testing.T) {
 			ns := target.Namespace(t)
 			cm := &corev1.ConfigMap{ObjectMeta: build.Meta(ns, "one"), Data: there}
 			if there != nil {
-				create(t, tc, cm)
+				kube.Create(t, tc, cm)
 			}
 			before := cm.DeepCopy()
 			m := &unstructured.Unstructured{Object: build.ConfigMap(ns, "one", "color", "blue")}
@@ -48,9 +49,7 @@ func TestIntroduce(t *testing.T) {
 			if diff := cmp.Diff(apply.ErrTaken, err, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("error: -want, +got:\n%s", diff)
 			}
-			if err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
-				t.Fatal(err)
-			}
+			kube.Get(t, tc, client.ObjectKeyFromObject(cm), cm)
 			for _, o := range []*corev1.ConfigMap{before, cm} {
 				o.ResourceVersion, o.ManagedFields = "", nil
 			}

@@ -31,7 +31,7 @@ func TestNamespaceBeforeDeployment(t *testing.T) {
 		app := w.application(name, build.ResourceTemplate(name+"-deployment", build.Deployment(w.tns+name, "web")),
 			build.ResourceTemplate(name+"-namespace", build.Namespace(w.tns+name)))
 		began := time.Now()
-		create(t, w.c, app)
+		kube.Create(t, w.c, app)
 		awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 		return time.Since(began)
 	})
@@ -49,7 +49,7 @@ func TestNamespaces(t *testing.T) {
 		"metadata": map[string]any{"name": name, "namespace": "ignored", "labels": nil},
 	}
 	app := w.application("web", build.ResourceTemplate("bare", bare), build.ResourceTemplate("role", role))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta("default", name)}
 	cr := &rbacv1.ClusterRole{ObjectMeta: build.Meta("", name)}
@@ -58,9 +58,9 @@ func TestNamespaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	remove(t, w.c, app)
-	awaitGone(t, w.c, app)
-	awaitGone(t, w.tc, cm, cr)
+	kube.Delete(t, w.c, app)
+	kube.AwaitGone(t, w.c, app)
+	kube.AwaitGone(t, w.tc, cm, cr)
 }
 
 // TestRemoteStatus shows that the status of what is on the cluster is copied as it is, follows changes, and is absent
@@ -70,7 +70,7 @@ func TestRemoteStatus(t *testing.T) {
 	d := build.Deployment(w.tns, "web")
 	d["spec"].(map[string]any)["replicas"] = 2
 	app := w.application("web", build.ResourceTemplate("web", d), w.settings("settings"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
@@ -100,7 +100,7 @@ func TestRemoteStatus(t *testing.T) {
 func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("one", "color", "blue"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	for _, tc := range []struct {
 		name  string
@@ -123,7 +123,7 @@ func TestDrift(t *testing.T) {
 	if got := w.configMap(t, "one").Data["theirs"]; got != "stays" {
 		t.Errorf("fields of others must stay, got %q", got)
 	}
-	remove(t, w.tc, w.configMap(t, "one"))
+	kube.Delete(t, w.tc, w.configMap(t, "one"))
 	kube.Eventually(t, "the resource to be made again",
 		func() (bool, string) { return w.configMap(t, "one") != nil, "it is missing" })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
@@ -136,7 +136,7 @@ func TestOneBadTemplate(t *testing.T) {
 	bad := build.ConfigMap(w.tns, "bad")
 	bad["data"] = "no map"
 	app := w.application("web", w.settings("a"), build.ResourceTemplate("bad", bad), w.settings("z"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	w.awaitResource(t, "bad", workloadv1alpha1.StateFailed, "InvalidManifest")
 	kube.Eventually(t, "2 of 3 resources", func() (bool, string) {
 		awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
@@ -148,7 +148,7 @@ func TestOneBadTemplate(t *testing.T) {
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 
 	alone := w.application("alone", build.ResourceTemplate("alone", bad))
-	create(t, w.c, alone)
+	kube.Create(t, w.c, alone)
 	awaitState(t, w.c, alone, workloadv1alpha1.StateFailed)
 }
 
@@ -175,10 +175,10 @@ func TestUnknownKind(t *testing.T) {
 		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": w.tns},
 	}
 	app := w.application("web", build.ResourceTemplate("a-widget", widget), build.ResourceTemplate("its-kind", crd))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	remove(t, w.c, app)
-	awaitGone(t, w.c, app)
+	kube.Delete(t, w.c, app)
+	kube.AwaitGone(t, w.c, app)
 }
 
 // TestProgress shows that an application moves through its states in order, and that there is an event for each step.
@@ -194,15 +194,15 @@ func TestProgress(t *testing.T) {
 	}
 	defer stream.Stop()
 	app := w.application("web", w.settings("a"), w.needing("b", "sql"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StatePending)
 	w.connect(t, "late", good(t))
 	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 	w.awaitResource(t, "b", workloadv1alpha1.StateScheduled, workloadv1alpha1.ReasonWaitingForSecret)
-	create(t, w.c, secret(w.ns, "sql", "password", "p"))
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "p"))
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	remove(t, w.c, app)
-	awaitGone(t, w.c, app)
+	kube.Delete(t, w.c, app)
+	kube.AwaitGone(t, w.c, app)
 
 	var states []workloadv1alpha1.State
 	for e := range stream.ResultChan() {
@@ -248,7 +248,7 @@ func TestPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	app := w.application("web", w.settings("one", "color", "blue"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	change(t, w.c, app, func(app *application) { app.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) })
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("one", "color", "red") })

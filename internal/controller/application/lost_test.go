@@ -10,6 +10,7 @@ import (
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestLostResource shows that a KubernetesApplicationResource which is gone although the server has accepted its
@@ -27,7 +28,7 @@ func TestLostResource(t *testing.T) {
 	o.SetLabels(held.Labels)
 	o.Spec.ResourceTemplateSpec = build.ResourceTemplate("settings",
 		build.ConfigMap(w.tns, "settings", "color", "blue"), "password").Spec
-	create(t, w.c, secret(w.ns, "password", "value", "hidden"), o)
+	kube.Create(t, w.c, secret(w.ns, "password", "value", "hidden"), o)
 	awaitEnd := held.Delete(t, w.c, o)
 	change(t, w.c, o, func(o *resource) {
 		o.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Kind: "ProviderConfig", Name: w.ns}
@@ -37,6 +38,6 @@ func TestLostResource(t *testing.T) {
 		o); !apierrors.IsNotFound(err) {
 		t.Fatalf("it must be gone without its finalizer having been removed: %v", err)
 	}
-	awaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "settings")},
+	kube.AwaitGone(t, w.tc, &corev1.ConfigMap{ObjectMeta: build.Meta(w.tns, "settings")},
 		&corev1.Secret{ObjectMeta: build.Meta(w.tns, "settings-password")})
 }

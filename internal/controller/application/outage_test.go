@@ -24,7 +24,7 @@ const (
 // that starts refuses such users until it has read its roles.
 func (w world) keeper(t *testing.T, name string) {
 	t.Helper()
-	create(t, w.tc, &rbacv1.ClusterRoleBinding{
+	kube.Create(t, w.tc, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: build.Meta("", w.tns),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: w.tns}},
@@ -45,14 +45,14 @@ func TestClusterDown(t *testing.T) {
 	w := unconnected(t)
 	w.keeper(t, "down")
 	w.connect(t, "up", kube.Kubeconfig(t, local.User(t, user, admins)))
-	create(t, w.c, secret(w.ns, "sql", "password", "first"))
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "first"))
 	app := on("down", w.application("web",
 		build.ResourceTemplate("a", build.ConfigMap(w.tns, "a", "color", "blue"),
 			"sql"), w.settings("b"), w.settings("d")))
 	doomed := on("down", w.application("doomed", w.settings("doomed")))
 	neighbour := on("up", w.application("neighbour",
 		build.ResourceTemplate("n", build.ConfigMap(w.ns, "n", "color", "blue"))))
-	create(t, w.c, app, doomed, neighbour)
+	kube.Create(t, w.c, app, doomed, neighbour)
 	for _, a := range []*application{app, doomed, neighbour} {
 		awaitState(t, w.c, a, workloadv1alpha1.StateSubmitted)
 	}
@@ -68,7 +68,7 @@ func TestClusterDown(t *testing.T) {
 	})
 	change(t, w.c, secret(w.ns, "sql"),
 		func(s *corev1.Secret) { s.Data = map[string][]byte{"password": []byte("second")} })
-	remove(t, w.c, doomed)
+	kube.Delete(t, w.c, doomed)
 	change(t, w.c, neighbour, func(app *application) {
 		app.Spec.ResourceTemplates[0] = build.ResourceTemplate("n", build.ConfigMap(w.ns, "n", "color", "red"))
 	})
@@ -103,7 +103,7 @@ func TestClusterDown(t *testing.T) {
 			w.configMap(t, "b") == nil &&
 			w.configMap(t, "c") != nil && w.configMap(t, "doomed") == nil, said(app)
 	})
-	awaitGone(t, w.c, doomed)
+	kube.AwaitGone(t, w.c, doomed)
 	w.awaitCopy(t, "a-sql", map[string]string{"password": "second"})
 	for name, uid := range was {
 		if now := w.configMap(t, name); now == nil || now.GetUID() != uid {

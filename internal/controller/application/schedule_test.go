@@ -41,7 +41,7 @@ func (w world) shared(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha1
 	t.Helper()
 	pc := &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", name), Spec: build.FromSecret(w.ns, name)}
 	pc.SetLabels(map[string]string{"tier": w.ns})
-	create(t, w.c, secret(w.ns, name, "kubeconfig", string(kubeconfig)), pc)
+	kube.Create(t, w.c, secret(w.ns, name, "kubeconfig", string(kubeconfig)), pc)
 	return pc
 }
 
@@ -49,7 +49,7 @@ func (w world) shared(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha1
 func (w world) schedule(t *testing.T, name string) workloadv1alpha1.ClusterReference {
 	t.Helper()
 	app := w.application(name, w.settings(name))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	return *app.Spec.ClusterRef
 }
@@ -92,19 +92,17 @@ func TestScheduleWaits(t *testing.T) {
 			says:   "none of 1 clusters that match spec.clusterSelector answers",
 			cure: func(t *testing.T, w world) {
 				s := secret(w.ns, "dead-credentials", "kubeconfig", string(good(t)))
-				if err := w.c.Update(t.Context(), s); err != nil {
-					t.Fatal(err)
-				}
+				kube.Update(t, w.c, s)
 			},
 		},
 		"NoCredentials": {
 			reason: "A cluster without credentials is not chosen, and is when they are there.",
 			before: func(t *testing.T, w world) {
 				w.connect(t, "bare", nil)
-				remove(t, w.c, secret(w.ns, "bare-credentials"))
+				kube.Delete(t, w.c, secret(w.ns, "bare-credentials"))
 			}, says: "does not exist",
 			cure: func(t *testing.T, w world) {
-				create(t, w.c, secret(w.ns, "bare-credentials", "kubeconfig", string(good(t))))
+				kube.Create(t, w.c, secret(w.ns, "bare-credentials", "kubeconfig", string(good(t))))
 			},
 		},
 	} {
@@ -112,7 +110,7 @@ func TestScheduleWaits(t *testing.T) {
 			w := unconnected(t)
 			tc.before(t, w)
 			app := w.application("web", w.settings("web"))
-			create(t, w.c, app)
+			kube.Create(t, w.c, app)
 			// Until a ProviderConfig is known here, it is said that there is none.
 			kube.Eventually(t, "an application that says: "+tc.says, func() (bool, string) {
 				awaitState(t, w.c, app, workloadv1alpha1.StatePending)
@@ -150,8 +148,8 @@ func TestScheduleSpreads(t *testing.T) {
 		t.Errorf("applications on each cluster: -want, +got:\n%s", diff)
 	}
 	gone := w.application("web-5")
-	remove(t, w.c, gone)
-	awaitGone(t, w.c, gone)
+	kube.Delete(t, w.c, gone)
+	kube.AwaitGone(t, w.c, gone)
 	if got := w.schedule(t, "web-6"); got.Name != last {
 		t.Errorf("want the cluster of the deleted application, %s, got %s", last, got.Name)
 	}
@@ -167,14 +165,14 @@ func TestScheduleByExpression(t *testing.T) {
 	app.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{
 		Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"eu"},
 	}}
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	if got := app.Spec.ClusterRef.Name; got != "b" {
 		t.Errorf("want the cluster that both labels and expressions match, b, got %s", got)
 	}
 	bad := w.application("bad", w.settings("bad"))
 	bad.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "region", Operator: "Near"}}
-	create(t, w.c, bad)
+	kube.Create(t, w.c, bad)
 	awaitState(t, w.c, bad, workloadv1alpha1.StatePending)
 	if m := bad.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "cannot parse spec.clusterSelector") {
 		t.Errorf("want a message about the selector, got %q", m)
@@ -187,7 +185,7 @@ func TestScheduleIsFinal(t *testing.T) {
 	w := unconnected(t)
 	pc := w.connect(t, "a", good(t))
 	app := w.application("web", w.settings("web"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = "other" })
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("web", "color", "red") })
@@ -197,7 +195,7 @@ func TestScheduleIsFinal(t *testing.T) {
 	}
 	preset := w.application("preset", w.settings("preset"))
 	preset.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: "a"}
-	create(t, w.c, preset)
+	kube.Create(t, w.c, preset)
 	awaitState(t, w.c, preset, workloadv1alpha1.StateSubmitted)
 }
 
@@ -214,18 +212,18 @@ func TestClusterInUseStays(t *testing.T) {
 			w := unconnected(t)
 			pc := connect(t, w)
 			app := w.application("web", w.settings("web"))
-			create(t, w.c, app)
+			kube.Create(t, w.c, app)
 			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-			remove(t, w.c, pc)
+			kube.Delete(t, w.c, pc)
 			kube.Holds(t, "the ProviderConfig stays", func() (bool, string) {
 				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)
 				return err == nil, "it is gone"
 			}, func() { passQueues(t) })
 			late := w.application("late", w.settings("late"))
-			create(t, w.c, late)
+			kube.Create(t, w.c, late)
 			awaitState(t, w.c, late, workloadv1alpha1.StatePending)
-			remove(t, w.c, app)
-			awaitGone(t, w.c, app, pc)
+			kube.Delete(t, w.c, app)
+			kube.AwaitGone(t, w.c, app, pc)
 			if w.configMap(t, "web") != nil {
 				t.Error("the resource must be deleted before the ProviderConfig goes")
 			}

@@ -48,9 +48,9 @@ func TestSecretsOfTwoResources(t *testing.T) {
 	w := newWorld(t)
 	sql := secret(w.ns, "sql", "username", "admin", "password", "first")
 	sql.Type = "connection.crossplane.io/v1alpha1"
-	create(t, w.c, sql)
+	kube.Create(t, w.c, sql)
 	app := w.application("web", w.needing("front", "sql"), w.needing("back", "sql"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	for _, name := range []string{"front-sql", "back-sql"} {
 		got := w.awaitCopy(t, name, map[string]string{"username": "admin", "password": "first"})
@@ -78,11 +78,11 @@ func TestSecretsOfTwoResources(t *testing.T) {
 	w.awaitCopy(t, "front-sql", want)
 
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.needing("front") })
-	awaitGone(t, w.tc, secret(w.tns, "front-sql"))
+	kube.AwaitGone(t, w.tc, secret(w.tns, "front-sql"))
 	w.awaitCopy(t, "back-sql", want)
-	remove(t, w.c, app)
-	awaitGone(t, w.c, app)
-	awaitGone(t, w.tc, secret(w.tns, "back-sql"))
+	kube.Delete(t, w.c, app)
+	kube.AwaitGone(t, w.c, app)
+	kube.AwaitGone(t, w.tc, secret(w.tns, "back-sql"))
 	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(sql), sql); err != nil {
 		t.Errorf("the Secret itself must stay: %v", err)
 	}
@@ -93,7 +93,7 @@ func TestSecretsOfTwoResources(t *testing.T) {
 func TestSecretMissing(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.needing("front", "sql"), w.settings("other"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StatePartiallySubmitted)
 	r := w.awaitResource(t, "front", workloadv1alpha1.StateScheduled, workloadv1alpha1.ReasonWaitingForSecret)
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m, "sql") {
@@ -104,14 +104,14 @@ func TestSecretMissing(t *testing.T) {
 		return strings.Contains(app.GetCondition(xpv2.TypeReady).Message,
 			"front waits: waiting for Secrets that do not exist: sql"), said(app)
 	})
-	create(t, w.c, secret(w.ns, "sql", "password", "late"))
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "late"))
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	w.awaitCopy(t, "front-sql", map[string]string{"password": "late"})
 
-	remove(t, w.c, secret(w.ns, "sql"))
+	kube.Delete(t, w.c, secret(w.ns, "sql"))
 	w.awaitResource(t, "front", workloadv1alpha1.StateSubmitted, workloadv1alpha1.ReasonWaitingForSecret)
 	w.awaitCopy(t, "front-sql", map[string]string{"password": "late"})
-	create(t, w.c, secret(w.ns, "sql", "password", "later"))
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "later"))
 	w.awaitCopy(t, "front-sql", map[string]string{"password": "later"})
 	w.awaitResource(t, "front", workloadv1alpha1.StateSubmitted, xpv2.ReasonReconcileSuccess)
 }
@@ -121,9 +121,9 @@ func TestSecretMissing(t *testing.T) {
 func TestSecretCopyIsMended(t *testing.T) {
 	w := newWorld(t)
 	sql := secret(w.ns, "sql", "password", "right")
-	create(t, w.c, sql)
+	kube.Create(t, w.c, sql)
 	app := w.application("web", w.needing("front", "sql"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	right := map[string]string{"password": "right"}
 	s := w.awaitCopy(t, "front-sql", right)
@@ -142,12 +142,12 @@ func TestSecretCopyIsMended(t *testing.T) {
 			})
 		})
 	}
-	remove(t, w.tc, s)
+	kube.Delete(t, w.tc, s)
 	w.awaitCopy(t, "front-sql", right)
-	remove(t, w.c, sql)
+	kube.Delete(t, w.c, sql)
 	sql = secret(w.ns, "sql", "username", "u", "password", "p")
 	sql.Type = corev1.SecretTypeBasicAuth
-	create(t, w.c, sql)
+	kube.Create(t, w.c, sql)
 	kube.Eventually(t, "a copy of the other type", func() (bool, string) {
 		err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(s), s)
 		return err == nil && s.Type == corev1.SecretTypeBasicAuth, string(s.Type)
@@ -159,13 +159,13 @@ func TestSecretCopyIsMended(t *testing.T) {
 func TestSecretConflict(t *testing.T) {
 	w := newWorld(t)
 	theirs := secret(w.tns, "front-sql", "password", "theirs")
-	create(t, w.tc, theirs)
-	create(t, w.c, secret(w.ns, "sql", "password", "ours"))
+	kube.Create(t, w.tc, theirs)
+	kube.Create(t, w.c, secret(w.ns, "sql", "password", "ours"))
 	app := w.application("web", w.needing("front", "sql"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	w.awaitResource(t, "front", workloadv1alpha1.StateFailed, commonv1.ReasonNameTaken)
 	w.awaitCopy(t, "front-sql", map[string]string{"password": "theirs"})
-	remove(t, w.tc, theirs)
+	kube.Delete(t, w.tc, theirs)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 	w.awaitCopy(t, "front-sql", map[string]string{"password": "ours"})
 }
@@ -174,7 +174,7 @@ func TestSecretConflict(t *testing.T) {
 func TestSecretWithoutNamespace(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", build.ResourceTemplate("space", build.Namespace(w.tns+"-more"), "sql"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	r := w.awaitResource(t, "space", workloadv1alpha1.StateFailed, "InvalidManifest")
 	if m := r.GetCondition(xpv2.TypeSynced).Message; !strings.Contains(m,
 		"Secrets live in namespaces, and Namespace is cluster-scoped") {
@@ -182,8 +182,8 @@ func TestSecretWithoutNamespace(t *testing.T) {
 	}
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0].Spec.Secrets = nil })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	remove(t, w.c, app)
-	awaitGone(t, w.c, app)
+	kube.Delete(t, w.c, app)
+	kube.AwaitGone(t, w.c, app)
 	ns := &corev1.Namespace{ObjectMeta: build.Meta("", w.tns+"-more")}
 	if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace must be gone: %v", err)

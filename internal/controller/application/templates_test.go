@@ -15,7 +15,7 @@ import (
 func TestTemplates(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a", "color", "blue"), w.settings("b"))
-	create(t, w.c, app)
+	kube.Create(t, w.c, app)
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
 
 	r := w.resource(t, "a")

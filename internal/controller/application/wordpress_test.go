@@ -36,7 +36,7 @@ func allow(t *testing.T, name string, groups, kinds []string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: builder}},
 	}} {
-		create(t, c, o)
+		kube.Create(t, c, o)
 		t.Cleanup(func() {
 			if err := c.Delete(context.WithoutCancel(t.Context()), o); err != nil {
 				t.Error(err)
@@ -73,7 +73,7 @@ func kubectl(t *testing.T, args ...string) string {
 func TestWordPress(t *testing.T) {
 	c, tc := provide(t), target.Client(t)
 	allow(t, "builder", []string{"", "apps"}, []string{"namespaces", "deployments", "secrets"})
-	create(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", "complex")},
+	kube.Create(t, c, &corev1.Namespace{ObjectMeta: build.Meta("", "complex")},
 		secret("complex", "wordpress-demo-cluster", "kubeconfig", string(kube.Kubeconfig(t, target.User(t, builder)))),
 		secret("complex", "sql", "password", "p"))
 	pc := &mpcv1alpha1.ProviderConfig{
@@ -81,7 +81,7 @@ func TestWordPress(t *testing.T) {
 		Spec:       build.FromSecret("complex", "wordpress-demo-cluster"),
 	}
 	pc.SetLabels(map[string]string{"app": "wordpress-demo"})
-	create(t, c, pc)
+	kube.Create(t, c, pc)
 	kubectl(t, "apply", "-f", filepath.Join("..", "..", "..", "examples", "applications", "wordpress.yaml"))
 
 	for what, want := range map[string]string{
@@ -115,8 +115,8 @@ func TestWordPress(t *testing.T) {
 			strings.Contains(string(r.Status.Remote.Raw), `"unavailableReplicas":1`), fmt.Sprint(r.Status.Remote)
 	})
 	kubectl(t, "-n", "complex", "delete", "kubernetesapplication", "wordpress-demo")
-	awaitGone(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", "wordpress")})
+	kube.AwaitGone(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", "wordpress")})
 	ns := &corev1.Namespace{ObjectMeta: build.Meta("", "complex")}
-	remove(t, c, ns)
-	awaitGone(t, c, ns)
+	kube.Delete(t, c, ns)
+	kube.AwaitGone(t, c, ns)
 }

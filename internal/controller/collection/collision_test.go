@@ -39,13 +39,13 @@ func TestCollidingNames(t *testing.T) {
 		longBefore := w.tns + "-" + hash("/v1, Kind=ConfigMap/" + w.tns + "/" + before)[:14]
 		longAfter := w.tns + "-" + hash("/v1, Kind=ConfigMap/" + w.tns + "/" + after)[:14]
 
-		create(t, w.tc, configMap(w.tns, after, "a"))
+		kube.Create(t, w.tc, configMap(w.tns, after, "a"))
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		first := w.awaitNamed(t, map[string]string{short: w.tns + "/" + after})
 
 		// The one that sorts before comes later, and gets the longer name.
-		create(t, w.tc, configMap(w.tns, before, "a"))
+		kube.Create(t, w.tc, configMap(w.tns, before, "a"))
 		both := map[string]string{short: w.tns + "/" + after, longBefore: w.tns + "/" + before}
 		members := w.awaitNamed(t, both)
 		if members[short].GetUID() != first[short].GetUID() {
@@ -57,9 +57,9 @@ func TestCollidingNames(t *testing.T) {
 		}
 
 		// The other keeps its name when the first goes, and the first gets what is free when it comes back.
-		remove(t, w.tc, configMap(w.tns, after, ""))
+		kube.Delete(t, w.tc, configMap(w.tns, after, ""))
 		w.awaitNamed(t, map[string]string{longBefore: w.tns + "/" + before})
-		create(t, w.tc, configMap(w.tns, after, "a"))
+		kube.Create(t, w.tc, configMap(w.tns, after, "a"))
 		w.awaitNamed(t, map[string]string{longBefore: w.tns + "/" + before, short: w.tns + "/" + after})
 
 		// Both at once: the one that sorts before has the better name.

@@ -34,14 +34,14 @@ func TestMemberThatHasGone(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		oc := w.collect()
 		first := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
-		create(t, w.c, first)
-		remove(t, w.c, first)
-		awaitGone(t, w.c, first)
+		kube.Create(t, w.c, first)
+		kube.Delete(t, w.c, first)
+		kube.AwaitGone(t, w.c, first)
 		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); err != nil {
 			t.Errorf("deletion of a member that has gone: want no error, got %v", err)
 		}
 		second := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
-		create(t, w.c, second)
+		kube.Create(t, w.c, second)
 		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); !apierrors.IsConflict(err) {
 			t.Errorf("deletion of a member that has a successor: want a conflict, got %v", err)
 		}
@@ -59,7 +59,7 @@ func TestStatusBesideOthers(t *testing.T) {
 	const writes = 30
 	forScopes(t, func(t *testing.T, w world) {
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		w.awaitSettled(t, oc)
 		audit := local.Audit(t)
 		mark := audit.Mark()
@@ -68,9 +68,9 @@ func TestStatusBesideOthers(t *testing.T) {
 			if i%2 == 0 {
 				kind = "NoSuchKind" // Which turns condition Synced.
 			}
-			patch(t, w.c, oc, `{"metadata":{"labels":{"n":"`+strconv.Itoa(i)+`"}},"spec":{"observeObjects":{"kind":"`+
+			kube.Patch(t, w.c, oc, `{"metadata":{"labels":{"n":"`+strconv.Itoa(i)+`"}},"spec":{"observeObjects":{"kind":"`+
 				kind+`"}}}`)
-			patch(t, w.c, oc, `{"metadata":{"labels":{"more":"`+strconv.Itoa(i)+`"}}}`)
+			kube.Patch(t, w.c, oc, `{"metadata":{"labels":{"more":"`+strconv.Itoa(i)+`"}}}`)
 		}
 		w.awaitSettled(t, oc)
 		var written int

@@ -33,9 +33,9 @@ func (w world) staysWithMembers(t *testing.T, names ...string) {
 // is made up for.
 func TestTargetDown(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		first := w.awaitMembers(t, "first")
 		w.awaitSettled(t, oc)
 		target.Stop(t)
@@ -45,7 +45,7 @@ func TestTargetDown(t *testing.T) {
 
 		target.Restart(t)
 		w.awaitSettled(t, oc)
-		create(t, target.Client(t), configMap(w.tns, "second", "a"))
+		kube.Create(t, target.Client(t), configMap(w.tns, "second", "a"))
 		both := w.awaitMembers(t, "first", "second")
 		for name, m := range first {
 			if both[name].GetUID() != m.GetUID() {
@@ -60,21 +60,21 @@ func TestTargetDown(t *testing.T) {
 // errors about the ProviderConfig in the status.
 func TestMissingProviderConfig(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
 		w.scope.SetConfig(oc, w.ns+"-later")
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection), w.ns+"-later")
-		create(t, w.c, w.scope.Config(w.ns, w.ns+"-later", build.FromSecret(w.ns, "later")))
+		kube.Create(t, w.c, w.scope.Config(w.ns, w.ns+"-later", build.FromSecret(w.ns, "later")))
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection), "Secret "+w.ns+"/later does not exist")
 		later := secret(w.ns, "later", kube.Kubeconfig(t, target.User(t, user, admins)))
-		create(t, w.c, later)
+		kube.Create(t, w.c, later)
 		for _, m := range w.awaitMembers(t, "first") {
 			awaitCondition(t, w.c, m, ready)
 		}
 		w.awaitSettled(t, oc)
 
-		remove(t, w.c, later)
+		kube.Delete(t, w.c, later)
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection))
 		w.staysWithMembers(t, "first")
 	})
@@ -84,7 +84,7 @@ func TestMissingProviderConfig(t *testing.T) {
 // given later are noticed by the next change at the latest.
 func TestDeniedStream(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
 		who := w.tns + "-guest"
 		role := &rbacv1.Role{ObjectMeta: build.Meta(w.tns, who), Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"},
@@ -94,13 +94,13 @@ func TestDeniedStream(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: who},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: who}},
 		}
-		create(t, w.tc, role, binding)
+		kube.Create(t, w.tc, role, binding)
 		proxy, cfg := kube.NewProxy(t, target.User(t, who))
-		create(t, w.c, secret(w.ns, "guest", kube.Kubeconfig(t, cfg)),
+		kube.Create(t, w.c, secret(w.ns, "guest", kube.Kubeconfig(t, cfg)),
 			w.scope.Config(w.ns, who, build.FromSecret(w.ns, "guest")))
 		oc := w.collect()
 		w.scope.SetConfig(oc, who)
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		w.awaitMembers(t, "first")
 		w.awaitSettled(t, oc)
 
@@ -112,7 +112,7 @@ func TestDeniedStream(t *testing.T) {
 		w.awaitSettled(t, oc)
 
 		// Rights that are withdrawn show when the stream breaks off.
-		remove(t, w.tc, binding)
+		kube.Delete(t, w.tc, binding)
 		awaitDenied(t, who, w.tns)
 		proxy.Cut(0)
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonForbidden))
@@ -140,10 +140,10 @@ func TestUnknownKind(t *testing.T) {
 		crd := widgets(w.tns)
 		oc := w.collect()
 		oc.Desired().ObserveObjects = commonv1.ObserveObjects{APIVersion: crd.Spec.Group + "/v1", Kind: "Widget"}
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonUnknownKind))
 		for range 2 {
-			create(t, w.tc, crd)
+			kube.Create(t, w.tc, crd)
 			w.awaitSettled(t, oc)
 			kube.Eventually(t, "a widget to be accepted", func() (bool, string) {
 				err := w.tc.Create(t.Context(), widget(crd, w.tns))
@@ -153,8 +153,8 @@ func TestUnknownKind(t *testing.T) {
 			for _, m := range w.awaitNamed(t, map[string]string{w.tns + "-" + hash(id)[:7]: w.tns + "/wheel"}) {
 				awaitCondition(t, w.c, m, ready)
 			}
-			remove(t, w.tc, crd)
-			awaitGone(t, w.tc, crd)
+			kube.Delete(t, w.tc, crd)
+			kube.AwaitGone(t, w.tc, crd)
 			awaitCondition(t, w.c, oc, failed(commonv1.ReasonUnknownKind))
 			w.awaitNamed(t, nil)
 			crd = widgets(w.tns)
@@ -226,11 +226,11 @@ func TestInvalidSelection(t *testing.T) {
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
-				create(t, w.tc, configMap(w.tns, strings.ToLower(name), "a"))
+				kube.Create(t, w.tc, configMap(w.tns, strings.ToLower(name), "a"))
 				oc := w.collect()
 				oc.SetName(w.tns + "-" + strings.ToLower(name))
 				tc.change(oc)
-				create(t, w.c, oc)
+				kube.Create(t, w.c, oc)
 				awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidSelection), tc.want)
 				change(t, w.c, oc, func(c build.Collection) { c.Desired().ObserveObjects = w.collect().Desired().ObserveObjects })
 				w.awaitSettled(t, oc)
@@ -273,9 +273,7 @@ func TestSchema(t *testing.T) {
 		group := map[string]string{
 			"Cluster": "kubernetes.crossplane.io", "Namespaced": "kubernetes.m.crossplane.io",
 		}[w.scope.Name]
-		if err := w.c.Get(t.Context(), client.ObjectKey{Name: "observedobjectcollections." + group}, crd); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, w.c, client.ObjectKey{Name: "observedobjectcollections." + group}, crd)
 		if diff := cmp.Diff([]string{"crossplane", "managed", "kubernetes"}, crd.Spec.Names.Categories); diff != "" {
 			t.Errorf("categories: -want, +got:\n%s", diff)
 		}
@@ -303,7 +301,7 @@ func TestSchema(t *testing.T) {
 		bare.SetKind("ObservedObjectCollection")
 		bare.SetName(w.tns + "-bare")
 		bare.SetNamespace(w.namespace())
-		create(t, w.c, bare)
+		kube.Create(t, w.c, bare)
 		ref := map[string]any{"name": "default"}
 		if w.namespace() != "" {
 			ref["kind"] = "ClusterProviderConfig"

@@ -14,47 +14,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
-}
-
-func remove(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatalf("cannot delete %T %s: %v", o, o.GetName(), err)
-	}
-}
-
-// patch sends a JSON merge patch.
-func patch(t *testing.T, c client.Client, o client.Object, body string) {
-	t.Helper()
-	if err := c.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
-		t.Fatalf("cannot patch %T %s: %v", o, o.GetName(), err)
-	}
-}
-
 // change changes a resource as it is now.
 func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
 	t.Helper()
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 	before := o.DeepCopyObject().(client.Object)
 	f(o)
 	if err := c.Patch(t.Context(), o, client.MergeFrom(before)); err != nil {
@@ -204,17 +176,8 @@ func (w world) passQueue(t *testing.T) {
 	t.Helper()
 	other := newWorld(t, w.scope)
 	last := other.collect()
-	create(t, w.c, last)
+	kube.Create(t, w.c, last)
 	other.awaitSettled(t, last)
-	remove(t, w.c, last)
-	awaitGone(t, w.c, last)
-}
-
-// awaitGone waits until a resource does not exist.
-func awaitGone(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), "it exists"
-	})
+	kube.Delete(t, w.c, last)
+	kube.AwaitGone(t, w.c, last)
 }

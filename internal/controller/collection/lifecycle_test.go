@@ -17,20 +17,20 @@ import (
 // TestMembersFollowTheTarget shows that members come and go with the resources a collection selects.
 func TestMembersFollowTheTarget(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "other", "b"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "other", "b"))
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		w.awaitSettled(t, oc)
 		w.awaitMembers(t, "first")
 
 		late := configMap(w.tns, "late", "a")
-		create(t, w.tc, late, configMap(w.tns, "stranger", "b"))
+		kube.Create(t, w.tc, late, configMap(w.tns, "stranger", "b"))
 		w.awaitMembers(t, "first", "late")
-		patch(t, w.tc, configMap(w.tns, "other", ""), `{"metadata":{"labels":{"team":"a"}}}`)
+		kube.Patch(t, w.tc, configMap(w.tns, "other", ""), `{"metadata":{"labels":{"team":"a"}}}`)
 		w.awaitMembers(t, "first", "late", "other")
-		patch(t, w.tc, configMap(w.tns, "first", ""), `{"metadata":{"labels":{"team":"b"}}}`)
+		kube.Patch(t, w.tc, configMap(w.tns, "first", ""), `{"metadata":{"labels":{"team":"b"}}}`)
 		w.awaitMembers(t, "late", "other")
-		remove(t, w.tc, late)
+		kube.Delete(t, w.tc, late)
 		for _, m := range w.awaitMembers(t, "other") {
 			awaitCondition(t, w.c, m, ready)
 		}
@@ -45,9 +45,9 @@ func TestMembersFollowTheTarget(t *testing.T) {
 // Defect #555 of provider-kubernetes: empty fields of a member were refused.
 func TestMemberIsAsInProviderKubernetes(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		m := w.awaitMembers(t, "first")[memberName(w.tns, w.tns, "first")]
 
 		manifest := map[string]any{}
@@ -111,10 +111,10 @@ func TestMemberIsAsInProviderKubernetes(t *testing.T) {
 func TestSelectionChanges(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		other := target.Namespace(t)
-		create(t, w.tc, configMap(w.tns, "a", "a"), configMap(w.tns, "b", "b"), configMap(other, "a", "a"),
+		kube.Create(t, w.tc, configMap(w.tns, "a", "a"), configMap(w.tns, "b", "b"), configMap(other, "a", "a"),
 			secret(w.tns, "s", nil))
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		w.awaitMembers(t, "a")
 
 		change(t, w.c, oc, func(c build.Collection) {
@@ -142,11 +142,11 @@ func TestSelectionChanges(t *testing.T) {
 func TestSelectsAcrossNamespaces(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		other := target.Namespace(t)
-		create(t, w.tc, configMap(w.tns, "x", w.tns), configMap(other, "x", w.tns))
+		kube.Create(t, w.tc, configMap(w.tns, "x", w.tns), configMap(other, "x", w.tns))
 		oc := w.collect()
 		oc.Desired().ObserveObjects.Namespace = ""
 		oc.Desired().ObserveObjects.Selector.MatchLabels = map[string]string{"team": w.tns}
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		w.awaitNamed(t, map[string]string{
 			memberName(w.tns, w.tns, "x"): w.tns + "/x", memberName(w.tns, other, "x"): other + "/x",
 		})
@@ -169,27 +169,27 @@ func TestSelectsAcrossNamespaces(t *testing.T) {
 func TestDeletedCollection(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
 		cm := configMap(w.tns, "first", "a")
-		create(t, w.tc, cm)
+		kube.Create(t, w.tc, cm)
 		full, empty := w.collect(), w.scope.Collection(w.ns, w.tns+"-empty", w.ns,
 			commonv1.ObserveObjects{APIVersion: "v1", Kind: "Pod", Namespace: w.tns})
-		create(t, w.c, full, empty)
+		kube.Create(t, w.c, full, empty)
 		w.awaitMembers(t, "first")
 		w.awaitSettled(t, empty)
 		config := w.scope.Config(w.ns, w.ns, commonv1.ProviderConfigSpec{})
-		remove(t, w.c, full)
-		awaitGone(t, w.c, full)
+		kube.Delete(t, w.c, full)
+		kube.AwaitGone(t, w.c, full)
 		w.awaitMembers(t)
 		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil && len(config.GetFinalizers()) > 0, "error or no finalizer"
 		})
-		remove(t, w.c, config)
+		kube.Delete(t, w.c, config)
 		kube.Holds(t, "a ProviderConfig in use stays", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)
 			return err == nil, "it is gone"
 		}, func() { w.passQueue(t) })
-		remove(t, w.c, empty)
-		awaitGone(t, w.c, config)
+		kube.Delete(t, w.c, empty)
+		kube.AwaitGone(t, w.c, config)
 		if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
 			t.Errorf("the resource on the target must stay: %v", err)
 		}
@@ -199,20 +199,20 @@ func TestDeletedCollection(t *testing.T) {
 // TestPause shows that a paused collection says so and changes no member, and makes up for it afterwards.
 func TestPause(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		w.awaitMembers(t, "first")
-		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+		kube.Patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 		awaitCondition(t, w.c, oc, failed(xpv2.ReasonReconcilePaused))
-		create(t, w.tc, configMap(w.tns, "late", "a"))
-		remove(t, w.tc, configMap(w.tns, "first", ""))
+		kube.Create(t, w.tc, configMap(w.tns, "late", "a"))
+		kube.Delete(t, w.tc, configMap(w.tns, "first", ""))
 		kube.Holds(t, "members stay as they are", func() (bool, string) {
 			diff := cmp.Diff(map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"},
 				observes(t, w.members(t, w.tns)))
 			return diff == "", diff
 		}, func() { w.passQueue(t) })
-		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
+		kube.Patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
 		w.awaitMembers(t, "late")
 		w.awaitSettled(t, oc)
 	})

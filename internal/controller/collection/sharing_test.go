@@ -14,13 +14,13 @@ import (
 func TestEqualSelectionsShareOneStream(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		who := w.tns + "-sharer"
-		create(t, w.c, secret(w.ns, "sharer", kube.Kubeconfig(t, target.User(t, who, admins))),
+		kube.Create(t, w.c, secret(w.ns, "sharer", kube.Kubeconfig(t, target.User(t, who, admins))),
 			w.scope.Config(w.ns, who, build.FromSecret(w.ns, "sharer")))
 		audit := target.Audit(t)
 		mark := audit.Mark()
 		for i := range 10 {
 			oc := w.scope.Collection(w.ns, fmt.Sprintf("%s-%d", w.tns, i), who, build.ConfigMaps(w.tns, "team", "a"))
-			create(t, w.c, oc)
+			kube.Create(t, w.c, oc)
 			w.awaitSettled(t, oc)
 		}
 		if diff := cmp.Diff(map[string]int{"watch configmaps": 1}, audit.Watches(mark).By(who).Count()); diff != "" {

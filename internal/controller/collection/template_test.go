@@ -58,11 +58,11 @@ func (w world) awaitMetadata(t *testing.T, labels, annotations map[string]string
 // gave them. A defect of provider-kubernetes: the template could overwrite the label of membership.
 func TestTemplate(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
 		oc := w.collect()
 		give(map[string]string{"tier": "one", "kubernetes.crossplane.io/owned-by-collection": "somebody-else"},
 			map[string]string{"note": "x"})(oc)
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		first := w.awaitMembers(t, "first", "second")[memberName(w.tns, w.tns, "first")]
 		w.awaitMetadata(t, map[string]string{"tier": "one"}, map[string]string{"note": "x"})
 
@@ -74,7 +74,7 @@ func TestTemplate(t *testing.T) {
 		w.awaitMetadata(t, map[string]string{"tier": "two"}, map[string]string{"other": "z"})
 
 		// What somebody else changes of it is changed back; what they add stays, also with the next template.
-		patch(t, w.c, first, `{"metadata":{"labels":{"tier":"wrong","theirs":"t"}}}`)
+		kube.Patch(t, w.c, first, `{"metadata":{"labels":{"tier":"wrong","theirs":"t"}}}`)
 		kube.Eventually(t, "the label to be changed back", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(first), first)
 			return err == nil && first.GetLabels()["tier"] == "two", first.GetLabels()["tier"]
@@ -93,10 +93,10 @@ func TestTemplate(t *testing.T) {
 // it.
 func TestInvalidTemplate(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
 		oc := w.collect()
 		give(map[string]string{"tier": "not a value"}, nil)(oc)
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidTemplate))
 		was := oc.GetResourceVersion()
 		kube.Holds(t, "the failure is written once", func() (bool, string) {
@@ -113,9 +113,9 @@ func TestInvalidTemplate(t *testing.T) {
 // was.
 func TestChangedMember(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		want := map[string]string{memberName(w.tns, w.tns, "first"): w.tns + "/first"}
 		m := w.awaitNamed(t, want)[memberName(w.tns, w.tns, "first")]
 		for name, body := range map[string]string{
@@ -127,7 +127,7 @@ func TestChangedMember(t *testing.T) {
 			"Owner":    `{"metadata":{"ownerReferences":null}}`,
 		} {
 			t.Run(name, func(t *testing.T) {
-				patch(t, w.c, m, body)
+				kube.Patch(t, w.c, m, body)
 				changed := m.GetGeneration()
 				kube.Eventually(t, "the member to be as before", func() (bool, string) {
 					if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
@@ -146,7 +146,7 @@ func TestChangedMember(t *testing.T) {
 			})
 		}
 		uid := m.GetUID()
-		remove(t, w.c, m)
+		kube.Delete(t, w.c, m)
 		kube.Eventually(t, "a new member", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(m), m)
 			return err == nil && m.GetUID() != uid, "the old one or none"
@@ -173,17 +173,17 @@ func configOf(t *testing.T, o build.Object) string {
 // members are made nevertheless, and that the member is made when the Object is gone.
 func TestNamesake(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"), configMap(w.tns, "second", "a"))
 		name := memberName(w.tns, w.tns, "first")
 		theirs := w.scope.Object(w.ns, name, w.ns, build.ConfigMap(w.tns, "theirs"))
-		create(t, w.c, theirs)
+		kube.Create(t, w.c, theirs)
 		kube.Eventually(t, "the Object to be ready", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
 			return err == nil && theirs.GetCondition(xpv2.TypeReady).Status == "True", "not ready"
 		})
 		generation := theirs.GetGeneration()
 		oc := w.collect()
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		want := "Objects that are no members of the collection exist: " + name + ": name of a member is taken"
 		if diff := cmp.Diff(want, awaitCondition(t, w.c, oc, failed(commonv1.ReasonNameTaken), want)); diff != "" {
 			t.Errorf("message: -want, +got:\n%s", diff)
@@ -194,7 +194,7 @@ func TestNamesake(t *testing.T) {
 			return err == nil && theirs.GetGeneration() == generation &&
 				len(theirs.GetOwnerReferences()) == 0, "it was changed"
 		}, func() { w.passQueue(t) })
-		remove(t, w.c, theirs)
+		kube.Delete(t, w.c, theirs)
 		w.awaitMembers(t, "first", "second")
 		w.awaitSettled(t, oc)
 	})
@@ -206,7 +206,7 @@ func TestLabelledObjectOfUser(t *testing.T) {
 		theirs := w.scope.Object(w.ns, w.tns+"-theirs", w.ns, build.ConfigMap(w.tns, "theirs"))
 		theirs.SetLabels(map[string]string{"kubernetes.crossplane.io/owned-by-collection": w.tns})
 		oc := w.collect()
-		create(t, w.c, theirs, oc)
+		kube.Create(t, w.c, theirs, oc)
 		w.awaitSettled(t, oc)
 		kube.Holds(t, "the Object of the user stays", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs)
@@ -219,14 +219,14 @@ func TestLabelledObjectOfUser(t *testing.T) {
 // template gave them and ours does not, and are deleted when their resource is gone.
 func TestTakeover(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
-		create(t, w.tc, configMap(w.tns, "first", "a"))
+		kube.Create(t, w.tc, configMap(w.tns, "first", "a"))
 		oc := w.collect()
 		oc.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
-		create(t, w.c, oc)
+		kube.Create(t, w.c, oc)
 		stays, goes := memberName(w.tns, w.tns, "first"), memberName(w.tns, w.tns, "gone")
 		uid := w.madeElsewhere(t, oc, stays, "first")
 		w.madeElsewhere(t, oc, goes, "gone")
-		patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
+		kube.Patch(t, w.c, oc, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
 		w.awaitSettled(t, oc)
 		m := w.awaitMembers(t, "first")[stays]
 		if m.GetUID() != uid {

@@ -40,7 +40,7 @@ func TestManyAtOnce(t *testing.T) {
 		all = append(all, s.published(plural, kindOf(plural)))
 	}
 	begin := time.Now()
-	each(all, func(o *v1alpha1.PublishedResource) { create(t, s.c, o) })
+	each(all, func(o *v1alpha1.PublishedResource) { kube.Create(t, s.c, o) })
 	kube.EventuallyBy(t, 2*inTime, "all to be in the APIExport", func() (bool, string) {
 		e := s.export(t)
 		return len(e.Spec.Resources) == many, fmt.Sprintf("%d are", len(e.Spec.Resources))

@@ -23,15 +23,13 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	define(t, service.Client(t), definition(other, "boats"))
 	asked := &definitionsAsked{}
 	elsewhere := local.Namespace(t)
-	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, asked.of(t, service.User(t, user, "system:masters")))),
+	kube.Create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, asked.of(t, service.User(t, user, "system:masters")))),
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	o := s.published("hats", "Hat")
 	o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	awaitGone(t, s.c, o) // Nobody needs the server in front any more.
 
 	names, contents := asked.all()

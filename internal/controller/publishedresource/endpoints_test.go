@@ -64,7 +64,7 @@ func TestEndpointSliceComes(t *testing.T) {
 	without, by := s.published("hats", "Hat"), s.published("coats", "Coat")
 	without.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: late}
 	by.Spec.APIExport = &commonv1.APIExport{EndpointSlice: late}
-	create(t, s.c, without, by)
+	kube.Create(t, s.c, without, by)
 	await(t, s.c, without, is(v1alpha1.TypeExportUpdated, v1alpha1.ReasonUpdated),
 		isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonEndpointSliceMissing))
 	awaitMessage(t, s.c, by, isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing), late)
@@ -108,7 +108,7 @@ func TestSyncBesideFailures(t *testing.T) {
 	s.setEndpoints(t, down, up)
 	s.awaitEndpoints(t, o, down, up)
 	update(t, s.c, o, func() { o.Spec.Synchronization.Enabled = true })
-	create(t, in, s.cert("one"))
+	kube.Create(t, in, s.cert("one"))
 	s.copyOf(t, in)
 }
 
@@ -130,9 +130,7 @@ func unanswered(t *testing.T, other string) string {
 func (s *shop) endpoints(t *testing.T) []string {
 	t.Helper()
 	slice := &apisv1alpha1.APIExportEndpointSlice{}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, slice); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: exportName}, slice)
 	var urls []string
 	for _, e := range slice.Status.APIExportEndpoints {
 		urls = append(urls, e.URL)

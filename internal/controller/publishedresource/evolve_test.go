@@ -99,9 +99,7 @@ func TestEvolve(t *testing.T) {
 		t.Errorf("the resource of a stranger in the APIExport: got schema %q", got)
 	}
 	schemas := &apisv1alpha1.APIResourceSchemaList{}
-	if err := kcp.Client(t, s.admin).List(t.Context(), schemas); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, kcp.Client(t, s.admin), schemas)
 	if want := 4 + bands; len(schemas.Items) != want {
 		t.Errorf("want one schema of boats, and %d of hats, which are kept, got %d schemas", want-1, len(schemas.Items))
 	}
@@ -116,9 +114,7 @@ func TestProjectionChanges(t *testing.T) {
 	update(t, s.c, o, func() { o.Spec.Projection = &v1alpha1.ResourceProjection{ShortNames: []string{"ht"}} })
 	second := s.awaitSchema(t, "hats", first)
 	ars := &apisv1alpha1.APIResourceSchema{}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: second}, ars); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: second}, ars)
 	if len(ars.Spec.Names.ShortNames) != 1 || ars.Spec.Names.ShortNames[0] != "ht" {
 		t.Errorf("short names: got %v", ars.Spec.Names.ShortNames)
 	}
@@ -150,16 +146,14 @@ func TestSourceGoes(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.published("hats", "Hat")
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing))
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonSourceMissing), "Hat."+s.group)
 	define(t, s.c, definition(s.group, "hats"))
 	awaitPublished(t, s.c, o)
 	before := s.export(t)
 
-	if err := s.c.Delete(t.Context(), definition(s.group, "hats")); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, definition(s.group, "hats"))
 	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonSourceMissing), isNot(xpv2.TypeReady, ""),
 		is(v1alpha1.TypeExportUpdated, ""))
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
@@ -171,7 +165,7 @@ func TestSourceGoes(t *testing.T) {
 		err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, d)
 		return apierrors.IsNotFound(err), fmt.Sprintf("finalizers %v, conditions %v", d.Finalizers, d.Status.Conditions)
 	})
-	create(t, s.c, definition(s.group, "hats", "brim"))
+	kube.Create(t, s.c, definition(s.group, "hats", "brim"))
 	s.awaitSchema(t, "hats", schemaOf(before, "hats"))
 	awaitPublished(t, s.c, o)
 }

@@ -77,15 +77,11 @@ func TestSchemaIsDeleted(t *testing.T) {
 	o := s.publishHats(t)
 	was := &apisv1alpha1.APIResourceSchema{}
 	in := kcp.Client(t, s.admin)
-	if err := in.Get(t.Context(), types.NamespacedName{Name: s.awaitSchema(t, "hats", "")}, was); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, types.NamespacedName{Name: s.awaitSchema(t, "hats", "")}, was)
 	if got := was.Labels[v1alpha1.LabelKeyAgentName]; got != exportName+"-syncagent" {
 		t.Errorf("agent of schema: got %q", got)
 	}
-	if err := in.Delete(t.Context(), was); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, was)
 	kube.Eventually(t, "the schema to be there again", func() (bool, string) {
 		is := &apisv1alpha1.APIResourceSchema{}
 		err := in.Get(t.Context(), types.NamespacedName{Name: was.GetName()}, is)
@@ -100,23 +96,17 @@ func TestSchemaOfAnother(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	first := s.publishHats(t)
-	if err := s.c.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, first)
 	awaitGone(t, s.c, first)
 	ars := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: schemaOf(s.export(t), "hats")}}
 	in := kcp.Client(t, s.admin)
-	if err := in.Get(t.Context(), client.ObjectKeyFromObject(ars), ars); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, client.ObjectKeyFromObject(ars), ars)
 	second := s.published("more", "Hat")
 	second.Spec.AgentName = "another"
-	create(t, s.c, second)
+	kube.Create(t, s.c, second)
 	awaitPublished(t, s.c, second)
 	before := ars.DeepCopy()
-	if err := in.Get(t.Context(), client.ObjectKeyFromObject(ars), ars); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, client.ObjectKeyFromObject(ars), ars)
 	if diff := cmp.Diff(before, ars); diff != "" || second.Status.ResourceSchemaName != ars.Name {
 		t.Errorf("want schema %s used, got %s, and left as it is: -before, +after:\n%s", ars.Name,
 			second.Status.ResourceSchemaName, diff)
@@ -130,9 +120,7 @@ func TestExportGoes(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	in := kcp.Client(t, s.admin)
-	if err := in.Delete(t.Context(), s.export(t)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, s.export(t))
 	await(t, s.c, o, isNot(v1alpha1.TypeExportUpdated, v1alpha1.ReasonExportMissing),
 		isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing))
 	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
@@ -140,15 +128,13 @@ func TestExportGoes(t *testing.T) {
 
 	// The right to create comes with the policy to create.
 	ns := local.Namespace(t)
-	create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
+	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
 	pc := &commonv1.KCPConnection{APIExport: &commonv1.APIExport{
 		Name: exportName, Create: new(true), MaximalPermissionPolicy: &commonv1.MaximalPermissionPolicy{},
 	}}
 	setConfig(t, s.c, s.config, ns, pc)
 	awaitPublished(t, s.c, o)
-	if err := in.Delete(t.Context(), s.export(t)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, s.export(t))
 	kube.Eventually(t, "the APIExport to be there again", func() (bool, string) {
 		e := &apisv1alpha2.APIExport{}
 		err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, e)
@@ -174,9 +160,7 @@ func TestCredentials(t *testing.T) {
 	first := s.awaitSchema(t, "hats", "")
 
 	good := &corev1.Secret{}
-	if err := s.c.Get(t.Context(), types.NamespacedName{Namespace: s.config, Name: "kcp"}, good); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, types.NamespacedName{Namespace: s.config, Name: "kcp"}, good)
 	bad := kcp.ServiceAccount(t, s.admin, "agent")
 	bad.BearerToken = "void"
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, bad))
@@ -199,18 +183,14 @@ func TestRightsCome(t *testing.T) {
 		s.connect(t, kcp.ServiceAccount(t, s.admin, "agent"))
 		define(t, s.c, definition(s.group, "hats"))
 		o := s.published("hats", "Hat")
-		create(t, s.c, o)
+		kube.Create(t, s.c, o)
 		await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonForbidden))
 
 		in, role := kcp.Client(t, s.admin), &rbacv1.ClusterRole{}
-		if err := in.Get(t.Context(), types.NamespacedName{Name: "agent"}, role); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, in, types.NamespacedName{Name: "agent"}, role)
 		role.Rules = append(role.Rules, kcp.AgentRules(exportName)...)
 		began := time.Now()
-		if err := in.Update(t.Context(), role); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, in, role)
 		awaitPublished(t, s.c, o)
 		return time.Since(began)
 	})
@@ -218,9 +198,7 @@ func TestRightsCome(t *testing.T) {
 
 func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
 	t.Helper()
-	if err := c.Update(t.Context(), secretOf(t, ns, kubeconfig)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Update(t, c, secretOf(t, ns, kubeconfig))
 }
 
 // TestKCPIsDown shows that a kcp which does not answer is reported, and that what has changed meanwhile is published

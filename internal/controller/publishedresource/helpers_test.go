@@ -58,27 +58,25 @@ func (s *shop) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	ns := local.Namespace(t)
 	s.config, s.group = ns, ns+".example.com"
-	create(t, s.c, &corev1.Secret{
+	kube.Create(t, s.c, &corev1.Secret{
 		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)},
 	})
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
-	create(t, s.c, build.Cluster().Config("", ns, spec))
+	kube.Create(t, s.c, build.Cluster().Config("", ns, spec))
 }
 
 // create creates resources in the workspace of the shop.
 func (s *shop) create(t *testing.T, objs ...client.Object) {
 	t.Helper()
-	create(t, kcp.Client(t, s.admin), objs...)
+	kube.Create(t, kcp.Client(t, s.admin), objs...)
 }
 
 // export reads the APIExport.
 func (s *shop) export(t *testing.T) *apisv1alpha2.APIExport {
 	t.Helper()
 	e := &apisv1alpha2.APIExport{}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, e); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: exportName}, e)
 	return e
 }
 
@@ -113,7 +111,7 @@ var definition, kindOf = build.Definition, build.Kind
 // define creates a CustomResourceDefinition on the control plane.
 func define(t *testing.T, c client.Client, d *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
-	create(t, c, d)
+	kube.Create(t, c, d)
 }
 
 // published returns a PublishedResource of a kind of the shop's group.
@@ -129,19 +127,9 @@ func (s *shop) publishHats(t *testing.T) *v1alpha1.PublishedResource {
 	t.Helper()
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	return o
-}
-
-// create creates resources.
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
 }
 
 // createServed creates an object in a workspace as soon as kcp serves its kind there, which is a moment after the

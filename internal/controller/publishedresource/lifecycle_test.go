@@ -24,7 +24,7 @@ func TestPublish(t *testing.T) {
 	o := s.published("hats", "Hat")
 	o.Spec.EnableWorkspacePaths = true
 	o.Spec.AgentName = "hatter"
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonNotBound),
 		`No workspace has bound APIExport "`+exportName+`"`)
@@ -90,9 +90,7 @@ func TestPublish(t *testing.T) {
 	s.awaitReported(t, o, string(v1alpha1.TypeClaimsAccepted), "have accepted its permission claims")
 
 	// Who unbinds is not counted any more.
-	if err := kcp.Client(t, one).Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, kcp.Client(t, one), b)
 	kube.Eventually(t, "one workspace", func() (bool, string) {
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 			return false, err.Error()

@@ -2,8 +2,6 @@ package publishedresource_test
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,33 +114,17 @@ func (p *player) outcomes(above, below []unstructured.Unstructured) (certs, copi
 	return certs, copies, strings.Join(wrong, "\n")
 }
 
-// setting returns a number from the environment, or a default.
-func setting(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	value, ok := os.LookupEnv(name)
-	if !ok {
-		return otherwise
-	}
-	n, err := strconv.Atoi(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestSyncModel has five tenants, and the operators of their copies, do random things at a time: create, change,
 // relabel and delete objects and Secrets on both sides. When they have done, both sides are as a model says.
 // SYNC_MODEL_OPS is how many things they do together, and SYNC_MODEL_SEED makes others of them.
 func TestSyncModel(t *testing.T) {
 	t.Parallel()
 	const tenants = 5
-	ops, seed := setting(t, "SYNC_MODEL_OPS", 500), setting(t, "SYNC_MODEL_SEED", 1)
+	ops, seed := kube.Setting(t, "SYNC_MODEL_OPS", 500), kube.Setting(t, "SYNC_MODEL_SEED", 1)
 	m := newModel(t, tenants, uint64(seed))
-	begin := time.Now()
 	m.play(t, ops/tenants, nil)
-	played := time.Since(begin)
 	m.settle(t)
-	t.Logf("%d operations with seed %d in %s, and settled in %s more", ops, seed, played, time.Since(begin)-played)
+	t.Logf("%d operations with seed %d", ops, seed)
 }
 
 // TestSyncOutage restarts kcp while tenants work, and then takes the service cluster away for a minute, and shows that
@@ -153,8 +135,8 @@ func TestSyncOutage(t *testing.T) {
 	below := service.Client(t)
 	m := newModel(t, 2, 1, func(o *v1alpha1.PublishedResource) {
 		group := o.Spec.Resource.APIGroup
-		create(t, below, definition(group, "certs", "secretName", "keyName", "note"))
-		create(t, local.Client(t, apis.AddToScheme),
+		kube.Create(t, below, definition(group, "certs", "secretName", "keyName", "note"))
+		kube.Create(t, local.Client(t, apis.AddToScheme),
 			secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
 			build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 		o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
@@ -200,9 +182,7 @@ func (p *player) list(apiVersion, kind string) *unstructured.UnstructuredList {
 func (p *player) secrets(t *testing.T, c client.Client, namespace string) map[string]string {
 	t.Helper()
 	list := &corev1.SecretList{}
-	if err := c.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, list, client.InNamespace(namespace))
 	out := map[string]string{}
 	for _, u := range list.Items {
 		if u.Type == corev1.SecretTypeServiceAccountToken {

@@ -34,7 +34,7 @@ func TestOrphanUnholds(t *testing.T) {
 			web, key := s.cert("web"), secretIn(metav1.NamespaceDefault, "key", "a")
 			key.SetFinalizers([]string{"example.com/mine"})
 			web.Object["spec"].(map[string]any)["keyName"] = key.Name
-			create(t, in, key, web)
+			kube.Create(t, in, key, web)
 			copied := s.copyOf(t, in)
 			awaitValue(t, s.c, copied.GetNamespace(), key.Name, "a")
 			kube.Eventually(t, "finalizers", func() (bool, string) {
@@ -44,9 +44,7 @@ func TestOrphanUnholds(t *testing.T) {
 			awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 
 			update(t, s.c, o, func() { change(o) })
-			if err := s.c.Delete(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, s.c, o)
 			awaitGone(t, s.c, o)
 			if got := finalizersOf(t, in, web); len(got) > 0 {
 				t.Errorf("finalizers of the object: %v", got)
@@ -69,7 +67,7 @@ func (s *shop) publishAgain(t *testing.T, states string, in tenant) {
 	t.Helper()
 	version := s.copyOf(t, in).GetResourceVersion()
 	o := s.publishedCerts(states)
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
 	web := s.cert("web")
 	if got := finalizersOf(t, in, web); !slices.Contains(got, objectsync.Finalizer) {
@@ -78,9 +76,7 @@ func (s *shop) publishAgain(t *testing.T, states string, in tenant) {
 	if now := s.copyOf(t, in); now.GetResourceVersion() != version {
 		t.Errorf("want the copy not written, got %v", now.Object["metadata"])
 	}
-	if err := in.Delete(t.Context(), web); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, web)
 	kube.Eventually(t, "no copies", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 0, describeAll(all)
@@ -89,8 +85,6 @@ func (s *shop) publishAgain(t *testing.T, states string, in tenant) {
 
 func finalizersOf(t *testing.T, in tenant, o client.Object) []string {
 	t.Helper()
-	if err := in.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, client.ObjectKeyFromObject(o), o)
 	return o.GetFinalizers()
 }

@@ -32,7 +32,7 @@ func TestSeveral(t *testing.T) {
 	define(t, one.c, definition(one.group, "hats", "brim"))
 	define(t, service.Client(t), definition(one.group, "hats", "feather"))
 	elsewhere := local.Namespace(t)
-	create(t, one.c, secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
+	kube.Create(t, one.c, secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 
 	here, there, second := one.published("hats", "Hat"), two.published("hats", "Hat"), one.published("more", "Hat")
@@ -41,7 +41,7 @@ func TestSeveral(t *testing.T) {
 	second.Spec.APIExport = &commonv1.APIExport{Name: "second.example.com", Create: new(true)}
 	// The least rights do not reach a second APIExport.
 	setSecret(t, one.c, one.config, kube.Kubeconfig(t, one.admin))
-	create(t, one.c, here, there, second)
+	kube.Create(t, one.c, here, there, second)
 	for _, o := range []*v1alpha1.PublishedResource{here, there, second} {
 		awaitPublished(t, one.c, o)
 	}
@@ -51,10 +51,7 @@ func TestSeveral(t *testing.T) {
 		field string
 	}{{s: one, o: here, field: "brim"}, {s: two, o: there, field: "feather"}, {s: one, o: second, field: "feather"}} {
 		ars := &apisv1alpha1.APIResourceSchema{}
-		if err := kcp.Client(t, tc.s.admin).Get(t.Context(), types.NamespacedName{Name: tc.o.Status.ResourceSchemaName},
-			ars); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, kcp.Client(t, tc.s.admin), types.NamespacedName{Name: tc.o.Status.ResourceSchemaName}, ars)
 		if !strings.Contains(string(ars.Spec.Versions[0].Schema.Raw), tc.field) {
 			t.Errorf("%s: want a schema with field %s, got %s", tc.o.GetName(), tc.field,
 				ars.Spec.Versions[0].Schema.Raw)
@@ -69,9 +66,7 @@ func TestSeveral(t *testing.T) {
 		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
 		return err == nil && pc.Status.Users == 2, describe(there)
 	})
-	if err := one.c.Delete(t.Context(), pc); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, one.c, pc)
 	update(t, one.c, second, func() { second.Spec.ServiceClusterConfigReference = nil })
 	kube.Eventually(t, "one user", func() (bool, string) {
 		err := one.c.Get(t.Context(), types.NamespacedName{Name: elsewhere}, pc)
@@ -93,7 +88,7 @@ func TestUnreachableServiceCluster(t *testing.T) {
 	cfg := service.Config()
 	cfg.Host = "https://" + kube.Refused(t)
 	elsewhere := local.Namespace(t)
-	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)),
+	kube.Create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)),
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	update(t, s.c, o, func() { o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere} })
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable), elsewhere)
@@ -109,7 +104,7 @@ func TestObserveOnly(t *testing.T) {
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonResourceMissing),
 		isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonNotPublished))
 	if e := s.export(t); len(e.Spec.Resources) != 0 {
@@ -127,7 +122,7 @@ func TestBuiltIn(t *testing.T) {
 	o := s.published("deployments", "Deployment")
 	o.Spec.Resource.APIGroup = "apps"
 	o.Spec.Projection = &v1alpha1.ResourceProjection{Group: s.group, Kind: "Workload"}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	_, consumer := workspaces.Workspace(t)
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
@@ -171,7 +166,7 @@ func TestNarrowClaims(t *testing.T) {
 			Reference: &v1alpha1.FieldReference{Path: "spec.size"},
 		}},
 	}}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	got := map[string][]string{}
 	for _, c := range s.export(t).Spec.PermissionClaims {
@@ -187,9 +182,7 @@ func TestNarrowClaims(t *testing.T) {
 		t.Errorf("verbs of claims: -want, +got:\n%s", diff)
 	}
 	old := &apisv1alpha1.APIExport{}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, old); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: exportName}, old)
 	for _, c := range old.Spec.PermissionClaims {
 		if !c.All {
 			t.Errorf("claim to %s is void to clients of v1alpha1", c.Resource)
@@ -218,7 +211,7 @@ func TestIdentity(t *testing.T) {
 			Reference: &v1alpha1.FieldReference{Path: "spec.size"},
 		}},
 	}}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), "identityHash is required")
 	kube.Eventually(t, "the identity of the other APIExport", func() (bool, string) {
 		return other.export(t).Status.IdentityHash != "", "none"

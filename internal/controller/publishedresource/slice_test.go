@@ -29,14 +29,12 @@ func openShopBySlice(t *testing.T, k *commonv1.KCPConnection) (s shop, namesake 
 	c := kcp.Client(t, admin)
 	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: sliceElsewhere}}
 	slice.Spec.APIExport = apisv1alpha1.ExportBindingReference{Path: s.path, Name: exportName}
-	create(t, c, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}, slice)
+	kube.Create(t, c, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}, slice)
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, admin))
 	setConfig(t, s.c, s.config, s.config, k)
 	return s, func() *apisv1alpha2.APIExport {
 		e := &apisv1alpha2.APIExport{}
-		if err := c.Get(t.Context(), types.NamespacedName{Name: exportName}, e); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, c, types.NamespacedName{Name: exportName}, e)
 		return e
 	}
 }
@@ -56,9 +54,7 @@ func TestSliceElsewhere(t *testing.T) {
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 
 	update(t, s.c, o, func() { o.SetDeletionPolicy(xpv2.DeletionDelete) })
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	kube.Eventually(t, "withdrawal", func() (bool, string) {
 		left := s.export(t).Spec.Resources
 		return len(left) == 0, fmt.Sprint(left)
@@ -76,7 +72,7 @@ func TestSliceContradicts(t *testing.T) {
 		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, EndpointSlice: sliceElsewhere}})
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), s.path)
 	for where, e := range map[string]*apisv1alpha2.APIExport{
 		"of the slice": s.export(t), "beside the slice": namesake(),

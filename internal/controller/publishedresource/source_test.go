@@ -25,16 +25,11 @@ func TestSchemaIsVerbatim(t *testing.T) {
 	define(t, s.c, definition(s.group, "hats", "brim"))
 	o := s.published("hats", "Hat")
 	o.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Headgear", Version: "v2beta1"}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	d, ars := &apiextensionsv1.CustomResourceDefinition{}, &apisv1alpha1.APIResourceSchema{}
-	if err := s.c.Get(t.Context(), types.NamespacedName{Name: "hats." + s.group}, d); err != nil {
-		t.Fatal(err)
-	}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: o.Status.ResourceSchemaName},
-		ars); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, s.c, types.NamespacedName{Name: "hats." + s.group}, d)
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: o.Status.ResourceSchemaName}, ars)
 	got := &apiextensionsv1.JSONSchemaProps{}
 	if err := json.Unmarshal(ars.Spec.Versions[0].Schema.Raw, got); err != nil {
 		t.Fatal(err)
@@ -57,7 +52,7 @@ func TestUnavailableGroup(t *testing.T) {
 	dead.SetAPIVersion("apiregistration.k8s.io/v1")
 	dead.SetKind("APIService")
 	dead.SetName("v1.dead." + s.group)
-	create(t, s.c, dead)
+	kube.Create(t, s.c, dead)
 	defer func() {
 		if err := client.IgnoreNotFound(s.c.Delete(t.Context(), dead)); err != nil {
 			t.Error(err)
@@ -75,6 +70,6 @@ func TestUnavailableGroup(t *testing.T) {
 	o := s.published("sets", "StatefulSet")
 	o.Spec.Resource.APIGroup = "apps"
 	o.Spec.Projection = &v1alpha1.ResourceProjection{Group: s.group, Kind: "Keeper"}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 }

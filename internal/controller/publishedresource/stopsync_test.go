@@ -22,20 +22,18 @@ func TestSyncPaused(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
-	create(t, in, s.cert("first"))
+	kube.Create(t, in, s.cert("first"))
 	s.copyOf(t, in)
-	patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
+	kube.Patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, xpv2.ReasonReconcilePaused))
 	first := s.cert("first")
-	if err := in.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, first)
 	s.wantHalted(t, o, in, s.cert("second"))
 	if all := s.copies(t, in); len(all) != 1 || all[0].GetDeletionTimestamp() != nil {
 		t.Errorf("want the copy of what was deleted meanwhile as it was, got %s", describeAll(all))
 	}
-	patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
-	awaitDeleted(t, in, first)
+	kube.Patch(t, s.c, o, `{"metadata":{"annotations":{"crossplane.io/paused":null}}}`)
+	kube.AwaitGone(t, in, first)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 }
 
@@ -50,21 +48,21 @@ func TestSyncStopsOutOfReach(t *testing.T) {
 	s.connect(t, cfg)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
-	create(t, in, s.cert("first"))
+	kube.Create(t, in, s.cert("first"))
 	s.copyOf(t, in)
 	proxy.Cut(1 << 20)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
-	create(t, in, s.cert("second"))
+	kube.Create(t, in, s.cert("second"))
 	kube.Eventually(t, "what is created meanwhile to be synced", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 2, describeAll(all)
 	})
-	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
 	kube.Eventually(t, "no counts", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})
-	create(t, in, s.cert("third"))
+	kube.Create(t, in, s.cert("third"))
 	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 2, describeAll(all)

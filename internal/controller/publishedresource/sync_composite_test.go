@@ -93,7 +93,7 @@ func TestSyncComposite(t *testing.T) {
 			define(t, s.c, tc.definition(t, s.group))
 			o := s.publishedCerts(local.Namespace(t))
 			o.Spec.Mutation = template(tc.ref, "of-{{ .ClusterName }}")
-			create(t, s.c, o)
+			kube.Create(t, s.c, o)
 			awaitPublished(t, s.c, o)
 			s.wantHidden(t, o, tc.hidden)
 			in := s.tenant(t)
@@ -101,9 +101,9 @@ func TestSyncComposite(t *testing.T) {
 			setSpec(t, forged, tc.forged)
 			forged.SetAnnotations(map[string]string{"crossplane.io/external-name": "forged"})
 			forged.SetLabels(map[string]string{"crossplane.io/composite": "forged", "crossplane.io/claim-name": "forged"})
-			create(t, in, forged)
+			kube.Create(t, in, forged)
 			s.compose(t, s.copyOf(t, in), tc.composed)
-			patch(t, in, s.cert("web"), `{"spec":{"size":"XL"}}`)
+			kube.Patch(t, in, s.cert("web"), `{"spec":{"size":"XL"}}`)
 			want := s.cert("web")
 			want.Object["spec"] = map[string]any{}
 			setSpec(t, want, strings.ReplaceAll(tc.want, "CLUSTER", in.cluster))
@@ -131,10 +131,7 @@ func setSpec(t *testing.T, u *unstructured.Unstructured, fields string) {
 func (s *shop) wantHidden(t *testing.T, o *v1alpha1.PublishedResource, fields []string) {
 	t.Helper()
 	ars := &apisv1alpha1.APIResourceSchema{}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: o.Status.ResourceSchemaName},
-		ars); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: o.Status.ResourceSchemaName}, ars)
 	schema, err := ars.Spec.Versions[0].GetSchema()
 	if err != nil {
 		t.Fatal(err)
@@ -159,14 +156,11 @@ func (s *shop) wantHidden(t *testing.T, o *v1alpha1.PublishedResource, fields []
 // compose does to a copy what Crossplane does.
 func (s *shop) compose(t *testing.T, copied *unstructured.Unstructured, spec string) {
 	t.Helper()
-	patch(t, s.c, copied, `{"metadata":{"labels":{"crossplane.io/composite":"mine"}},"spec":`+spec+`}`)
+	kube.Patch(t, s.c, copied, `{"metadata":{"labels":{"crossplane.io/composite":"mine"}},"spec":`+spec+`}`)
 	now := "2026-01-01T00:00:00Z"
 	status := fmt.Sprintf(`{"status":{"connectionDetails":{"lastPublishedTime":%q},"conditions":[
 		{"type":"Ready","status":"True","reason":"Available","lastTransitionTime":%q}]}}`, now, now)
-	if err := s.c.Status().Patch(t.Context(), copied,
-		client.RawPatch(types.MergePatchType, []byte(status))); err != nil {
-		t.Fatal(err)
-	}
+	kube.PatchStatus(t, s.c, copied, status)
 }
 
 // wantForgedNowhere fails the test if the copy has forged labels or annotations of Crossplane.

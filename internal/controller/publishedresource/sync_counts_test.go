@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestSyncCountsSeldom shows that a burst of 200 creates, 20 a second, makes a write of the status every five seconds
@@ -17,7 +18,7 @@ func TestSyncCountsSeldom(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
 	in := s.tenant(t)
-	create(t, in, s.cert("first"))
+	kube.Create(t, in, s.cert("first"))
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 	audit := local.Audit(t)
 	mark, began := audit.Mark(), time.Now()
@@ -26,7 +27,7 @@ func TestSyncCountsSeldom(t *testing.T) {
 		if err := pace.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		create(t, in, s.cert(fmt.Sprintf("web-%d", i)))
+		kube.Create(t, in, s.cert(fmt.Sprintf("web-%d", i)))
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == burst+1 })
 	writes := 0

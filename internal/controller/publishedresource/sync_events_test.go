@@ -37,9 +37,7 @@ func (s *shop) createCerts(t *testing.T, in tenant, count int) {
 func eventsOf(t *testing.T, in tenant) map[string]int {
 	t.Helper()
 	list := &corev1.EventList{}
-	if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, in, list, client.InNamespace(metav1.NamespaceDefault))
 	out := map[string]int{}
 	for _, e := range list.Items {
 		out[e.Reason] += int(e.Count)

@@ -40,17 +40,15 @@ func TestSyncUnboundByForce(t *testing.T) {
 				o.Spec.UnboundWorkspaces, o.Spec.Related = policy, nil
 			})
 			leaves, stays := s.tenant(t), s.tenant(t)
-			create(t, leaves, s.cert("web"))
-			create(t, stays, s.cert("web"))
+			kube.Create(t, leaves, s.cert("web"))
+			kube.Create(t, stays, s.cert("web"))
 			copied := s.copyOf(t, leaves)
 			s.copyOf(t, stays)
 
 			refusing := s.refuseChanges(t, copied)
 			s.unbindByForce(t, leaves)
 			awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 1 })
-			if err := s.c.Delete(t.Context(), refusing); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, s.c, refusing)
 			kube.EventuallyBy(t, refusedRest, "the copy to be given up", func() (bool, string) {
 				err := s.c.Get(t.Context(), client.ObjectKeyFromObject(copied), copied)
 				return isGivenUp(copied, err), fmt.Sprint(err, copied.Object["metadata"])
@@ -82,14 +80,12 @@ func (s *shop) refuseChanges(t *testing.T, copied *unstructured.Unstructured) cl
 func (s *shop) unbindByForce(t *testing.T, in tenant) {
 	t.Helper()
 	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	if err := in.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, b)
 	web := s.cert("web")
 	kube.Eventually(t, "the object to be deleted", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && web.GetDeletionTimestamp() != nil, fmt.Sprint(err)
 	})
-	patch(t, in, web, `{"metadata":{"finalizers":null}}`)
-	awaitDeleted(t, in, b)
+	kube.Patch(t, in, web, `{"metadata":{"finalizers":null}}`)
+	kube.AwaitGone(t, in, b)
 }

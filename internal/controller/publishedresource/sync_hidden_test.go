@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
@@ -43,7 +42,7 @@ func TestSyncHiddenCopy(t *testing.T) {
 	o := s.publishCerts(t)
 	in := s.tenant(t)
 	acceptLabelled(t, in, "shared", "yes")
-	create(t, in, s.cert("web"))
+	kube.Create(t, in, s.cert("web"))
 	s.issue(t, s.copyOf(t, in), "one")
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "one")
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
@@ -51,13 +50,10 @@ func TestSyncHiddenCopy(t *testing.T) {
 	label := func(value string) {
 		t.Helper()
 		u := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "web-tls"}}
-		if err := in.Patch(t.Context(), u, client.RawPatch(types.MergePatchType,
-			[]byte(`{"metadata":{"labels":{"shared":`+value+`}}}`))); err != nil {
-			t.Fatal(err)
-		}
+		kube.Patch(t, in, u, `{"metadata":{"labels":{"shared":`+value+`}}}`)
 	}
 	label("null")
-	patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"two"}}`)
+	kube.Patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"two"}}`)
 	awaitEvent(t, in, objectsync.ReasonClaimMissing)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 1 })
 	label(`"yes"`)

@@ -24,7 +24,7 @@ func TestSyncPrivateMetadata(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t)
 	in, victim := s.tenant(t), s.tenant(t)
-	create(t, victim, s.cert("web"))
+	kube.Create(t, victim, s.cert("web"))
 	theirs := s.copyOf(t, victim)
 	web := s.cert("web")
 	web.SetLabels(map[string]string{
@@ -37,7 +37,7 @@ func TestSyncPrivateMetadata(t *testing.T) {
 		objectsync.AnnotationName:     "other",
 		objectsync.AnnotationOrphaned: "true", corev1.LastAppliedConfigAnnotation: "{}",
 	})
-	create(t, in, web)
+	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
 	wantLabels := map[string]string{"team": "a"}
 	for _, key := range []string{v1alpha1.LabelKeyAgentName, objectsync.LabelNameHash, objectsync.LabelNamespaceHash} {
@@ -55,10 +55,8 @@ func TestSyncPrivateMetadata(t *testing.T) {
 	if diff := cmp.Diff(wantAnnotations, copied.GetAnnotations()); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
 	}
-	if err := in.Delete(t.Context(), web); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, in, web)
+	kube.Delete(t, in, web)
+	kube.AwaitGone(t, in, web)
 	if now := s.copyOf(t, victim); now.GetUID() != theirs.GetUID() || now.GetDeletionTimestamp() != nil {
 		t.Errorf("the other tenant's copy is concerned: %v", now.Object["metadata"])
 	}
@@ -78,12 +76,12 @@ func TestSyncForeignSecrets(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t, sharedNamespace)
 	shared := o.Spec.StateNamespace
-	create(t, s.c, secretIn(shared, "operators", "secret"))
+	kube.Create(t, s.c, secretIn(shared, "operators", "secret"))
 	victim, thief := s.tenant(t), s.tenant(t)
-	create(t, victim, s.cert("web"))
+	kube.Create(t, victim, s.cert("web"))
 	issued := secretIn(shared, "web-tls", "theirs")
 	issued.Annotations = map[string]string{"cert-manager.io/certificate-name": s.copyOf(t, victim).GetName()}
-	create(t, s.c, issued)
+	kube.Create(t, s.c, issued)
 	awaitValue(t, victim, metav1.NamespaceDefault, "web-tls", "theirs")
 
 	for _, name := range []string{"web-tls", "operators"} {
@@ -92,13 +90,13 @@ func TestSyncForeignSecrets(t *testing.T) {
 		if err := unstructured.SetNestedField(u.Object, name, "spec", "secretName"); err != nil {
 			t.Fatal(err)
 		}
-		create(t, thief, u)
+		kube.Create(t, thief, u)
 	}
 	writes := s.cert("writes")
 	if err := unstructured.SetNestedField(writes.Object, "operators", "spec", "keyName"); err != nil {
 		t.Fatal(err)
 	}
-	create(t, thief, secretIn(metav1.NamespaceDefault, "operators", "mine"), writes)
+	kube.Create(t, thief, secretIn(metav1.NamespaceDefault, "operators", "mine"), writes)
 	if m := awaitEvent(t, thief, objectsync.ReasonRefused); strings.Contains(m, shared) ||
 		strings.Contains(m, victim.cluster) {
 		t.Errorf("the warning tells of others: %s", m)
@@ -115,10 +113,8 @@ func TestSyncForeignSecrets(t *testing.T) {
 	// What was refused can be deleted, and takes nothing with it.
 	for _, name := range []string{"steals-web-tls", "steals-operators", "writes"} {
 		u := s.cert(name)
-		if err := thief.Delete(t.Context(), u); err != nil {
-			t.Fatal(err)
-		}
-		awaitDeleted(t, thief, u)
+		kube.Delete(t, thief, u)
+		kube.AwaitGone(t, thief, u)
 	}
 	awaitValue(t, s.c, shared, "operators", "secret")
 	awaitValue(t, s.c, shared, "web-tls", "theirs")
@@ -149,10 +145,10 @@ func TestSyncSelectors(t *testing.T) {
 	tenants := []tenant{s.tenant(t), s.tenant(t)}
 	for _, in := range tenants {
 		for _, name := range []string{"a", "b"} {
-			create(t, in, s.cert(name))
+			kube.Create(t, in, s.cert(name))
 			secret := secretIn(o.Spec.StateNamespace, "made-for-"+in.cluster+"-"+name, in.cluster+name)
 			secret.Labels = map[string]string{"of": in.cluster + "-" + name}
-			create(t, s.c, secret)
+			kube.Create(t, s.c, secret)
 		}
 	}
 	for _, in := range tenants {
@@ -160,9 +156,7 @@ func TestSyncSelectors(t *testing.T) {
 			awaitValue(t, in, metav1.NamespaceDefault, name+"-found", in.cluster+name)
 		}
 		list := &corev1.SecretList{}
-		if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-			t.Fatal(err)
-		}
+		kube.List(t, in, list, client.InNamespace(metav1.NamespaceDefault))
 		for _, u := range list.Items {
 			if strings.HasSuffix(u.Name, "-found") && !strings.HasPrefix(string(u.Data["key"]), in.cluster) {
 				t.Errorf("workspace %s has %s of another", in.cluster, u.Name)

@@ -27,7 +27,7 @@ func TestSyncRelatedKind(t *testing.T) {
 	define(t, s.c, d)
 	hats := s.published("hats", "Hat")
 	hats.Spec.Synchronization = &v1alpha1.Synchronization{}
-	create(t, s.c, hats)
+	kube.Create(t, s.c, hats)
 	awaitPublished(t, s.c, hats)
 	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Related = []v1alpha1.RelatedResource{{
@@ -37,7 +37,7 @@ func TestSyncRelatedKind(t *testing.T) {
 		o.Spec.Naming = &v1alpha1.ResourceNaming{Name: "{{ .ClusterName }}-{{ .Object.metadata.name }}"}
 	})
 	in := s.tenant(t)
-	create(t, in, s.cert("web"))
+	kube.Create(t, in, s.cert("web"))
 	createServed(t, in.cfg, s.object("Hat", "web"))
 	copied := s.copyOf(t, in)
 	hat := s.object("Hat", copied.GetName())
@@ -49,7 +49,7 @@ func TestSyncRelatedKind(t *testing.T) {
 	if hat.GetLabels()[objectsync.LabelRelatedCluster] != in.cluster {
 		t.Errorf("want the copy to say whose it is, got %v %v", hat.GetLabels(), hat.GetAnnotations())
 	}
-	patch(t, in, s.object("Hat", "web"), `{"spec":{"size":"XS"}}`)
+	kube.Patch(t, in, s.object("Hat", "web"), `{"spec":{"size":"XS"}}`)
 	kube.Eventually(t, "the new size below", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
 		size, _, _ := unstructured.NestedString(hat.Object, "spec", "size")
@@ -65,11 +65,9 @@ func TestSyncRelatedKind(t *testing.T) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(hat), hat)
 		return err == nil && hat.Object["status"] != nil, fmt.Sprint(hat.Object["status"])
 	})
-	if err := in.Delete(t.Context(), s.cert("web")); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, s.c, hat)
-	awaitDeleted(t, s.c, copied)
+	kube.Delete(t, in, s.cert("web"))
+	kube.AwaitGone(t, s.c, hat)
+	kube.AwaitGone(t, s.c, copied)
 }
 
 // TestSyncRelatedVersionLater shows that objects are synced as soon as they can be, if their synchronization could not
@@ -80,7 +78,7 @@ func TestSyncRelatedVersionLater(t *testing.T) {
 	define(t, s.c, definition(s.group, "hats"))
 	hats := s.published("hats", "Hat")
 	hats.Spec.Synchronization = &v1alpha1.Synchronization{}
-	create(t, s.c, hats)
+	kube.Create(t, s.c, hats)
 	awaitPublished(t, s.c, hats)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.Related = []v1alpha1.RelatedResource{{
@@ -89,7 +87,7 @@ func TestSyncRelatedVersionLater(t *testing.T) {
 		}}
 	})
 	in := s.tenant(t)
-	create(t, in, s.cert("web"))
+	kube.Create(t, in, s.cert("web"))
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, ""), `cannot sync related resource "hat"`)
 	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
 		v := *d.Spec.Versions[0].DeepCopy()

@@ -31,7 +31,7 @@ func TestSyncShardMissing(t *testing.T) {
 	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", rules...))
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.UnboundWorkspaces = xpv2.DeletionDelete })
 	in := s.tenant(t)
-	create(t, in, s.cert("web"))
+	kube.Create(t, in, s.cert("web"))
 	copied := s.copyOf(t, in)
 
 	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: second}}
@@ -50,10 +50,8 @@ func TestSyncShardMissing(t *testing.T) {
 	})
 	update(t, s.c, o, func() { o.Spec.APIExport = nil })
 	s.awaitEndpoints(t, o, s.endpoints(t)...)
-	if err := in.Delete(t.Context(), s.cert("web")); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, s.c, copied)
+	kube.Delete(t, in, s.cert("web"))
+	kube.AwaitGone(t, s.c, copied)
 }
 
 // endpointOf waits for the endpoint of an APIExport.
@@ -80,18 +78,16 @@ func TestSyncLostMeanwhile(t *testing.T) {
 	o := s.publishCerts(t)
 	in := s.tenant(t)
 	web := s.cert("web")
-	create(t, in, web)
+	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
-	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
 	kube.Eventually(t, "no counts", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})
-	patch(t, in, web, `{"metadata":{"finalizers":null}}`)
-	if err := in.Delete(t.Context(), web); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, in, web)
-	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
-	awaitDeleted(t, s.c, copied)
+	kube.Patch(t, in, web, `{"metadata":{"finalizers":null}}`)
+	kube.Delete(t, in, web)
+	kube.AwaitGone(t, in, web)
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
+	kube.AwaitGone(t, s.c, copied)
 }

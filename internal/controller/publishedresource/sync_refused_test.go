@@ -70,13 +70,13 @@ func (s *shop) setQuota(t *testing.T, namespace, secrets string) {
 // nothing is written, the right people are told, and a cure is found. SYNC_REFUSED_OBJECTS is how many objects there
 // are of each kind. With SYNC_REFUSED_REST, in seconds, the rest begins after one minute and lasts that long.
 func TestSyncRefusalsRest(t *testing.T) {
-	each, rest := setting(t, "SYNC_REFUSED_OBJECTS", 5), setting(t, "SYNC_REFUSED_REST", 0)
+	each, rest := kube.Setting(t, "SYNC_REFUSED_OBJECTS", 5), kube.Setting(t, "SYNC_REFUSED_REST", 0)
 	s := openShop(t)
 	o := s.publishCerts(t)
 	rejects, full, denied := s.tenant(t), s.tenant(t), s.tenant(t)
 	acceptOnly(t, rejects, "events", "namespaces")
 	for _, in := range []tenant{rejects, full, denied} {
-		create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
+		kube.Create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
 	}
 	s.setQuota(t, full.cluster, "0")
 	policy := refuse(t, s.c, denied.cluster+".example.com", admissionv1.ValidatingAdmissionPolicySpec{
@@ -91,12 +91,12 @@ func TestSyncRefusalsRest(t *testing.T) {
 	a, begin := s.account(t), time.Now()
 	for i := range each {
 		name := fmt.Sprintf("web-%d", i)
-		create(t, s.c, secretIn(rejects.cluster, name+"-tls", "theirs"))
-		create(t, rejects, s.cert(name))
+		kube.Create(t, s.c, secretIn(rejects.cluster, name+"-tls", "theirs"))
+		kube.Create(t, rejects, s.cert(name))
 		for _, in := range []tenant{full, denied} {
 			u := s.cert(name)
 			u.Object["spec"].(map[string]any)["keyName"] = name + "-key"
-			create(t, in, secretIn(metav1.NamespaceDefault, name+"-key", "mine"), u)
+			kube.Create(t, in, secretIn(metav1.NamespaceDefault, name+"-key", "mine"), u)
 		}
 	}
 	awaitEvent(t, rejects, objectsync.ReasonClaimMissing)
@@ -108,15 +108,13 @@ func TestSyncRefusalsRest(t *testing.T) {
 
 	acceptOnly(t, rejects, "events", "namespaces", "secrets")
 	s.setQuota(t, full.cluster, "1000")
-	if err := s.c.Delete(t.Context(), policy); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, policy)
 	kube.Eventually(t, "permission", func() (bool, string) {
 		err := s.c.Create(t.Context(), secretIn(denied.cluster, "probe", ""), client.DryRunAll)
 		return err == nil, fmt.Sprint(err)
 	})
 	for _, in := range []tenant{full, denied} { // The first to succeed wakes the others.
-		patch(t, in, s.cert("web-0"), `{"metadata":{"labels":{"again":"please"}}}`)
+		kube.Patch(t, in, s.cert("web-0"), `{"metadata":{"labels":{"again":"please"}}}`)
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == int64(3*each) && c.Failed == 0 })
 	await(t, s.c, o, is(xpv2.TypeSynced, ""))
@@ -153,7 +151,7 @@ func TestSyncClaimWithdrawn(t *testing.T) {
 	in, other := s.tenant(t), s.tenant(t)
 	web, key := s.cert("web"), secretIn(metav1.NamespaceDefault, "web-key", "mine")
 	web.Object["spec"].(map[string]any)["keyName"] = key.Name
-	create(t, in, key, web)
+	kube.Create(t, in, key, web)
 	s.issue(t, s.copyOf(t, in), "theirs")
 	awaitValue(t, s.c, in.cluster, key.Name, "mine")
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "theirs")
@@ -172,15 +170,13 @@ func TestSyncClaimWithdrawn(t *testing.T) {
 
 	acceptOnly(t, in, "events", "namespaces", "secrets")
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 0 })
-	patch(t, in, key, `{"stringData":{"key":"rotated"}}`)
+	kube.Patch(t, in, key, `{"stringData":{"key":"rotated"}}`)
 	awaitValue(t, s.c, in.cluster, key.Name, "rotated")
-	patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"rotated"}}`)
+	kube.Patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"rotated"}}`)
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "rotated")
-	if err := in.Delete(t.Context(), web); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, in, web)
-	awaitDeleted(t, s.c, secretIn(in.cluster, key.Name, ""))
+	kube.Delete(t, in, web)
+	kube.AwaitGone(t, in, web)
+	kube.AwaitGone(t, s.c, secretIn(in.cluster, key.Name, ""))
 	if err := in.Get(t.Context(), client.ObjectKeyFromObject(key), key); err != nil || len(key.Finalizers) > 0 {
 		t.Errorf("want the Secret left alone, got %v, %v", key.Finalizers, err)
 	}

@@ -35,7 +35,7 @@ func TestSyncRelatedRequests(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t, selected)
 	in := s.tenant(t)
-	create(t, in, s.cert("first")) // For which the namespace is made, and its Secrets are listed.
+	kube.Create(t, in, s.cert("first")) // For which the namespace is made, and its Secrets are listed.
 	s.copyOf(t, in)
 	a := s.account(t)
 	a.awaitRest(t, 3*time.Second)
@@ -45,8 +45,8 @@ func TestSyncRelatedRequests(t *testing.T) {
 	found.Labels = map[string]string{"of": "web"}
 	web := s.cert("web")
 	web.Object["spec"].(map[string]any)["keyName"] = key.Name
-	create(t, in, key, web)
-	create(t, s.c, tls, found)
+	kube.Create(t, in, key, web)
+	kube.Create(t, s.c, tls, found)
 	awaitValue(t, s.c, in.cluster, "web-key", "a")
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "b")
 	awaitValue(t, in, metav1.NamespaceDefault, "web-found", "c")
@@ -58,13 +58,13 @@ func TestSyncRelatedRequests(t *testing.T) {
 	}
 
 	a.awaitRest(t, time.Second)
-	patch(t, in, key, `{"stringData":{"key":"d"}}`)
+	kube.Patch(t, in, key, `{"stringData":{"key":"d"}}`)
 	awaitValue(t, s.c, in.cluster, "web-key", "d")
 	a.wantChange(t, map[string]int{"patch secrets": 2}, nil)
-	patch(t, s.c, tls, `{"stringData":{"key":"e"}}`)
+	kube.Patch(t, s.c, tls, `{"stringData":{"key":"e"}}`)
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "e")
 	a.wantChange(t, map[string]int{"patch secrets": 1}, map[string]int{"patch secrets": 1})
-	patch(t, s.c, found, `{"stringData":{"key":"f"}}`)
+	kube.Patch(t, s.c, found, `{"stringData":{"key":"f"}}`)
 	awaitValue(t, in, metav1.NamespaceDefault, "web-found", "f")
 	a.wantChange(t, map[string]int{"patch secrets": 1}, map[string]int{"patch secrets": 1})
 }

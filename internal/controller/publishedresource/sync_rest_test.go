@@ -68,13 +68,13 @@ func TestSyncRequests(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
 	in := s.tenant(t)
-	create(t, in, s.cert("first")) // For which the namespace is made.
+	kube.Create(t, in, s.cert("first")) // For which the namespace is made.
 	s.copyOf(t, in)
 	a := s.account(t)
 	a.awaitRest(t, 3*time.Second)
 
 	web := s.cert("web")
-	create(t, in, web)
+	kube.Create(t, in, web)
 	patchStatus(t, s.c, s.copyNamed(t, in, "web"), "Issued")
 	kube.Eventually(t, "the status", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
@@ -91,7 +91,7 @@ func TestSyncRequests(t *testing.T) {
 	}
 
 	a.reset()
-	patch(t, in, web, `{"spec":{"size":"XXL"}}`)
+	kube.Patch(t, in, web, `{"spec":{"size":"XXL"}}`)
 	kube.Eventually(t, "the update and what is remembered", func() (bool, string) {
 		below, _ := a.requests()
 		return len(below) >= 2, below.String()
@@ -127,9 +127,9 @@ func TestSyncMetrics(t *testing.T) {
 		o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .Object.metadata.name }}"}
 	})
 	first, second := s.tenant(t), s.tenant(t)
-	create(t, first, s.cert("web"))
+	kube.Create(t, first, s.cert("web"))
 	s.copyOf(t, first)
-	create(t, second, s.cert("web"))
+	kube.Create(t, second, s.cert("web"))
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 && c.Failed == 1 })
 	m := metricsOf(t, o.GetName())
 	if m["publishedresource_objects synced"] != 1 || m["publishedresource_objects failed"] != 1 {
@@ -138,9 +138,7 @@ func TestSyncMetrics(t *testing.T) {
 	if m["publishedresource_sync_errors_total Foreign"] < 1 || m["publishedresource_sync_duration_seconds"] < 2 {
 		t.Errorf("want errors by reason, and durations, got %v", m)
 	}
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	awaitGone(t, s.c, o)
 	kube.Eventually(t, "no counts of what is gone", func() (bool, string) {
 		_, there := metricsOf(t, o.GetName())["publishedresource_objects synced"]
@@ -192,7 +190,7 @@ func TestSyncStreams(t *testing.T) {
 	a := s.account(t)
 	s.publishCerts(t)
 	tenants := []tenant{s.tenant(t)}
-	create(t, tenants[0], s.cert("web"))
+	kube.Create(t, tenants[0], s.cert("web"))
 	s.copyOf(t, tenants[0])
 	const further = 2
 	opened := map[string]int{} // for how many tenants there is a stream of a resource
@@ -200,7 +198,7 @@ func TestSyncStreams(t *testing.T) {
 		a.here = a.kcp.Mark()
 		in := s.tenant(t)
 		tenants = append(tenants, in)
-		create(t, in, s.cert("web"))
+		kube.Create(t, in, s.cert("web"))
 		s.issue(t, s.copyOf(t, in), "a")
 		awaitIssued(t, in, s.cert("web"), "a")
 		for what := range a.kcp.Watches(a.here).By(agentUser).Count() {

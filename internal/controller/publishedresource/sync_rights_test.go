@@ -29,21 +29,21 @@ func TestSyncRightsCome(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"*"}},
 		{APIGroups: []string{s.group}, Resources: []string{"certs"}, Verbs: []string{"get", "list", "watch"}},
 	}}
-	create(t, s.c, role, &rbacv1.ClusterRoleBinding{
+	kube.Create(t, s.c, role, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: limited},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
 	})
 	elsewhere := local.Namespace(t)
-	create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, local.User(t, limited))),
+	kube.Create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, local.User(t, limited))),
 		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
 	})
 	one, two, begin := s.tenant(t), s.tenant(t), time.Now()
 	for _, name := range []string{"a", "b", "c"} {
-		create(t, one, s.cert(name))
-		create(t, two, s.cert(name))
+		kube.Create(t, one, s.cert(name))
+		kube.Create(t, two, s.cert(name))
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Failed == 6 })
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonObjectsNotSynced))
@@ -56,8 +56,6 @@ func TestSyncRightsCome(t *testing.T) {
 	})
 
 	role.Rules[2].Verbs = []string{"*"}
-	if err := s.c.Update(t.Context(), role); err != nil {
-		t.Fatal(err)
-	}
+	kube.Update(t, s.c, role)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 6 && c.Failed == 0 })
 }

@@ -21,7 +21,7 @@ func TestSyncSourceChanges(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)
-	create(t, in, s.cert("web"))
+	kube.Create(t, in, s.cert("web"))
 	s.copyOf(t, in)
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	redefine(t, s.c, "certs."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
@@ -31,7 +31,7 @@ func TestSyncSourceChanges(t *testing.T) {
 	})
 	web := s.cert("web")
 	s.awaitExtra(t, "the object", func() *unstructured.Unstructured {
-		patch(t, in, web, `{"spec":{"extra":"new"}}`) // What the workspace does not know yet is dropped.
+		kube.Patch(t, in, web, `{"spec":{"extra":"new"}}`) // What the workspace does not know yet is dropped.
 		return web
 	}, "spec")
 	s.awaitExtra(t, "the copy", func() *unstructured.Unstructured { return s.copyOf(t, in) }, "spec")
@@ -42,10 +42,7 @@ func TestSyncSourceChanges(t *testing.T) {
 	}
 	s.awaitExtra(t, "the object", func() *unstructured.Unstructured {
 		now := s.cert("web")
-		if err := in.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "web"},
-			now); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, in, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "web"}, now)
 		return now
 	}, "status")
 }
@@ -71,11 +68,11 @@ func TestSyncSourceBecomesAnother(t *testing.T) {
 	define(t, s.c, d)
 	o := s.published("certs", "Cert")
 	o.Spec.StateNamespace = local.Namespace(t)
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	in := s.tenant(t)
 	web := s.cert("web")
-	create(t, in, web)
+	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
 	redefine(t, s.c, "certs."+s.group,
 		func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Subresources = status })

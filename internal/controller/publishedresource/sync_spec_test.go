@@ -34,18 +34,18 @@ func TestSyncNewSpec(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
-	create(t, in, s.cert("one"))
+	kube.Create(t, in, s.cert("one"))
 	s.copyOf(t, in)
 	update(t, s.c, o, func() { o.Spec.Mutation = template("spec.note", "{{ .Nothing | nosuchfunction }}") })
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec))
-	create(t, in, s.cert("two"))
+	kube.Create(t, in, s.cert("two"))
 	s.awaitCopies(t, in, map[string]string{"one": "", "two": ""})
 
 	update(t, s.c, o, func() {
 		o.Spec.Mutation = template("spec.note", "for {{ .RemoteObject.metadata.name }}{{ .LocalObject.metadata.name }}")
 	})
 	await(t, s.c, o, is(xpv2.TypeSynced, ""))
-	create(t, in, s.cert("three"))
+	kube.Create(t, in, s.cert("three"))
 	s.awaitNotes(t, in, 3)
 
 	for i, halt := range []struct{ set, undo func() }{
@@ -73,7 +73,7 @@ func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})
 	before := len(s.copies(t, in))
-	create(t, in, u)
+	kube.Create(t, in, u)
 	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
 		if err := in.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err.Error()
@@ -122,15 +122,15 @@ func TestSyncNamespaceLabels(t *testing.T) {
 	})
 	in := s.tenant(t)
 	web := s.cert("web")
-	create(t, in, web)
+	kube.Create(t, in, web)
 	kube.Throughout(t, 2*time.Second, "the object is not synced", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && len(web.GetFinalizers()) == 0, fmt.Sprint(err, web.GetFinalizers())
 	})
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
-	patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
+	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":"yes"}}}`)
 	s.copyOf(t, in)
-	patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
+	kube.Patch(t, in, ns, `{"metadata":{"labels":{"sync":null}}}`)
 	kube.Eventually(t, "the object to be let go", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(web), web)
 		return err == nil && len(web.GetFinalizers()) == 0 &&
@@ -154,13 +154,13 @@ func TestSyncOtherVersion(t *testing.T) {
 	o := s.published("certs", "Cert")
 	o.Spec.StateNamespace = local.Namespace(t)
 	o.Spec.Resource.Versions = []string{"v1beta1"}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	s.version = "v1beta1"
 	in := s.tenant(t)
 	web := s.cert("web")
 	web.SetAPIVersion(s.group + "/" + s.version)
-	create(t, in, web)
+	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
 	if name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName"); name != "web-tls" {
 		t.Errorf("secretName of the copy: want web-tls, got %q", name)
@@ -174,7 +174,7 @@ func TestSyncEndpointGoes(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
-	create(t, in, s.cert("one"))
+	kube.Create(t, in, s.cert("one"))
 	copied := s.copyOf(t, in)
 	urls := s.endpoints(t)
 	unbind(t, in)
@@ -198,36 +198,32 @@ func TestSyncRelated(t *testing.T) {
 	in := s.tenant(t)
 	web := s.cert("web")
 	web.Object["spec"].(map[string]any)["keyName"] = "first"
-	create(t, in, web)
+	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
 	ns := copied.GetNamespace()
 	first, tls := secretIn(metav1.NamespaceDefault, "first", "a"), secretIn(ns, "web-tls", "b")
-	create(t, in, first) // After the object that refers to it.
+	kube.Create(t, in, first) // After the object that refers to it.
 	awaitValue(t, s.c, ns, "first", "a")
-	create(t, s.c, tls)
+	kube.Create(t, s.c, tls)
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "b")
-	patch(t, in, first, `{"stringData":{"key":"c"}}`)
+	kube.Patch(t, in, first, `{"stringData":{"key":"c"}}`)
 	awaitValue(t, s.c, ns, "first", "c")
-	patch(t, s.c, tls, `{"stringData":{"key":"d"}}`)
+	kube.Patch(t, s.c, tls, `{"stringData":{"key":"d"}}`)
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "d")
 
-	create(t, in, secretIn(metav1.NamespaceDefault, "second", "e"))
-	patch(t, in, web, `{"spec":{"keyName":"second"}}`)
+	kube.Create(t, in, secretIn(metav1.NamespaceDefault, "second", "e"))
+	kube.Patch(t, in, web, `{"spec":{"keyName":"second"}}`)
 	awaitValue(t, s.c, ns, "second", "e")
-	awaitDeleted(t, s.c, secretIn(ns, "first", ""))
+	kube.AwaitGone(t, s.c, secretIn(ns, "first", ""))
 	kube.Eventually(t, "the former Secret without finalizer", func() (bool, string) {
 		err := in.Get(t.Context(), client.ObjectKeyFromObject(first), first)
 		return err == nil && len(first.Finalizers) == 0, strings.Join(first.Finalizers, " ")
 	})
-	if err := s.c.Delete(t.Context(), tls); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, in, secretIn(metav1.NamespaceDefault, "web-tls", ""))
-	if err := in.Delete(t.Context(), secretIn(metav1.NamespaceDefault, "second", "")); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, s.c, secretIn(ns, "second", ""))
-	awaitDeleted(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
+	kube.Delete(t, s.c, tls)
+	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "web-tls", ""))
+	kube.Delete(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
+	kube.AwaitGone(t, s.c, secretIn(ns, "second", ""))
+	kube.AwaitGone(t, in, secretIn(metav1.NamespaceDefault, "second", ""))
 }
 
 // TestSyncForeignFinalizer shows that a consumer's own finalizer keeps the copy, which others may still need, until it
@@ -239,18 +235,16 @@ func TestSyncForeignFinalizer(t *testing.T) {
 	in := s.tenant(t)
 	web := s.cert("web")
 	web.SetFinalizers([]string{"example.com/mine"})
-	create(t, in, web)
+	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
-	if err := in.Delete(t.Context(), web); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, in, web)
 	kube.Throughout(t, 2*time.Second, "the copy stays", func() (bool, string) {
 		now := &unstructured.Unstructured{}
 		now.SetGroupVersionKind(copied.GroupVersionKind())
 		err := s.c.Get(t.Context(), types.NamespacedName{Namespace: copied.GetNamespace(), Name: copied.GetName()}, now)
 		return err == nil && now.GetDeletionTimestamp() == nil, fmt.Sprint(err)
 	})
-	patch(t, in, web, `{"metadata":{"finalizers":["syncagent.kcp.io/cleanup"]}}`)
-	awaitDeleted(t, in, web)
-	awaitDeleted(t, s.c, copied)
+	kube.Patch(t, in, web, `{"metadata":{"finalizers":["syncagent.kcp.io/cleanup"]}}`)
+	kube.AwaitGone(t, in, web)
+	kube.AwaitGone(t, s.c, copied)
 }

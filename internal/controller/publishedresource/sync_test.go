@@ -24,13 +24,13 @@ func TestSync(t *testing.T) {
 	o := s.publishCerts(t)
 	tenants := []tenant{s.tenant(t), s.tenant(t)}
 	for i, in := range tenants {
-		create(t, in, s.cert("web"))
+		kube.Create(t, in, s.cert("web"))
 		s.issue(t, s.copyOf(t, in), string(rune('a'+i)))
 	}
 	for i, in := range tenants {
 		web := s.cert("web")
 		awaitIssued(t, in, web, string(rune('a'+i)))
-		patch(t, in, web, `{"spec":{"size":"XL"}}`)
+		kube.Patch(t, in, web, `{"spec":{"size":"XL"}}`)
 		kube.Eventually(t, "the new size below", func() (bool, string) {
 			size, _, _ := unstructured.NestedString(s.copyOf(t, in).Object, "spec", "size")
 			return size == "XL", size
@@ -59,12 +59,10 @@ func TestSync(t *testing.T) {
 	})
 	for _, in := range tenants {
 		copied, web := s.copyOf(t, in), s.cert("web")
-		if err := in.Delete(t.Context(), web); err != nil {
-			t.Fatal(err)
-		}
-		awaitDeleted(t, in, web)
-		awaitDeleted(t, s.c, copied)
-		awaitDeleted(t, in, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		kube.Delete(t, in, web)
+		kube.AwaitGone(t, in, web)
+		kube.AwaitGone(t, s.c, copied)
+		kube.AwaitGone(t, in, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: metav1.NamespaceDefault, Name: "web-tls",
 		}})
 		if in.cluster == tenants[0].cluster {
@@ -84,13 +82,13 @@ func TestSyncPromptly(t *testing.T) {
 	s := openShop(t)
 	s.publishCerts(t)
 	in := s.tenant(t)
-	create(t, in, s.cert("first")) // For which the namespace is made.
+	kube.Create(t, in, s.cert("first")) // For which the namespace is made.
 	s.copyOf(t, in)
 	n := 0
 	kube.Figure(t, "from a new object to its copy, and back to its status", func() time.Duration {
 		n++
 		web, begin := s.cert(fmt.Sprintf("web-%d", n)), time.Now()
-		create(t, in, web)
+		kube.Create(t, in, web)
 		s.issue(t, s.copyNamed(t, in, web.GetName()), "a")
 		awaitIssued(t, in, web, "a")
 		return time.Since(begin)
@@ -120,9 +118,9 @@ func TestSyncFollowsSpec(t *testing.T) {
 	s := openShop(t)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
-	create(t, in, s.cert("web"))
+	kube.Create(t, in, s.cert("web"))
 	s.copyOf(t, in)
-	patch(t, s.c, o, `{"spec":{"filter":{"resource":{"matchLabels":{"go":"yes"}}}}}`)
+	kube.Patch(t, s.c, o, `{"spec":{"filter":{"resource":{"matchLabels":{"go":"yes"}}}}}`)
 	kube.Eventually(t, "no copy of what the filter leaves out", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 0, describeAll(all)
@@ -134,15 +132,15 @@ func TestSyncFollowsSpec(t *testing.T) {
 		}
 		return len(web.GetFinalizers()) == 0, strings.Join(web.GetFinalizers(), " ")
 	})
-	patch(t, in, web, `{"metadata":{"labels":{"go":"yes"}}}`)
+	kube.Patch(t, in, web, `{"metadata":{"labels":{"go":"yes"}}}`)
 	s.copyOf(t, in)
-	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
 	kube.Eventually(t, "no counts", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Objects == nil, "there are some"
 	})
-	create(t, in, s.cert("late"))
-	patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
+	kube.Create(t, in, s.cert("late"))
+	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 	if all := s.copies(t, in); len(all) != 1 {
 		t.Errorf("want the one copy that the filter lets through, got %s", describeAll(all))
@@ -158,12 +156,12 @@ func TestSyncRefusesForeign(t *testing.T) {
 	o := s.published("certs", "Cert")
 	o.Spec.StateNamespace = local.Namespace(t)
 	o.Spec.Naming = &v1alpha1.ResourceNaming{Namespace: o.Spec.StateNamespace, Name: "{{ .Object.metadata.name }}"}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	first, second := s.tenant(t), s.tenant(t)
-	create(t, first, s.cert("web"))
+	kube.Create(t, first, s.cert("web"))
 	s.copyOf(t, first)
-	create(t, second, s.cert("web"))
+	kube.Create(t, second, s.cert("web"))
 	kube.Eventually(t, "a warning", func() (bool, string) {
 		list := &corev1.EventList{}
 		if err := second.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
@@ -189,8 +187,6 @@ func TestSyncRefusesForeign(t *testing.T) {
 	if all := s.copies(t, second); len(all) != 0 {
 		t.Errorf("the second has copies: %s", describeAll(all))
 	}
-	if err := first.Delete(t.Context(), s.cert("web")); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, first, s.cert("web"))
 	s.copyOf(t, second) // As soon as the name is free.
 }

@@ -25,10 +25,8 @@ import (
 func unbind(t *testing.T, in tenant) {
 	t.Helper()
 	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	if err := in.Delete(t.Context(), b); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, in, b)
+	kube.Delete(t, in, b)
+	kube.AwaitGone(t, in, b)
 }
 
 // TestSyncUnbound shows that a workspace that no longer binds the API, or is deleted, leaves its copies behind, which
@@ -40,13 +38,13 @@ func TestSyncUnbound(t *testing.T) {
 	leaves, goes, stays := s.tenant(t), s.tenant(t), s.tenant(t)
 	web := s.cert("web")
 	web.Object["spec"].(map[string]any)["keyName"] = "key"
-	create(t, leaves, secretIn(metav1.NamespaceDefault, "key", "a"), web)
-	create(t, goes, s.cert("web"))
-	create(t, stays, s.cert("web"))
+	kube.Create(t, leaves, secretIn(metav1.NamespaceDefault, "key", "a"), web)
+	kube.Create(t, goes, s.cert("web"))
+	kube.Create(t, stays, s.cert("web"))
 	copied, last, other := s.copyOf(t, leaves), s.copyOf(t, goes), s.copyOf(t, stays)
 	awaitValue(t, s.c, copied.GetNamespace(), "key", "a")
 	// As a copy is that was taken over from api-syncagent, and has not changed since.
-	patch(t, s.c, copied, `{"metadata":{"annotations":{"syncagent.kcp.io/remote-object-kind":null}}}`)
+	kube.Patch(t, s.c, copied, `{"metadata":{"annotations":{"syncagent.kcp.io/remote-object-kind":null}}}`)
 
 	gone := workspaces.DeleteWorkspace(t, goes.path)
 	unbind(t, leaves)
@@ -69,12 +67,10 @@ func TestSyncUnbound(t *testing.T) {
 			cmp.Equal(c.Orphans, oneEach(goes))
 	})
 	for _, in := range []tenant{leaves, stays} {
-		if err := in.Delete(t.Context(), s.cert("web")); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, in, s.cert("web"))
 	}
-	awaitDeleted(t, s.c, copied)
-	awaitDeleted(t, s.c, other)
+	kube.AwaitGone(t, s.c, copied)
+	kube.AwaitGone(t, s.c, other)
 }
 
 // oneEach returns what is told of workspaces that have left one copy each.
@@ -105,7 +101,7 @@ func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant,
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
 		return err == nil && o.Status.Workspaces.Bound == 2, describe(o)
 	})
-	patch(t, s.c, copied, `{"metadata":{"annotations":{"example.com/changed":"yes"}}}`)
+	kube.Patch(t, s.c, copied, `{"metadata":{"annotations":{"example.com/changed":"yes"}}}`)
 	kube.Throughout(t, time.Second, "the copy stays", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 1 && all[0].GetDeletionTimestamp() == nil, describeAll(all)
@@ -152,12 +148,12 @@ func TestSyncUnboundDelete(t *testing.T) {
 		if in.cluster == second.cluster {
 			web.Object["spec"].(map[string]any)["keyName"] = "no name" // It cannot be synced, ever.
 		}
-		create(t, in, web)
+		kube.Create(t, in, web)
 		s.copyOf(t, in)
 	}
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 3 && c.Failed == 1 })
 	child := secretIn(second.cluster, "anything", "a")
-	create(t, s.c, child)
+	kube.Create(t, s.c, child)
 	gone := workspaces.DeleteWorkspace(t, goes.path)
 	unbind(t, first)
 	unbind(t, second)
@@ -180,9 +176,7 @@ func TestSyncUnboundDelete(t *testing.T) {
 			t.Errorf("want the namespace kept that is not empty, got %v %v", err, ns.ObjectMeta)
 		}
 	}
-	if err := s.c.Delete(t.Context(), child); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, child)
 	s.awaitVacated(t, second)
 	states := &corev1.SecretList{}
 	if err := s.c.List(t.Context(), states, client.InNamespace(o.Spec.StateNamespace)); err != nil ||

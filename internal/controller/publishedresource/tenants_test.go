@@ -59,9 +59,7 @@ func (s *shop) tenant(t *testing.T) tenant {
 	path, cfg := s.consumer(t)
 	c := kcp.Client(t, cfg)
 	ns := &corev1.Namespace{}
-	if err := c.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	kube.Eventually(t, "the API in workspace "+path, func() (bool, string) {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion(s.group + "/" + cmp.Or(s.version, "v1"))
@@ -81,7 +79,7 @@ func (s *shop) publishCerts(t *testing.T, change ...func(*v1alpha1.PublishedReso
 	for _, f := range change {
 		f(o)
 	}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	return o
 }
@@ -104,14 +102,6 @@ func (s *shop) cert(name string) *unstructured.Unstructured {
 	u := s.object("Cert", name)
 	u.Object["spec"] = map[string]any{"size": "L", "secretName": name + "-tls"}
 	return u
-}
-
-// patch changes an object by a JSON merge patch.
-func patch(t *testing.T, c client.Client, u client.Object, body string) {
-	t.Helper()
-	if err := c.Patch(t.Context(), u, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // copyOf waits for the one copy of a tenant's Cert.
@@ -141,9 +131,7 @@ func (s *shop) copies(t *testing.T, in tenant) []unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(s.group + "/v1")
 	list.SetKind("CertList")
-	if err := s.c.List(t.Context(), list, client.MatchingLabels{objectsync.LabelCluster: in.cluster}); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, list, client.MatchingLabels{objectsync.LabelCluster: in.cluster})
 	return list.Items
 }
 
@@ -151,7 +139,7 @@ func (s *shop) copies(t *testing.T, in tenant) []unstructured.Unstructured {
 func (s *shop) issue(t *testing.T, copied *unstructured.Unstructured, value string) {
 	t.Helper()
 	name, _, _ := unstructured.NestedString(copied.Object, "spec", "secretName")
-	create(t, s.c, &corev1.Secret{
+	kube.Create(t, s.c, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: copied.GetNamespace(), Name: name},
 		Data:       map[string][]byte{"key": []byte(value)},
 	})
@@ -161,10 +149,7 @@ func (s *shop) issue(t *testing.T, copied *unstructured.Unstructured, value stri
 // patchStatus sets the phase of a Cert.
 func patchStatus(t *testing.T, c client.Client, u *unstructured.Unstructured, phase string) {
 	t.Helper()
-	if err := c.Status().Patch(t.Context(), u,
-		client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"`+phase+`"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.PatchStatus(t, c, u, `{"status":{"phase":"`+phase+`"}}`)
 }
 
 // awaitIssued waits until a Cert of a tenant has its status and Secret.
@@ -184,24 +169,14 @@ func awaitIssued(t *testing.T, in tenant, u *unstructured.Unstructured, value st
 	})
 }
 
-func awaitDeleted(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), "it is there"
-	})
-}
-
 // turn has one more object of a tenant go down and away, so that all that waited before it has had its turn.
 func (s *shop) turn(t *testing.T, in tenant) {
 	t.Helper()
 	o := s.cert("turn")
-	create(t, in, o)
+	kube.Create(t, in, o)
 	s.copyNamed(t, in, o.GetName())
-	if err := in.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	awaitDeleted(t, in, o)
+	kube.Delete(t, in, o)
+	kube.AwaitGone(t, in, o)
 }
 
 // byField finds related objects by a field.

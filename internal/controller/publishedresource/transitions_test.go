@@ -87,9 +87,7 @@ func isTrue(state string) bool { return strings.HasPrefix(state, string(corev1.C
 func (s *shop) warnings(t *testing.T, o *v1alpha1.PublishedResource) []string {
 	t.Helper()
 	list := &corev1.EventList{}
-	if err := s.c.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, list)
 	var out []string
 	for _, e := range list.Items {
 		if e.InvolvedObject.Name == o.GetName() && e.Type == corev1.EventTypeWarning {
@@ -115,7 +113,7 @@ func TestNormalPublication(t *testing.T) {
 		o.Spec.Related = []v1alpha1.RelatedResource{{
 			Identifier: "key", Origin: v1alpha1.OriginKCP, Kind: "Secret", Object: byField("spec.keyName"),
 		}}
-		create(t, s.c, o)
+		kube.Create(t, s.c, o)
 		if i == 0 {
 			awaitPublished(t, s.c, o)
 			s.consumer(t)
@@ -151,7 +149,7 @@ func TestLastingProblem(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	_, cfg := workspaces.Workspace(t)
-	create(t, kcp.Client(t, cfg), definition(s.group, "hats"))
+	kube.Create(t, kcp.Client(t, cfg), definition(s.group, "hats"))
 	kcp.Bind(t, cfg, s.path, exportName, claims()...)
 	awaitMessage(t, s.c, o, isNot(v1alpha1.TypeClaimsAccepted, v1alpha1.ReasonPending), "cannot use the API")
 	s.awaitReported(t, o, "ClaimsAcceptedPending", "cannot use the API")

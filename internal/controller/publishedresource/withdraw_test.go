@@ -40,9 +40,7 @@ func TestOrphan(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	before := s.export(t)
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	awaitGone(t, s.c, o)
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("APIExport must stay as it is: %v became %v", before.Spec, after.Spec)
@@ -68,7 +66,7 @@ func TestWithdraw(t *testing.T) {
 	hats, coats := s.published("hats", "Hat"), s.published("coats", "Coat")
 	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
 		o.Spec.DeletionPolicy = xpv2.DeletionDelete
-		create(t, s.c, o)
+		kube.Create(t, s.c, o)
 		awaitPublished(t, s.c, o)
 	}
 	update(t, s.c, hats, func() { hats.Spec.EnableWorkspacePaths = true })
@@ -77,19 +75,15 @@ func TestWithdraw(t *testing.T) {
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
 	await(t, s.c, hats, is(v1alpha1.TypeEndpointsReady, ""))
 	createServed(t, consumer, s.object("Hat", "bowler"))
-	create(t, kcp.Client(t, consumer), s.object("Hat", "top"))
+	kube.Create(t, kcp.Client(t, consumer), s.object("Hat", "top"))
 
-	if err := s.c.Delete(t.Context(), hats); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, hats)
 	awaitMessage(t, s.c, hats, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), "2: 2 in "+path)
 	if schemaOf(s.export(t), "hats") == "" {
 		t.Fatal("the API must not be withdrawn while consumers have objects")
 	}
 	for _, name := range []string{"bowler", "top"} {
-		if err := kcp.Client(t, consumer).Delete(t.Context(), s.object("Hat", name)); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, kcp.Client(t, consumer), s.object("Hat", name))
 	}
 	awaitGone(t, s.c, hats)
 	e := s.export(t)
@@ -101,9 +95,7 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("want hats withdrawn and coats left, with the claims of a stranger and of coats, "+
 			"got resources %v and claims %v", e.Spec.Resources, claims)
 	}
-	if err := s.c.Delete(t.Context(), coats); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, coats)
 	awaitGone(t, s.c, coats)
 	if e := s.export(t); len(e.Spec.Resources) != 0 || len(e.Spec.PermissionClaims) != 1 {
 		t.Errorf("want nothing left but what a stranger has added, got %v", e.Spec)
@@ -124,13 +116,11 @@ func TestWithdrawOfTwoConfigs(t *testing.T) {
 	hats.Spec.DeletionPolicy = xpv2.DeletionDelete
 	for _, o := range []*v1alpha1.PublishedResource{hats, coats} {
 		o.Spec.EnableWorkspacePaths = true
-		create(t, s.c, o)
+		kube.Create(t, s.c, o)
 		awaitPublished(t, s.c, o)
 	}
 	before := s.export(t)
-	if err := s.c.Delete(t.Context(), hats); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, hats)
 	awaitGone(t, s.c, hats)
 	after := s.export(t)
 	if diff := cmp.Diff(before.Spec.PermissionClaims, after.Spec.PermissionClaims); diff != "" {
@@ -158,9 +148,7 @@ func TestWithdrawBesideStranger(t *testing.T) {
 	}
 	place := exporting.Place{Key: t.Name(), Client: exports.Resource(exporting.Exports), Name: exportName}
 	writer, u := exporting.NewWriter(), (*unstructured.Unstructured)(nil)
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
 		around := func() func(*unstructured.Unstructured) { return func(*unstructured.Unstructured) {} }
 		if u, err = place.Client.Get(t.Context(), exportName, metav1.GetOptions{}); err == nil {
@@ -186,16 +174,14 @@ func TestWithdrawTogether(t *testing.T) {
 		define(t, s.c, definition(s.group, name))
 		o := s.published(name, kindOf(name))
 		o.Spec.DeletionPolicy = xpv2.DeletionDelete
-		create(t, s.c, o)
+		kube.Create(t, s.c, o)
 		all = append(all, o)
 	}
 	for _, o := range all {
 		awaitPublished(t, s.c, o)
 	}
 	for _, o := range all {
-		if err := s.c.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, s.c, o)
 	}
 	for _, o := range all {
 		awaitGone(t, s.c, o)
@@ -221,7 +207,7 @@ func TestSchemasGo(t *testing.T) {
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.RetainSchemas = new(false)
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	first := s.awaitSchema(t, "hats", "")
 	foreign, used := "v1.hats."+s.group, "v2.hats."+s.group
@@ -257,20 +243,18 @@ func TestTwoOfOnePlace(t *testing.T) {
 	define(t, s.c, definition(s.group, "hats"))
 	define(t, s.c, definition(s.group, "caps", "peak"))
 	first := s.published("hats", "Hat")
-	create(t, s.c, first)
+	kube.Create(t, s.c, first)
 	awaitPublished(t, s.c, first)
 	name := s.awaitSchema(t, "hats", "")
 	second := s.published("caps", "Cap")
 	second.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Hat"}
-	create(t, s.c, second)
+	kube.Create(t, s.c, second)
 	await(t, s.c, second, isNot(v1alpha1.TypeSchemaPublished, v1alpha1.ReasonAlreadyPublished))
 	awaitMessage(t, s.c, second, isNot(xpv2.TypeSynced, v1alpha1.ReasonAlreadyPublished), first.GetName())
 	if got := schemaOf(s.export(t), "hats"); got != name {
 		t.Errorf("schema of hats: want %s, got %s", name, got)
 	}
-	if err := s.c.Delete(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, first)
 	s.awaitSchema(t, "hats", name)
 	awaitPublished(t, s.c, second)
 }
@@ -283,7 +267,7 @@ func TestInvalidSource(t *testing.T) {
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.Resource.Versions = []string{"v7", "v8"}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	await(t, s.c, o, isNot(v1alpha1.TypeSchemaPublished, "NotServed"), isNot(xpv2.TypeSynced, "NotServed"))
 	redefine(t, s.c, "hats."+s.group, func(d *apiextensionsv1.CustomResourceDefinition) {
 		for _, name := range []string{"v7", "v8"} {

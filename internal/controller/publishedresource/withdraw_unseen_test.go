@@ -60,16 +60,12 @@ func TestWithdrawWithoutEndpoint(t *testing.T) {
 				}
 			})
 			s.awaitEndpoints(t, o)
-			if err := s.c.Delete(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, s.c, o)
 			awaitMessage(t, s.c, o, tc.waits, tc.reason)
 			if schemaOf(s.export(t), "hats") == "" {
 				t.Error("the API must not be withdrawn while consumers have objects")
 			}
-			if err := kcp.Client(t, consumer).Delete(t.Context(), s.object("Hat", "bowler")); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, kcp.Client(t, consumer), s.object("Hat", "bowler"))
 			if tc.slice == missing {
 				update(t, s.c, o, func() { o.Spec.APIExport = nil })
 			}
@@ -96,18 +92,14 @@ func TestWithdrawBeforeWatch(t *testing.T) {
 	late.hold()
 	t.Cleanup(late.release)
 	createServed(t, consumer, s.object("Hat", "bowler"))
-	if err := s.c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, o)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft))
 	if schemaOf(s.export(t), "hats") == "" {
 		t.Error("the API must not be withdrawn while consumers have objects")
 	}
 	late.release()
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonConsumersLeft), "1: 1 in ")
-	if err := kcp.Client(t, consumer).Delete(t.Context(), s.object("Hat", "bowler")); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, kcp.Client(t, consumer), s.object("Hat", "bowler"))
 	awaitGone(t, s.c, o)
 }
 

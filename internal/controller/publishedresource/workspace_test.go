@@ -20,7 +20,7 @@ func TestWorkspaceGoes(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	ns := local.Namespace(t)
-	create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
+	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
 	setConfig(t, s.c, s.config, ns,
 		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}})
 	awaitPublished(t, s.c, o)

@@ -116,9 +116,7 @@ func consumer(t *testing.T, provider client.Client, path string) (client.Client,
 		return err == nil, text(err)
 	})
 	ns := &corev1.Namespace{}
-	if err := c.Get(t.Context(), types.NamespacedName{Name: "default"}, ns); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, types.NamespacedName{Name: "default"}, ns)
 	cluster := ns.Annotations["kcp.io/cluster"]
 	var url string
 	kube.Eventually(t, "the endpoint", func() (bool, string) {
@@ -210,11 +208,7 @@ func TestWorkspace(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "key"},
 		Data:       map[string][]byte{"k": []byte("from above")},
 	}
-	for _, o := range []client.Object{web, key} {
-		if err := above.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kube.Create(t, above, web, key)
 	kube.Eventually(t, "the endpoint to show the objects", func() (bool, string) {
 		u, err := in.Workspace.Cache(things.Workspace.GroupVersionResource).Get(in.Object)
 		k, errKey := in.Workspace.Cache(objectsync.Secrets).Get(types.NamespacedName{Namespace: "default", Name: "key"})
@@ -242,22 +236,15 @@ func TestWorkspace(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "cert"},
 		Data:       map[string][]byte{"k": []byte("from below")},
 	}
-	if err := below.Create(t.Context(), cert); err != nil {
-		t.Fatal(err)
-	}
-	if err := below.Status().Patch(t.Context(), copies[0],
-		client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, below, cert)
+	kube.PatchStatus(t, below, copies[0], `{"status":{"phase":"Ready"}}`)
 	sync()
 	up := &corev1.Secret{}
 	if err := above.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "cert"}, up); err != nil ||
 		string(up.Data["k"]) != "from below" {
 		t.Errorf("Secret above: %v", err)
 	}
-	if err := above.Get(t.Context(), in.Object, web); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, above, in.Object, web)
 	if phase, _, _ := unstructured.NestedString(web.Object, "status", "phase"); phase != "Ready" ||
 		!slices.Equal(web.GetFinalizers(), []string{objectsync.Finalizer}) {
 		t.Errorf("the object above: phase %q, finalizers %v", phase, web.GetFinalizers())
@@ -268,9 +255,7 @@ func TestWorkspace(t *testing.T) {
 		t.Errorf("at rest the object is written: %v", err)
 	}
 
-	if err := above.Delete(t.Context(), web); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, above, web)
 	sync()
 	for what, err := range map[string]error{
 		"the object":       above.Get(t.Context(), in.Object, web),

@@ -137,9 +137,7 @@ func publish(t *testing.T, projections ...*projection.Projection) (client.Client
 	export := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resources": resources}}}
 	export.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha2", Kind: "APIExport"})
 	export.SetName("things")
-	if err := provider.Create(t.Context(), export); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, provider, export)
 	_, cfg = workspaces.Workspace(t)
 	bind(t, newClient(t, cfg), path)
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)

@@ -162,9 +162,7 @@ func use(t *testing.T, c client.Client, content string) *unstructured.Unstructur
 		err := c.Create(t.Context(), u, client.FieldValidation(metav1.FieldValidationStrict))
 		return err == nil, errorText(err)
 	})
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKeyFromObject(u), u)
 	got := u.DeepCopy()
 	delete(got.Object, "metadata")
 	delete(want.Object, "metadata")
@@ -198,9 +196,7 @@ spec:
 	}
 	use(t, c, "{apiVersion: example.com/v1beta1, kind: Widget, metadata: {name: a, namespace: default}, spec: {size: 3}}")
 	u := parse(t, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: default}}")
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKeyFromObject(u), u)
 	if diff := cmp.Diff(map[string]any{"size": int64(3)}, u.Object["spec"]); diff != "" {
 		t.Errorf("-written, +read:\n%s", diff)
 	}

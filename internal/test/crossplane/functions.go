@@ -126,10 +126,7 @@ func runReady(t testing.TB, secured string) string {
 func issue(t testing.TB, c client.Client) string {
 	t.Helper()
 	s := &corev1.Secret{}
-	if err := c.Get(t.Context(), types.NamespacedName{Namespace: local.CrossplaneNamespace, Name: "crossplane-root-ca"},
-		s); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, types.NamespacedName{Namespace: local.CrossplaneNamespace, Name: "crossplane-root-ca"}, s)
 	authority, err := tls.X509KeyPair(s.Data["tls.crt"], s.Data["tls.key"])
 	if err != nil {
 		t.Fatal(err)

@@ -30,9 +30,7 @@ func installFunction(t testing.TB, c client.Client, host, name, addr string) {
 	if err := unstructured.SetNestedField(f.Object, image, "spec", "package"); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Create(t.Context(), f); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, f)
 	// What runs functions says which certificates they have, where they are, and that they run.
 	patch := client.RawPatch(types.JSONPatchType, fmt.Appendf(nil, `[
 		{"op": "add", "path": "/status/tlsServerSecretName", "value": "crossplane-root-ca"},
@@ -73,9 +71,7 @@ func InstallConfiguration(t testing.TB, c client.Client, host, dir string) {
 	}
 	u := pkg("Configuration", name)
 	u.Object["spec"] = map[string]any{"package": image, "skipDependencyResolution": true}
-	if err := c.Create(t.Context(), u); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, u)
 	kube.Eventually(t, "Configuration "+name, func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			return false, err.Error()

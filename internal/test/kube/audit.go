@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 )
 
@@ -115,17 +113,6 @@ func (r Requests) By(user string) Requests {
 		}
 	}
 	return out
-}
-
-// Statuses returns how many requests there are for the status of an object.
-func (r Requests) Statuses(o client.Object) int {
-	n := 0
-	for _, e := range r {
-		if e.Namespace == o.GetNamespace() && e.Name == o.GetName() && strings.HasSuffix(e.Subject(), "/status") {
-			n++
-		}
-	}
-	return n
 }
 
 // Count returns how many requests there are of each verb and resource, such as "get configmaps", "patch

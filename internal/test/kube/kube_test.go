@@ -1,25 +1,18 @@
 package kube_test
 
 import (
-	"context"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
@@ -38,14 +31,6 @@ func TestServersAreSeparate(t *testing.T) {
 	if client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("a namespace of one server must not be in the other: %v", err)
 	}
-}
-
-func TestNamespaceName(t *testing.T) {
-	t.Run("Übergröße/with all sorts of_characters, and longer than any name of an object may be", func(t *testing.T) {
-		if a, b := local.Namespace(t), local.Namespace(t); a == b {
-			t.Errorf("Namespace: want another one with each call, got %q twice", a)
-		}
-	})
 }
 
 func TestAudit(t *testing.T) {
@@ -120,66 +105,6 @@ func get(t *testing.T, c client.Client, namespace, name string) {
 	}
 }
 
-func TestInstallCRDs(t *testing.T) {
-	target.InstallCRDs(t, "testdata")
-	target.InstallCRDs(t, "testdata")
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := target.Client(t).Get(t.Context(), types.NamespacedName{Name: "widgets.example.org"}, crd); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestStopRestart(t *testing.T) {
-	ns := target.Namespace(t)
-	c := target.Client(t)
-	create(t, c, ns, "kept")
-	t.Run("Down", func(t *testing.T) {
-		target.Stop(t)
-		err := c.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "kept"}, &corev1.ConfigMap{})
-		if !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("Get while the server is down: want connection refused, got %v", err)
-		}
-		// The end of this test brings the server back.
-	})
-	get(t, c, ns, "kept")
-	target.Stop(t)
-	target.Restart(t)
-	get(t, c, ns, "kept")
-}
-
-func TestKubeconfig(t *testing.T) {
-	cfg, err := clientcmd.RESTConfigFromKubeConfig(kube.Kubeconfig(t, target.User(t, "someone", "system:masters")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(cfg, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), types.NamespacedName{Name: "default"}, &corev1.Namespace{}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestBlackHole(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if err := ask(ctx, t, kube.BlackHole(t)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("want %v, got %v", context.DeadlineExceeded, err)
-	}
-	conn, err := net.Dial("tcp", kube.BlackHole(t))
-	if err != nil {
-		t.Fatalf("cannot connect: %v", err)
-	}
-	_ = conn.Close()
-}
-
-func TestRefused(t *testing.T) {
-	if err := ask(t.Context(), t, kube.Refused(t)); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("want connection refused, got %v", err)
-	}
-}
-
 func TestEventually(t *testing.T) {
 	calls := 0
 	kube.Eventually(t, "three calls", func() (bool, string) {
@@ -199,19 +124,6 @@ func TestEventually(t *testing.T) {
 	if diff := cmp.Diff(want, failing.fatal); diff != "" {
 		t.Errorf("failure: -want, +got:\n%s", diff)
 	}
-}
-
-func ask(ctx context.Context, t *testing.T, address string) error {
-	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/version", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err == nil {
-		_ = resp.Body.Close()
-	}
-	return err
 }
 
 // A recorder keeps the message of a failure in place of failing the test.

@@ -59,9 +59,7 @@ func Start(t testing.TB, s *kube.Server, namespace string) *Kubelet {
 		t: t, c: s.Client(t), cfg: s.Config(), namespace: namespace, logs: t.TempDir(),
 		running: map[types.UID]*provider.Process{}, ended: map[types.UID]bool{},
 	}
-	if err := k.c.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, k.c, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
 	go func() {

@@ -33,6 +33,19 @@ func Start(t testing.TB, cfg *rest.Config, o provider.Options) *provider.Process
 	return p
 }
 
+// AwaitEnd waits until a program has ended.
+func AwaitEnd(t testing.TB, p *provider.Process) {
+	t.Helper()
+	kube.Eventually(t, "the end of the program", func() (bool, string) {
+		select {
+		case <-p.Exited():
+			return true, ""
+		default:
+			return false, p.Log()
+		}
+	})
+}
+
 // Built returns the path of the built provider. It is beside the servers.
 func Built(t testing.TB) string {
 	t.Helper()

@@ -66,20 +66,11 @@ func provide(t *testing.T) client.Client {
 func connect(t *testing.T, c client.Client, s build.CollectionScope, kubeconfig []byte) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	create(t, c, &corev1.Secret{
+	kube.Create(t, c, &corev1.Secret{
 		ObjectMeta: build.Meta(ns, "credentials"), Data: map[string][]byte{"kubeconfig": kubeconfig},
 	},
 		s.Config(ns, ns, build.FromSecret(ns, "credentials")))
 	return ns
-}
-
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
 }
 
 // populate creates ConfigMaps with a label in a namespace, some at a time.
@@ -116,10 +107,7 @@ func configMap(namespace, name, label string) *corev1.ConfigMap {
 func count(t *testing.T, c client.Client, s build.CollectionScope, collection string) (members, ready int) {
 	t.Helper()
 	list := s.NewList()
-	if err := c.List(t.Context(), list,
-		client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection}); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, list, client.MatchingLabels{"kubernetes.crossplane.io/owned-by-collection": collection})
 	_ = apimeta.EachListItem(list, func(o runtime.Object) error {
 		members++
 		if o.(build.Object).GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue {

@@ -105,7 +105,7 @@ func TestPages(t *testing.T) {
 	for len(woken) > 0 {
 		<-woken
 	}
-	create(t, target.Client(t), configMap(tns, "late", "a"))
+	kube.Create(t, target.Client(t), configMap(tns, "late", "a"))
 	select {
 	case o := <-woken:
 		if o != owner {

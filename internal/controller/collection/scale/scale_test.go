@@ -28,7 +28,7 @@ func TestLargeCollection(t *testing.T) {
 			r := watchRequests(t)
 			began := time.Now()
 			oc := s.Collection(pc, tns, pc, build.ConfigMaps(tns, "team", "a"))
-			create(t, c, oc)
+			kube.Create(t, c, oc)
 			awaitSettled(t, c, oc)
 			t.Logf("%d members: made in %s", many, time.Since(began))
 			awaitReady(t, c, s, tns)
@@ -50,11 +50,9 @@ func TestLargeCollection(t *testing.T) {
 				n++
 				late := configMap(tns, fmt.Sprintf("late-%d", n), "a")
 				m := s.Object(pc, memberName(tns, tns, late.GetName()), pc, nil)
-				create(t, tc, late)
+				kube.Create(t, tc, late)
 				came := awaitExistence(t, c, m)
-				if err := tc.Delete(t.Context(), late); err != nil {
-					t.Fatal(err)
-				}
+				kube.Delete(t, tc, late)
 				return max(came, awaitAbsence(t, c, m))
 			})
 		})

@@ -67,11 +67,7 @@ func newStage(t *testing.T) *stage {
 	s.o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: s.group}
 	s.o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	s.o.Spec.DeletionPolicy = xpv2.DeletionDelete
-	for _, obj := range []client.Object{build.Definition(s.group, "hats"), s.o} {
-		if err := s.c.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kube.Create(t, s.c, build.Definition(s.group, "hats"), s.o)
 	return s
 }
 
@@ -178,13 +174,9 @@ func TestKilled(t *testing.T) {
 				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
 				s.was = s.o.Status.ResourceSchemaName
 				d := build.Definition(s.group, "hats")
-				if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
-					t.Fatal(err)
-				}
+				kube.Get(t, s.c, client.ObjectKeyFromObject(d), d)
 				d.Spec.Names.ShortNames = []string{"ht"}
-				if err := s.c.Update(t.Context(), d); err != nil {
-					t.Fatal(err)
-				}
+				kube.Update(t, s.c, d)
 			},
 			done: func(s *stage) func() (bool, string) {
 				return func() (bool, string) { return s.published(t.Context(), 2) }
@@ -194,9 +186,7 @@ func TestKilled(t *testing.T) {
 			name: "Withdraw",
 			prepare: func(t *testing.T, s *stage) {
 				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
-				if err := s.c.Delete(t.Context(), s.o); err != nil {
-					t.Fatal(err)
-				}
+				kube.Delete(t, s.c, s.o)
 			},
 			done: func(s *stage) func() (bool,
 				string) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // hat returns an object of a consumer.
@@ -78,9 +79,7 @@ func TestKilledWhileSyncing(t *testing.T) {
 			id := fmt.Sprintf("%d-%t", n, m.after)
 			stays, goes := s.hat("stays-"+id, "S"), s.hat("goes-"+id, "S")
 			for _, u := range []*unstructured.Unstructured{stays, goes} {
-				if err := in.Create(t.Context(), u); err != nil {
-					t.Fatal(err)
-				}
+				kube.Create(t, in, u)
 			}
 			done := func() (bool, string) { return s.inStep(t, in) }
 			s.run(t, m, done)
@@ -89,9 +88,7 @@ func TestKilledWhileSyncing(t *testing.T) {
 				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":"L"}}`))); err != nil {
 				t.Fatal(err)
 			}
-			if err := in.Delete(t.Context(), goes); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, in, goes)
 			s.run(t, m, done)
 			s.run(t, never, done)
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,12 +61,12 @@ func newScene(t *testing.T) *scene {
 	s := &scene{c: service.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	create(t, kcp.Client(t, admin), export)
+	kube.Create(t, kcp.Client(t, admin), export)
 	ns := service.Namespace(t)
 	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
-	create(t, s.c, &corev1.Secret{
+	kube.Create(t, s.c, &corev1.Secret{
 		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
 	},
 		build.Cluster().Config("", "default", spec))
@@ -88,17 +87,8 @@ func (s *scene) bind(t *testing.T, path string) {
 	kcp.Bind(t, cfg, path, exportName, claims...)
 	s.in = kcp.Client(t, cfg)
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	create(t, s.in, created)
+	kube.Create(t, s.in, created)
 	s.cluster = created.Annotations["kcp.io/cluster"]
-}
-
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s/%s: %v", o, o.GetNamespace(), o.GetName(), err)
-		}
-	}
 }
 
 // short is what the guides call a hash: the first 20 digits of SHA-1.
@@ -205,7 +195,7 @@ func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
 	if err := yaml.UnmarshalStrict(content, &u.Object); err != nil {
 		t.Fatal(err)
 	}
-	create(t, s.c, u)
+	kube.Create(t, s.c, u)
 	kube.Eventually(t, "the API to be served", func() (bool, string) {
 		o := &v1alpha1.PublishedResource{}
 		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o); err != nil {
@@ -218,7 +208,7 @@ func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
 		if err := s.c.Delete(t.Context(), u); err != nil {
 			t.Error(err)
 		}
-		s.awaitGone(t, s.c, u)
+		kube.AwaitGone(t, s.c, u)
 	}
 }
 
@@ -245,7 +235,7 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 	}
 	s.report(t, copied, above)
 	if g.issued != "" {
-		create(t, s.c, &corev1.Secret{
+		kube.Create(t, s.c, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: copied.GetNamespace(), Name: g.issued, Labels: g.labels,
 				// As cert-manager does.
@@ -259,11 +249,9 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 			return err == nil && string(returned.Data["key"]) == name, fmt.Sprint(err)
 		})
 	}
-	if err := s.in.Delete(t.Context(), above); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitGone(t, s.in, above)
-	s.awaitGone(t, s.c, copied)
+	kube.Delete(t, s.in, above)
+	kube.AwaitGone(t, s.in, above)
+	kube.AwaitGone(t, s.c, copied)
 }
 
 // copyOf waits for the copy of an object.
@@ -294,13 +282,5 @@ func (s *scene) report(t *testing.T, copied, above *unstructured.Unstructured) {
 		}
 		revision, _, _ := unstructured.NestedInt64(above.Object, "status", "revision")
 		return revision == 7, fmt.Sprint(above.Object["status"])
-	})
-}
-
-func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
 }

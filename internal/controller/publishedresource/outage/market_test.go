@@ -48,14 +48,14 @@ func open(t *testing.T, c client.Client, server *kcp.Server, group string) *mark
 		Group: "other.example.com", Name: "boats", Schema: stranger,
 		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
 	}}
-	create(t, kcp.Client(t, admin), kcp.Schema(stranger, "other.example.com", "boats", "Boat"), e)
+	kube.Create(t, kcp.Client(t, admin), kcp.Schema(stranger, "other.example.com", "boats", "Boat"), e)
 	m.export = e.GetUID()
 	connection := &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
 	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	connect(t, c, m.config, kube.Kubeconfig(t, agent), connection)
 	m.hats, m.coats = m.published(group, "hats"), m.published(group, "coats")
 	m.coats.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
-	create(t, c, m.hats, m.coats)
+	kube.Create(t, c, m.hats, m.coats)
 	_, consumer := server.Workspace(t)
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, path, exportName))
 	for _, o := range m.resources() {
@@ -69,19 +69,10 @@ func connect(t *testing.T, c client.Client, name string, kubeconfig []byte, k *c
 	t.Helper()
 	spec := build.FromSecret("default", name)
 	spec.KCP = k
-	create(t, c, &corev1.Secret{
+	kube.Create(t, c, &corev1.Secret{
 		ObjectMeta: build.Meta("default", name), Data: map[string][]byte{"kubeconfig": kubeconfig},
 	},
 		build.Cluster().Config("", name, spec))
-}
-
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
 }
 
 // published returns a PublishedResource of a resource.
@@ -101,9 +92,7 @@ func (m *market) read(t *testing.T) *apisv1alpha2.APIExport {
 	t.Helper()
 	e := &apisv1alpha2.APIExport{}
 	in := kcp.Client(t, m.kcp.Config(m.path))
-	if err := in.Get(t.Context(), types.NamespacedName{Name: exportName}, e); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, types.NamespacedName{Name: exportName}, e)
 	return e
 }
 
@@ -165,9 +154,7 @@ func (m *market) since(t *testing.T) map[string]string {
 	t.Helper()
 	s := map[string]string{}
 	for _, o := range m.resources() {
-		if err := m.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, m.c, client.ObjectKeyFromObject(o), o)
 		for _, c := range []xpv2.ConditionType{xpv2.TypeSynced, xpv2.TypeReady, v1alpha1.TypeEndpointsReady} {
 			got := o.GetCondition(c)
 			s[o.GetName()+" "+string(c)] = fmt.Sprint(got.Status, got.LastTransitionTime)

@@ -43,8 +43,8 @@ func TestOutage(t *testing.T) {
 	c := local.Client(t, apis.AddToScheme)
 	connect(t, c, elsewhere, kube.Kubeconfig(t, other.User(t, "provider", admins)), nil)
 	group := local.Namespace(t) + ".example.com"
-	create(t, c, build.Definition(group, "hats"))
-	create(t, other.Client(t), build.Definition(group, "coats"))
+	kube.Create(t, c, build.Definition(group, "hats"))
+	kube.Create(t, other.Client(t), build.Definition(group, "coats"))
 	markets := map[*kcp.Server]*market{&north: open(t, c, &north, group), &south: open(t, c, &south, group)}
 	if n, s := markets[&north].schemas(t), markets[&south].schemas(t); !cmp.Equal(n, s) || n["hats"] == "" ||
 		n["coats"] == "" {
@@ -80,7 +80,7 @@ func TestOutage(t *testing.T) {
 			addField(t, c, "hats."+group, field)
 			addField(t, other.Client(t), "coats."+group, field)
 			plural := late.GetName()[len(gone.config)+1:]
-			create(t, c, build.Definition(group, plural), late)
+			kube.Create(t, c, build.Definition(group, plural), late)
 
 			there.awaitOther(t, promptly, thereWas)
 			for _, o := range append(gone.resources(), late) {

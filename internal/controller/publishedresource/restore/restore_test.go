@@ -52,7 +52,7 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &local, &workspaces)) }
 func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.PublishedResource, consumer string) {
 	t.Helper()
 	path, admin := workspaces.Workspace(t)
-	create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	kube.Create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
 	ns := local.Namespace(t)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
@@ -61,7 +61,7 @@ func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.Published
 	o = &v1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: ns}}
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: group, Kind: "Hat"}
-	create(t, c,
+	kube.Create(t, c,
 		&corev1.Secret{
 			ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)},
 		},
@@ -74,15 +74,6 @@ func publish(t *testing.T, c client.Client) (group string, o *v1alpha1.Published
 	consumer, in := workspaces.Workspace(t)
 	kcp.AwaitBound(t, in, kcp.Bind(t, in, path, exportName))
 	return group, o, consumer
-}
-
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s: %v", o, o.GetName(), err)
-		}
-	}
 }
 
 // hat returns a Hat of a size.
@@ -179,7 +170,7 @@ func goAhead(t *testing.T, in *rest.Config) {
 	var writing sync.WaitGroup
 	for w := range writers {
 		cm := &corev1.ConfigMap{ObjectMeta: build.Meta(metav1.NamespaceDefault, fmt.Sprintf("counter-%d", w))}
-		create(t, c, cm)
+		kube.Create(t, c, cm)
 		writing.Go(func() { write(t.Context(), c, cm, ahead/writers, 0) })
 	}
 	writing.Wait()

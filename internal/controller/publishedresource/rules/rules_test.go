@@ -83,7 +83,7 @@ func newSceneOf(t *testing.T, server *kube.Server, services, billing string) *sc
 	s.in = kcp.Client(t, s.consumer)
 	for _, ns := range []string{namespace, "elsewhere"} {
 		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}
-		create(t, s.in, created)
+		kube.Create(t, s.in, created)
 		s.cluster = created.Annotations["kcp.io/cluster"]
 	}
 	return s
@@ -92,7 +92,7 @@ func newSceneOf(t *testing.T, server *kube.Server, services, billing string) *sc
 // offer makes an APIExport, and the ProviderConfig that leads to it.
 func (s *scene) offer(t *testing.T, admin *rest.Config, config, export string) {
 	t.Helper()
-	create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: export}})
+	kube.Create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: export}})
 	s.lead(t, admin, config, export)
 }
 
@@ -103,19 +103,10 @@ func (s *scene) lead(t *testing.T, admin *rest.Config, config, export string) {
 	account := kcp.ServiceAccount(t, admin, "agent-"+config, kcp.AgentRules(export)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
-	create(t, s.c, &corev1.Secret{
+	kube.Create(t, s.c, &corev1.Secret{
 		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
 	},
 		build.Cluster().Config("", config, spec))
-}
-
-func create(t *testing.T, c client.Client, objs ...client.Object) {
-	t.Helper()
-	for _, o := range objs {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatalf("cannot create %T %s/%s: %v", o, o.GetNamespace(), o.GetName(), err)
-		}
-	}
 }
 
 // appear creates an object as soon as its API is served.
@@ -147,7 +138,7 @@ func (s *scene) publish(t *testing.T, name, spec string) (remove func()) {
 		if err := s.c.Delete(t.Context(), u); err != nil {
 			t.Error(err)
 		}
-		s.awaitGone(t, s.c, u)
+		kube.AwaitGone(t, s.c, u)
 	}
 }
 
@@ -165,7 +156,7 @@ func (s *scene) describe(t *testing.T, name, spec string, labels ...string) *uns
 	for _, team := range labels {
 		u.SetLabels(map[string]string{labelTeam: team})
 	}
-	create(t, s.c, u)
+	kube.Create(t, s.c, u)
 	return u
 }
 
@@ -176,14 +167,6 @@ func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o)
 		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 			fmt.Sprintf("%v %+v", err, o.Status)
-	})
-}
-
-func (s *scene) awaitGone(t *testing.T, c client.Client, o client.Object) {
-	t.Helper()
-	kube.Eventually(t, o.GetName()+" to be gone", func() (bool, string) {
-		err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
 }
 
@@ -278,7 +261,7 @@ func (s *scene) rules() map[string]rule {
 				"projection: {group: pieces.example.com, kind: Piece, plural: pieces, versions: {v1: v1beta1}}"},
 			after: func(t *testing.T) {
 				t.Helper()
-				create(t, s.c, object("rules.example.org/v1", "Part", s.cluster, "p"))
+				kube.Create(t, s.c, object("rules.example.org/v1", "Part", s.cluster, "p"))
 				s.awaitObject(t, s.in, object("pieces.example.com/v1beta1", "Piece", namespace, "p"))
 			},
 		},
@@ -316,10 +299,8 @@ func TestRules(t *testing.T) {
 			}
 			s.follow(t, r)
 			for _, o := range r.aside {
-				if err := s.in.Delete(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
-				s.awaitGone(t, s.in, o)
+				kube.Delete(t, s.in, o)
+				kube.AwaitGone(t, s.in, o)
 			}
 		})
 	}
@@ -378,10 +359,7 @@ func (s *scene) follow(t *testing.T, r rule) {
 	if diff := cmp.Diff(above.Object["spec"], copied.Object["spec"]); diff != "" {
 		t.Errorf("spec of the copy: -want, +got:\n%s", diff)
 	}
-	if err := s.c.Status().Patch(t.Context(), copied.DeepCopy(),
-		client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Ready"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.PatchStatus(t, s.c, copied.DeepCopy(), `{"status":{"phase":"Ready"}}`)
 	kube.Eventually(t, "the status", func() (bool, string) {
 		err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above)
 		phase, _, _ := unstructured.NestedString(above.Object, "status", "phase")
@@ -390,9 +368,7 @@ func (s *scene) follow(t *testing.T, r rule) {
 	if r.after != nil {
 		r.after(t)
 	}
-	if err := s.in.Delete(t.Context(), above); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitGone(t, s.in, above)
-	s.awaitGone(t, s.c, copied)
+	kube.Delete(t, s.in, above)
+	kube.AwaitGone(t, s.in, above)
+	kube.AwaitGone(t, s.c, copied)
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	objectcontroller "github.com/crossplane-contrib/provider-kcp/internal/controller/object"
@@ -90,9 +89,7 @@ func (s *scene) give(t *testing.T, pr *unstructured.Unstructured, team string) {
 		value = fmt.Sprintf("%q", team)
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, labelTeam, value)
-	if err := s.c.Patch(t.Context(), pr, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, s.c, pr, string(patch))
 }
 
 // remove deletes a PublishedResource that nobody serves, and takes its finalizers off.
@@ -102,29 +99,19 @@ func (s *scene) remove(t *testing.T, pr *unstructured.Unstructured) {
 	if !slices.Contains(pr.GetFinalizers(), "finalizer.managedresource.crossplane.io") {
 		t.Errorf("want the finalizer to stay for who comes next, got %v", pr.GetFinalizers())
 	}
-	if err := s.c.Delete(t.Context(), pr); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.c.Patch(t.Context(), pr,
-		client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitGone(t, s.c, pr)
+	kube.Delete(t, s.c, pr)
+	kube.Patch(t, s.c, pr, `{"metadata":{"finalizers":null}}`)
+	kube.AwaitGone(t, s.c, pr)
 }
 
 func (s *scene) read(t *testing.T, c client.Client, o client.Object) {
 	t.Helper()
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKeyFromObject(o), o)
 }
 
 func (s *scene) resize(t *testing.T, above *unstructured.Unstructured, size int) {
 	t.Helper()
-	if err := s.in.Patch(t.Context(), above,
-		client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"size":%d}}`, size))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, s.in, above, fmt.Sprintf(`{"spec":{"size":%d}}`, size))
 }
 
 // awaitSize waits until there is one Gadget on the service cluster, of a size.

@@ -52,10 +52,8 @@ related:
 	}
 
 	before := s.export(t)
-	if err := s.c.Delete(t.Context(), crates); err != nil {
-		t.Fatal(err)
-	}
-	s.awaitGone(t, s.c, crates)
+	kube.Delete(t, s.c, crates)
+	kube.AwaitGone(t, s.c, crates)
 	after := s.export(t)
 	if diff := cmp.Diff(before.Spec.PermissionClaims, after.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims that the other provider needs: -before, +after:\n%s", diff)
@@ -69,9 +67,7 @@ related:
 func (s *scene) used(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	list := &pcv1alpha1.ProviderConfigUsageList{}
-	if err := s.c.List(t.Context(), list); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, list)
 	out := map[string]string{}
 	for _, u := range list.Items {
 		if slices.Contains(names, u.ResourceReference.Name) {
@@ -85,9 +81,7 @@ func (s *scene) used(t *testing.T, names ...string) map[string]string {
 func (s *scene) export(t *testing.T) *apisv1alpha2.APIExport {
 	t.Helper()
 	e := &apisv1alpha2.APIExport{}
-	if err := kcp.Client(t, s.admin).Get(t.Context(), types.NamespacedName{Name: exportName}, e); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: exportName}, e)
 	return e
 }
 

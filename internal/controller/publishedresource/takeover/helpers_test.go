@@ -109,9 +109,7 @@ func versions(t *testing.T, c client.Client, apiVersion, kind string, of client.
 	t.Helper()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(object(apiVersion, kind, "", "").GroupVersionKind())
-	if err := c.List(t.Context(), list, of); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, c, list, of)
 	out := map[string]string{}
 	for _, o := range list.Items {
 		out[kind+" "+o.Namespace+"/"+o.Name] = string(o.UID) + " " + o.ResourceVersion

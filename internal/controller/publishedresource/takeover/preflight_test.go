@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -22,6 +21,7 @@ import (
 	e2eprovider "github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/preflight"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
@@ -48,11 +48,7 @@ func (s *stage) look(t *testing.T, args ...string) (preflight.Report, int) {
 	m := audit.Mark()
 	args = append([]string{"preflight", preflight.APISyncAgent, "-o", "json"}, args...)
 	p := program.Start(t, service.User(t, looker), e2eprovider.Options{Args: args})
-	select {
-	case <-p.Exited():
-	case <-time.After(soon):
-		t.Fatal("the preflight does not end")
-	}
+	program.AwaitEnd(t, p)
 	for _, e := range append(audit.Since(m), audit.Watches(m)...) {
 		if e.User == looker && e.Verb != "get" && e.Verb != "list" && e.Verb != "watch" {
 			t.Errorf("the preflight has made a request to %s %s", e.Verb, e.Subject())
@@ -103,9 +99,7 @@ func TestPreflight(t *testing.T) {
 
 	create(t, s.c, faults...)
 	patch(t, s.c, published, map[string]any{"spec": map[string]any{"stateNamespace": nil}})
-	if err := s.c.Delete(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, config)
 	r, code = s.look(t)
 	if diff := cmp.Diff([]preflight.Finding{
 		{Effect: preflight.Refused, What: "Deployment of api-syncagent that runs", Count: 1},

@@ -31,8 +31,6 @@ import (
 )
 
 const (
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 2 * time.Minute
 	// each of two tenants has this many objects.
 	objectsEach = 100
 	// user and agentUser are whom the provider is on the service cluster and in kcp.
@@ -103,9 +101,7 @@ func (s *stage) tenant(t *testing.T) tenant {
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims...))
 	in := tenant{Client: kcp.Client(t, cfg)}
 	ns := &corev1.Namespace{}
-	if err := in.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, in, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	in.cluster = ns.Annotations["kcp.io/cluster"]
 	create(t, in, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaces[1]}})
 	create(t, s.c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: in.cluster}})
@@ -211,10 +207,7 @@ func TestTakeover(t *testing.T) {
 func (s *stage) states(t *testing.T) map[string]corev1.Secret {
 	t.Helper()
 	list := &corev1.SecretList{}
-	if err := s.c.List(t.Context(), list, client.InNamespace(s.state),
-		client.MatchingLabels{domain + "object-state": "true"}); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, list, client.InNamespace(s.state), client.MatchingLabels{domain + "object-state": "true"})
 	out := map[string]corev1.Secret{}
 	for _, o := range list.Items {
 		if o.Labels[domain+"remote-object-cluster"] != s.tenants[2].cluster {
@@ -281,9 +274,7 @@ func (s *stage) flow(t *testing.T) {
 func (s *stage) end(t *testing.T) {
 	for _, o := range s.all[:4] {
 		above := o.above(s.group)
-		if err := o.in.Delete(t.Context(), above); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, o.in, above)
 		s.awaitEnd(t, o)
 	}
 }

@@ -1,0 +1,81 @@
+package kube
+
+import (
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Create creates objects, in their order.
+func Create(tb testing.TB, c client.Client, objs ...client.Object) {
+	tb.Helper()
+	each(tb, "create", objs, func(o client.Object) error { return c.Create(tb.Context(), o) })
+}
+
+// Update writes objects as they are.
+func Update(tb testing.TB, c client.Client, objs ...client.Object) {
+	tb.Helper()
+	each(tb, "update", objs, func(o client.Object) error { return c.Update(tb.Context(), o) })
+}
+
+// Delete deletes objects, and does not wait until they are gone.
+func Delete(tb testing.TB, c client.Client, objs ...client.Object) {
+	tb.Helper()
+	each(tb, "delete", objs, func(o client.Object) error { return c.Delete(tb.Context(), o) })
+}
+
+// Patch changes an object by a JSON merge patch.
+func Patch(tb testing.TB, c client.Client, o client.Object, body string) {
+	tb.Helper()
+	each(tb, "patch", []client.Object{o}, func(o client.Object) error {
+		return c.Patch(tb.Context(), o, client.RawPatch(types.MergePatchType, []byte(body)))
+	})
+}
+
+// PatchStatus changes the status of an object by a JSON merge patch.
+func PatchStatus(tb testing.TB, c client.Client, o client.Object, body string) {
+	tb.Helper()
+	each(tb, "patch the status of", []client.Object{o}, func(o client.Object) error {
+		return c.Status().Patch(tb.Context(), o, client.RawPatch(types.MergePatchType, []byte(body)))
+	})
+}
+
+// Get reads an object.
+func Get(tb testing.TB, c client.Client, n types.NamespacedName, o client.Object) {
+	tb.Helper()
+	if err := c.Get(tb.Context(), n, o); err != nil {
+		tb.Fatalf("cannot get %T %s: %v", o, n, err)
+	}
+}
+
+// List lists objects.
+func List(tb testing.TB, c client.Client, l client.ObjectList, opts ...client.ListOption) {
+	tb.Helper()
+	if err := c.List(tb.Context(), l, opts...); err != nil {
+		tb.Fatalf("cannot list %T: %v", l, err)
+	}
+}
+
+// AwaitGone waits until objects do not exist.
+func AwaitGone(tb testing.TB, c client.Client, objs ...client.Object) {
+	tb.Helper()
+	for _, o := range objs {
+		Eventually(tb, fmt.Sprintf("%T %s to be gone", o, o.GetName()), func() (bool, string) {
+			err := c.Get(tb.Context(), client.ObjectKeyFromObject(o), o)
+			return apierrors.IsNotFound(err), fmt.Sprintf("%v, deleted at %v, finalizers %v", err, o.GetDeletionTimestamp(),
+				o.GetFinalizers())
+		})
+	}
+}
+
+func each(tb testing.TB, verb string, objs []client.Object, do func(client.Object) error) {
+	tb.Helper()
+	for _, o := range objs {
+		if err := do(o); err != nil {
+			tb.Fatalf("cannot %s %T %s: %v", verb, o, o.GetName(), err)
+		}
+	}
+}
