@@ -45,10 +45,7 @@ func parts(t *testing.T, c client.Client, tns string) map[string]types.UID {
 	t.Helper()
 	cms, secrets := &corev1.ConfigMapList{}, &corev1.SecretList{}
 	for _, l := range []client.ObjectList{cms, secrets} {
-		if err := c.List(t.Context(), l, client.InNamespace(tns),
-			client.HasLabels{"kubernetes.crossplane.io/managed"}); err != nil {
-			t.Fatal(err)
-		}
+		kube.List(t, c, l, client.InNamespace(tns), client.HasLabels{"kubernetes.crossplane.io/managed"})
 	}
 	uids := map[string]types.UID{}
 	for _, cm := range cms.Items {
@@ -70,11 +67,7 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 	pc.SetLabels(map[string]string{"tier": ns})
 	sql := &corev1.Secret{ObjectMeta: build.Meta(ns, "sql"), Data: map[string][]byte{"password": []byte("p")}}
 	app := bundle(ns, tns, 0, n)
-	for _, o := range []client.Object{pc, sql, app} {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kube.Create(t, c, pc, sql, app)
 	submitted := func() (bool, string) {
 		err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app)
 		s := app.Status
@@ -105,13 +98,9 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 		t.Errorf("creations of each: want at most 1, got %v", made)
 	}
 
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(app), app); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, client.ObjectKeyFromObject(app), app)
 	app.Spec.ResourceTemplates = bundle(ns, tns, n/2, n+n/2).Spec.ResourceTemplates
-	if err := c.Update(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
+	kube.Update(t, c, app)
 	for _, writes := range []int{2, 15} {
 		killDuring(t, writes)
 	}
@@ -124,9 +113,7 @@ func TestApplicationKilledAtAnyStep(t *testing.T) {
 		t.Errorf("want the resources of the templates there are, and no others: %v", got)
 	}
 
-	if err := c.Delete(t.Context(), app); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, c, app)
 	for _, writes := range []int{3, 20} {
 		killDuring(t, writes)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	servers "github.com/crossplane-contrib/provider-kcp/cluster/local"
@@ -28,15 +27,11 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []client.Object{
+	kube.Create(t, c,
 		kubeconfigSecret(ns, "nobody", kube.Kubeconfig(t, target.User(t, "nobody"))),
 		s.Config(ns, ns+"-nobody", build.FromSecret(ns, "nobody")), s.Config(ns, ns+"-lost",
 			build.FromSecret(ns, "lost")),
-	} {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	cm := build.ConfigMap(tns, "broken", "color", "blue")
 	for name, tc := range map[string]struct {
 		reason   string
@@ -90,9 +85,7 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 			if tc.change != nil {
 				tc.change(o)
 			}
-			if err := c.Create(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Create(t, c, o)
 			awaitReason(t, c, o, tc.is)
 			if said := describe(t, "object.kubernetes.crossplane.io", o.GetName()); !strings.Contains(said, tc.want) {
 				t.Errorf("%s\nkubectl describe: want %q, got\n%s", tc.reason, tc.want, said)

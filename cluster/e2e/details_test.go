@@ -25,9 +25,7 @@ func TestRestartWithConnectionDetails(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "database"},
 		Data:       map[string][]byte{"password": []byte("hunter2")},
 	}
-	if err := target.Client(t).Create(t.Context(), source); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, target.Client(t), source)
 	secrets := local.Namespace(t)
 	for _, o := range f.objects {
 		if ns := o.GetNamespace(); ns != "" {

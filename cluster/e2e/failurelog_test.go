@@ -24,9 +24,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	ns := credentials(t, c)
 	connect(t, c, s, ns)
 	o := s.Object(ns, "early", ns, build.ConfigMap(ns, "early", "color", "blue"))
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, o)
 	awaitReason(t, c, o, commonv1.ReasonNamespaceMissing)
 	failed := []string{"Condition has failed " + string(commonv1.ReasonNamespaceMissing)}
 	awaitLines(t, p, o, failed)
@@ -37,9 +35,7 @@ func TestFailuresAreLogged(t *testing.T) {
 		before := reconciles(t, p)
 		kube.Eventually(t, "another attempt", func() (bool, string) { return reconciles(t, p) > before, "" })
 	})
-	if err := tc.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", ns)}); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", ns)})
 	awaitReady(t, c, o)
 	awaitLines(t, p, o, append(failed, "Condition fails no more ReconcileSuccess"))
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -46,19 +45,6 @@ func TestProbesAndMetrics(t *testing.T) {
 	}
 }
 
-func TestStopsWhenAsked(t *testing.T) {
-	c, _ := clients(t)
-	kube.Figure(t, "SIGTERM to the end", func() time.Duration {
-		p := start(t)
-		newFleet(t, c, 10).settle(t, c)
-		begin := time.Now()
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
-		return time.Since(begin)
-	})
-}
-
 func TestRefusesFlags(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string
@@ -84,11 +70,7 @@ func TestRefusesFlags(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t, tc.args...)
-			select {
-			case <-p.Exited():
-			case <-time.After(soon):
-				t.Fatal("the provider runs")
-			}
+			program.AwaitEnd(t, p)
 			if p.ExitCode() <= 0 {
 				t.Errorf("exit code: want a failure, got %d", p.ExitCode())
 			}

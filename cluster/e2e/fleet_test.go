@@ -56,9 +56,7 @@ func credentials(t *testing.T, c client.Client) string {
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns},
 		Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, target.User(t, user, admins))},
 	}
-	if err := c.Create(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, secret)
 	return ns
 }
 
@@ -66,9 +64,7 @@ func credentials(t *testing.T, c client.Client) string {
 func connect(t *testing.T, c client.Client, s build.Scope, ns string) client.Object {
 	t.Helper()
 	pc := s.Config(ns, ns, build.FromSecret(ns, ns))
-	if err := c.Create(t.Context(), pc); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, pc)
 	return pc
 }
 
@@ -101,9 +97,7 @@ func (f fleet) awaitReady(t *testing.T, c client.Client) {
 func (f fleet) configMaps(t *testing.T, tc client.Client) map[string]string {
 	t.Helper()
 	list := &corev1.ConfigMapList{}
-	if err := tc.List(t.Context(), list, client.InNamespace(f.namespace)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, tc, list, client.InNamespace(f.namespace))
 	uids := map[string]string{}
 	for _, cm := range list.Items {
 		uids[cm.GetName()] = string(cm.GetUID())

@@ -151,13 +151,9 @@ func shrink(t *testing.T, c, tc client.Client, all []*subject) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(s), s.Object); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, c, client.ObjectKeyFromObject(s), s.Object)
 		s.Desired().ForProvider.Manifest = build.Raw(build.ConfigMap(u.GetNamespace(), u.GetName(), "color", "blue"))
-		if err := c.Update(t.Context(), s.Object); err != nil {
-			t.Fatal(err)
-		}
+		kube.Update(t, c, s.Object)
 	}
 	for _, s := range plain {
 		kube.Eventually(t, "the field to leave the resource of "+s.GetName(), func() (bool, string) {

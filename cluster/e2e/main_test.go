@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,8 +19,6 @@ const (
 	// user is whom the provider is on both servers, unless a test says otherwise.
 	user   = "provider-of-fleets"
 	admins = "system:masters"
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 2 * time.Minute
 	// workers is how many requests of a test are under way at a time.
 	workers = 20
 )

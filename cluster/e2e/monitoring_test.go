@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/e2e/provider"
@@ -20,23 +19,16 @@ func TestMetricsExist(t *testing.T) {
 	p := start(t)
 	at := newBed(t, c)
 	o := build.Cluster().Object("", "measured", at.config, build.ConfigMap(at.namespace, "measured", "color", "blue"))
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	// A change of somebody else, and an end: for the histograms of drift and of deletion.
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(at.namespace, "measured")}
-	if err := tc.Patch(t.Context(), cm,
-		client.RawPatch(types.MergePatchType, []byte(`{"data":{"color":"red"}}`))); err != nil {
-		t.Fatal(err)
-	}
+	kube.Patch(t, tc, cm, `{"data":{"color":"red"}}`)
 	kube.Eventually(t, "the change to be reverted", func() (bool, string) {
 		err := tc.Get(t.Context(), client.ObjectKeyFromObject(cm), cm)
 		return err == nil && cm.Data["color"] == "blue", "color: " + cm.Data["color"]
 	})
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, c, o)
 	awaitGone(t, c, o)
 	wanted, err := provider.NamedMetrics(filepath.Join("..", ".."), "crossplane_managed_resource", "controller_runtime",
 		"workqueue", "rest_client", "process")

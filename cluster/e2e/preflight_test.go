@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -46,11 +45,7 @@ func look(t *testing.T, who string, args ...string) (preflight.Report, int) {
 	m := audit.Mark()
 	args = append([]string{"preflight", preflight.ProviderKubernetes}, args...)
 	p := program.Start(t, local.User(t, who), provider.Options{Args: append(args, "--output=json")})
-	select {
-	case <-p.Exited():
-	case <-time.After(soon):
-		t.Fatal("the preflight does not end")
-	}
+	program.AwaitEnd(t, p)
 	if strings.Contains(p.Log(), hidden) {
 		t.Error("the report holds content of a Secret")
 	}
@@ -203,9 +198,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, int
 		},
 	}
 	for _, o := range faults {
-		if err := c.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		kube.Create(t, c, o)
 	}
 	return faults
 }
@@ -263,9 +256,7 @@ func TestPreflightOfConversion(t *testing.T) {
 			}
 			applyDefinition(t, c, "kubectl", filepath.Join(ourCRDs, objectsFile), func(*unstructured.Unstructured) {})
 			crd := &apiextensionsv1.CustomResourceDefinition{}
-			if err := c.Get(t.Context(), types.NamespacedName{Name: objectsDefinition}, crd); err != nil {
-				t.Fatal(err)
-			}
+			kube.Get(t, c, types.NamespacedName{Name: objectsDefinition}, crd)
 			if got := crd.Spec.Conversion.Strategy; got != tc.want {
 				t.Errorf("%s\nstrategy: want %s, got %s", tc.reason, tc.want, got)
 			}

@@ -28,9 +28,7 @@ func TestRestartedPreviewsAskNothing(t *testing.T) {
 		}
 		if i/4%2 == 0 {
 			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: o.GetName()}}
-			if err := tc.Create(t.Context(), cm); err != nil {
-				t.Fatal(err)
-			}
+			kube.Create(t, tc, cm)
 		}
 	}
 	if err := f.create(t.Context(), c); err != nil {

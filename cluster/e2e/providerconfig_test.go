@@ -27,19 +27,13 @@ func TestProviderConfigInUseStays(t *testing.T) {
 				s.Object(ns, tns+"-2", ns, build.ConfigMap(tns, "two")),
 			}
 			for _, o := range users {
-				if err := c.Create(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
+				kube.Create(t, c, o)
 				awaitReady(t, c, o)
 			}
 			awaitUsers(t, c, pc, 2)
 
-			if err := c.Delete(t.Context(), pc); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Delete(t.Context(), users[0]); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, c, pc)
+			kube.Delete(t, c, users[0])
 			// That the first user's end is counted says that the deletion has been looked at, too.
 			awaitGone(t, c, users[0])
 			awaitUsers(t, c, pc, 1)
@@ -50,9 +44,7 @@ func TestProviderConfigInUseStays(t *testing.T) {
 				t.Error("the ProviderConfig must be marked as deleted")
 			}
 
-			if err := c.Delete(t.Context(), users[1]); err != nil {
-				t.Fatal(err)
-			}
+			kube.Delete(t, c, users[1])
 			awaitGone(t, c, users[1])
 			awaitGone(t, c, pc)
 		})

@@ -28,9 +28,7 @@ func TestKilledInTheMiddleOfAChain(t *testing.T) {
 			ns := credentials(t, c)
 			connect(t, c, s, ns)
 			root := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "root"}}
-			if err := c.Create(t.Context(), root); err != nil {
-				t.Fatal(err)
-			}
+			kube.Create(t, c, root)
 			f := newChain(s, ns, target.Namespace(t), length)
 			m := mark(t)
 			if err := f.create(t.Context(), c); err != nil {
@@ -47,9 +45,7 @@ func TestKilledInTheMiddleOfAChain(t *testing.T) {
 
 			m = mark(t)
 			for _, o := range append([]client.Object{root}, objectsOf(f)...) {
-				if err := c.Delete(t.Context(), o); err != nil {
-					t.Fatal(err)
-				}
+				kube.Delete(t, c, o)
 			}
 			awaitWrites(t, m, "delete", length/4)
 			p.Kill()
@@ -133,9 +129,7 @@ func TestCrossNamespaceReferences(t *testing.T) {
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "site"}, Data: map[string]string{"region": "eu"},
 	}
-	if err := c.Create(t.Context(), cm); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, cm)
 	o := s.Object(ns, tns, ns, build.ConfigMap(tns, "settings"))
 	o.Desired().References = []commonv1.Reference{
 		{DependsOn: &commonv1.DependsOn{APIVersion: "v1", Kind: "Namespace", Name: other}},
@@ -143,9 +137,7 @@ func TestCrossNamespaceReferences(t *testing.T) {
 			APIVersion: "v1", Kind: "ConfigMap", Namespace: other, Name: "site", FieldPath: "data.region",
 		}},
 	}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, o)
 	awaitReady(t, c, o)
 	var pinned []string
 	for _, p := range o.Observed().References {
@@ -154,9 +146,7 @@ func TestCrossNamespaceReferences(t *testing.T) {
 	if diff := cmp.Diff([]string{"Namespace /" + other, "ConfigMap " + other + "/site"}, pinned); diff != "" {
 		t.Errorf("what the Object refers to: -want, +got:\n%s", diff)
 	}
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, c, o)
 	kube.Eventually(t, "the ConfigMap to be let go", func() (bool, string) {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
 			return false, err.Error()

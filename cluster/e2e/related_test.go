@@ -15,6 +15,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // site is a ConfigMap of the control plane that Objects take a value from.
@@ -31,9 +32,7 @@ func newBed(t *testing.T, c client.Client) bed {
 	}
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(at.config, site), Data: map[string]string{"region": "eu"}}
 	cm.Labels = map[string]string{"is": at.config}
-	if err := c.Create(t.Context(), cm); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, c, cm)
 	tc := target.Client(t)
 	t.Cleanup(func() { sweep(t, tc, at.namespace) })
 	return at
@@ -203,9 +202,7 @@ func checkHeld(t *testing.T, c client.Client, all []*subject) {
 			u := &unstructured.Unstructured{}
 			u.SetAPIVersion(p.APIVersion)
 			u.SetKind(p.Kind)
-			if err := c.Get(t.Context(), types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, u); err != nil {
-				t.Fatal(err)
-			}
+			kube.Get(t, c, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, u)
 			if !slices.Contains(u.GetFinalizers(), commonv1.FinalizerReferredPrefix+string(s.GetUID())) {
 				t.Errorf("%s %s has no finalizer for Object %s", p.Kind, p.Name, s.GetName())
 			}
@@ -219,9 +216,7 @@ func (at bed) connectionSecrets(t *testing.T, c client.Client, all []*subject) m
 	found := map[string]*corev1.Secret{}
 	for _, s := range those(all, func(s *subject) bool { return len(s.Desired().ConnectionDetails) > 0 }) {
 		secret, name := &corev1.Secret{}, s.GetName()+"-details"
-		if err := c.Get(t.Context(), types.NamespacedName{Namespace: at.config, Name: name}, secret); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, c, types.NamespacedName{Namespace: at.config, Name: name}, secret)
 		if len(secret.Data) != len(s.Desired().ConnectionDetails) {
 			t.Errorf("connection secret of Object %s: want %d keys, got %d", s.GetName(),
 				len(s.Desired().ConnectionDetails), len(secret.Data))

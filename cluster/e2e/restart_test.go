@@ -25,9 +25,7 @@ func TestRestartWith1000(t *testing.T) {
 		p.Kill()
 		begin := time.Now()
 		p = start(t)
-		if err := c.Create(t.Context(), added); err != nil {
-			t.Fatal(err)
-		}
+		kube.Create(t, c, added)
 		awaitReady(t, c, added)
 		return time.Since(begin)
 	}

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,13 +29,7 @@ func TestDocumentedRights(t *testing.T) {
 	c, tc := clients(t)
 	grant(t, c, "provider-kcp", modest)
 	grant(t, tc, "provider-kcp-target", modest)
-	t.Cleanup(func() {
-		// A lease whose holder was killed would keep the next run of this test waiting for a minute.
-		if err := c.DeleteAllOf(context.WithoutCancel(t.Context()), &coordinationv1.Lease{},
-			client.InNamespace("default")); err != nil {
-			t.Error(err)
-		}
-	})
+	deleteLeases(t, c)
 	m := mark(t)
 	program.Start(t, local.User(t, modest), provider.Options{Args: []string{"--leader-election"}})
 	for _, s := range build.CollectionScopes() {
@@ -50,12 +42,10 @@ func TestDocumentedRights(t *testing.T) {
 		}}}
 		publishColor(first, ns, tns)
 		all := s.Collection(ns, tns, ns, build.ConfigMaps(tns, commonv1.LabelKeyManaged, commonv1.LabelValueManaged))
-		for _, o := range []client.Object{kubeconfigSecret(ns, "credentials",
-			kube.Kubeconfig(t, target.User(t, modest))), config, all, first, second} {
-			if err := c.Create(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-		}
+		kube.Create(t, c,
+			kubeconfigSecret(ns, "credentials",
+				kube.Kubeconfig(t, target.User(t, modest))), config, all, first, second,
+		)
 		awaitReady(t, c, second)
 		kube.Eventually(t, "the connection secret", func() (bool, string) {
 			published := &corev1.Secret{}
@@ -67,11 +57,7 @@ func TestDocumentedRights(t *testing.T) {
 			return err == nil && all.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
 				all.GetCondition(xpv2.TypeSynced).Message
 		})
-		for _, o := range []client.Object{all, first, second, config} {
-			if err := c.Delete(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-		}
+		kube.Delete(t, c, all, first, second, config)
 		for _, o := range []client.Object{first, second, config} {
 			awaitGone(t, c, o)
 		}

@@ -45,26 +45,20 @@ func TestNoSecretIsLogged(t *testing.T) {
 		withIdentity.Identity = &commonv1.Identity{
 			Type: commonv1.IdentityGoogle, ProviderCredentials: build.FromSecret(ns, "identity").Credentials,
 		}
-		for _, o := range []client.Object{
+		kube.Create(t, c,
 			kubeconfigSecret(ns, "token", kube.Kubeconfig(t, bad)), kubeconfigSecret(ns, "anonymous",
 				kube.Kubeconfig(t, anonymous)),
 			kubeconfigSecret(ns, "identity", key), kubeconfigSecret(ns, "garbage", []byte("{{{ hunter2-token")),
 			s.Config(ns, ns+"-token", build.FromSecret(ns, "token")), s.Config(ns, ns+"-garbage",
 				build.FromSecret(ns, "garbage")),
 			s.Config(ns, ns+"-identity", withIdentity),
-		} {
-			if err := c.Create(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-		}
+		)
 		for config, want := range map[string]xpv2.ConditionReason{
 			"-token": commonv1.ReasonUnauthorized, "-garbage": commonv1.ReasonInvalidConnection,
 			"-identity": commonv1.ReasonUnauthorized,
 		} {
 			o := s.Object(ns, ns+config, ns+config, build.ConfigMap(good.namespace, "settings"))
-			if err := c.Create(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
+			kube.Create(t, c, o)
 			awaitReason(t, c, o, want)
 		}
 	}
@@ -150,11 +144,7 @@ func TestFlagsTrustTenants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ns := local.Namespace(t)
 			o := s.Object(ns, ns, ns, build.ConfigMap(tc.namespace, "settings"))
-			for _, obj := range []client.Object{s.Config(ns, ns, tc.spec), o} {
-				if err := c.Create(t.Context(), obj); err != nil {
-					t.Fatal(err)
-				}
-			}
+			kube.Create(t, c, s.Config(ns, ns, tc.spec), o)
 			awaitReady(t, c, o)
 		})
 	}
@@ -186,13 +176,7 @@ func TestFlagRunsPlugins(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			ns, tns := local.Namespace(t), target.Namespace(t)
 			o := s.Object(ns, ns, ns, build.ConfigMap(tns, "settings"))
-			for _, obj := range []client.Object{
-				kubeconfigSecret(ns, "plugin", []byte(kubeconfig)), s.Config(ns, ns, build.FromSecret(ns, "plugin")), o,
-			} {
-				if err := c.Create(t.Context(), obj); err != nil {
-					t.Fatal(err)
-				}
-			}
+			kube.Create(t, c, kubeconfigSecret(ns, "plugin", []byte(kubeconfig)), s.Config(ns, ns, build.FromSecret(ns, "plugin")), o)
 			awaitReady(t, c, o)
 		})
 	}

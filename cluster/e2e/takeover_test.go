@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -32,12 +31,11 @@ func TestTakeoverOfInstallation(t *testing.T) {
 	legacy(t, p, c, tc, all, at.namespace)
 	before, published := snapshot(t, tc, all), at.connectionSecrets(t, c, all)
 
-	m, begin := mark(t), time.Now()
+	m := mark(t)
 	local.InstallCRDs(t, ourCRDs)
 	awaitSchema(t, c, at.config)
 	process := start(t)
 	awaitTaken(t, c, all)
-	t.Logf("%d Objects taken over in %s", len(all), time.Since(begin))
 	awaitSilence(t)
 	awaitSynced(t, c, all)
 	checkUnharmed(t, all, before, snapshot(t, tc, all))

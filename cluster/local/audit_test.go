@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -95,14 +94,13 @@ func TestReadAuditFrom(t *testing.T) {
 	}
 }
 
-// TestReadAuditAnswers shows that what is received is read once it is answered, and is not waited for without end.
+// TestReadAuditAnswers shows that what is received is read once it is answered.
 func TestReadAuditAnswers(t *testing.T) {
 	const received, answered = `{"auditID":"%s","stage":"RequestReceived","verb":"patch"}` + "\n",
 		`{"auditID":"%s","stage":"ResponseComplete","verb":"%[1]s"}` + "\n"
 	path := filepath.Join(t.TempDir(), "audit.log")
 	log := fmt.Sprintf(received, "slow") + fmt.Sprintf(received, "hangs") + fmt.Sprintf(answered, "slow")
 	write(t, path, log, 0o600)
-	begin := time.Now()
 	events, next, err := ReadAuditFrom(path, 0)
 	if err != nil || int(next) != len(log) {
 		t.Fatalf("ReadAuditFrom: want offset %d, got %d, %v", len(log), next, err)
@@ -110,18 +108,11 @@ func TestReadAuditAnswers(t *testing.T) {
 	if diff := cmp.Diff([]string{"slow"}, verbs(events)); diff != "" {
 		t.Errorf("answered requests: -want, +got:\n%s", diff)
 	}
-	if took := time.Since(begin); took < answerWait {
-		t.Errorf("want an answer that is missing to be waited for %s, not %s", answerWait, took)
-	}
 
 	write(t, path, log+fmt.Sprintf(answered, "hangs"), 0o600)
-	begin = time.Now()
 	events, _, err = ReadAuditFrom(path, 0)
 	if diff := cmp.Diff([]string{"slow", "hangs"}, verbs(events)); diff != "" || err != nil {
 		t.Errorf("requests that are all answered: -want, +got:\n%s\n%v", diff, err)
-	}
-	if took := time.Since(begin); took >= answerWait {
-		t.Errorf("want no wait once all is answered, got %s", took)
 	}
 }
 

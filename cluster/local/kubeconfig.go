@@ -1,7 +1,6 @@
 package local
 
 import (
-	"os"
 	"strings"
 
 	"github.com/pkg/errors"
@@ -10,17 +9,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig returns a kubeconfig with the server, path included, and the credentials of cfg. It refers to no file:
-// certificates and the token that cfg names by file are read. Credentials that a plugin provides cannot be written down
-// and are an error.
+// Kubeconfig returns a kubeconfig with the server, path included, and the credentials of cfg, which are values
+// and neither files nor plugins.
 func Kubeconfig(cfg *rest.Config) ([]byte, error) {
-	if cfg.ExecProvider != nil || cfg.AuthProvider != nil {
-		return nil, errors.New("cannot write credentials of a plugin to a kubeconfig")
-	}
-	cfg = rest.CopyConfig(cfg)
-	if err := inline(cfg); err != nil {
-		return nil, err
-	}
 	const name = "local"
 	out := clientcmdapi.NewConfig()
 	out.Clusters[name] = &clientcmdapi.Cluster{
@@ -44,18 +35,4 @@ func Kubeconfig(cfg *rest.Config) ([]byte, error) {
 	out.CurrentContext = name
 	b, err := clientcmd.Write(*out)
 	return b, errors.Wrap(err, "cannot write kubeconfig")
-}
-
-// inline replaces the files that cfg names by what is in them.
-func inline(cfg *rest.Config) error {
-	if err := rest.LoadTLSFiles(cfg); err != nil {
-		return errors.Wrap(err, "cannot read certificates")
-	}
-	if cfg.BearerTokenFile == "" {
-		return nil
-	}
-	// As in client-go the file wins over the value.
-	b, err := os.ReadFile(cfg.BearerTokenFile)
-	cfg.BearerToken, cfg.BearerTokenFile = strings.TrimSpace(string(b)), ""
-	return errors.Wrap(err, "cannot read token")
 }

@@ -108,19 +108,3 @@ func TestMainRunsBetweenStartAndStop(t *testing.T) {
 		})
 	}
 }
-
-func TestReservePort(t *testing.T) {
-	p, err := reservePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := tryPort(p.number); ok {
-		t.Error("a port must not be given twice")
-	}
-	p.release()
-	again, ok := tryPort(p.number)
-	if !ok {
-		t.Fatal("a released port must be free")
-	}
-	again.release()
-}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 // TestCutOffLeaderWritesNothing cuts the leader off from the control plane, while it still reaches the target, where
@@ -40,7 +41,7 @@ func TestCutOffLeaderWritesNothing(t *testing.T) {
 	proxy.Cut(math.MaxInt)
 	cut := time.Now()
 	_, since := s.awaitHolder(t, holder)
-	awaitExit(t, leader)
+	program.AwaitEnd(t, leader.Process) // It has lost its Lease.
 	endDrift()
 	t.Logf("cut off for %s until another led; %d writes to the target by the former leader meanwhile",
 		since.Sub(cut).Round(time.Millisecond), len(writes(t, &target, mt, leader.user, cut)))

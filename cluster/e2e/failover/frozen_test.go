@@ -1,23 +1,17 @@
 package failover_test
 
 import (
-	"cmp"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/program"
 )
 
 // rounds returns how often the leader is frozen.
 func rounds(t *testing.T) int {
 	t.Helper()
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("FENCE_ROUNDS"), "3"))
-	if err != nil {
-		t.Fatalf("FENCE_ROUNDS: %v", err)
-	}
-	return n
+	return kube.Setting(t, "FENCE_ROUNDS", 3)
 }
 
 // TestFrozenLeaderWritesNothing freezes the leader in the middle of a storm, for longer than its Lease, and thaws it
@@ -53,9 +47,8 @@ func (s *stage) freezeOnce(t *testing.T, leader *replica) (*replica, bool) {
 	_, since := s.awaitHolder(t, holder)
 	s.awaitWrites(t, follower, mt, since, stormRate/2)
 	thawed := thaw(t, leader)
-	awaitExit(t, leader)
-	t.Logf("frozen for %s, ended %s after", thawed.Sub(frozen).Round(time.Millisecond),
-		time.Since(thawed).Round(time.Millisecond))
+	program.AwaitEnd(t, leader.Process) // It has lost its Lease.
+	t.Logf("frozen for %s", thawed.Sub(frozen).Round(time.Millisecond))
 	storm.end()
 	follower = s.awaitSettled(t, follower)
 	checkNoWrites(t, leader, since, m, mt)
@@ -75,7 +68,7 @@ func TestFrozenAlone(t *testing.T) {
 	kube.Eventually(t, "the Lease to run out", func() (bool, string) { return time.Since(frozen) > lease, "" })
 	storm.end()
 	thawed := thaw(t, leader)
-	awaitExit(t, leader)
+	program.AwaitEnd(t, leader.Process) // It has lost its Lease.
 	if now, _ := s.holder(t); now == holder {
 		t.Error("the Lease that has run out is not released")
 	}

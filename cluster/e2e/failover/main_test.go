@@ -29,8 +29,6 @@ import (
 
 const (
 	admins = "system:masters"
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 2 * time.Minute
 	// lease is the duration of the Lease. The leader tries to renew it until renewDeadline.
 	lease         = 10 * time.Second
 	renewDeadline = 8 * time.Second
@@ -64,9 +62,7 @@ func newStage(t *testing.T) *stage {
 		Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceEnvironment},
 	}
 	spec.Credentials.Env = &xpv2.EnvSelector{Name: kubeconfigVariable}
-	if err := s.c.Create(t.Context(), build.Cluster().Config("", s.config, spec)); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, s.c, build.Cluster().Config("", s.config, spec))
 	t.Cleanup(func() {
 		// A Lease whose holder was killed would keep the next test waiting.
 		ctx := context.WithoutCancel(t.Context())
@@ -174,15 +170,5 @@ func (r *replica) ended() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// awaitExit waits until a replica that has lost its Lease has ended.
-func awaitExit(t *testing.T, r *replica) {
-	t.Helper()
-	select {
-	case <-r.Exited():
-	case <-time.After(soon):
-		t.Fatalf("replica %s has lost its Lease and runs on", r.user)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,9 +13,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// prompt is less than the half minute after which an Object that waits looks again unasked.
-const prompt = 20 * time.Second
 
 // TestMadeAgain shows that a ClusterServiceVersion which OLM makes again while its Subscription lives does not stay:
 // its Object deletes it again, until the Subscription is gone, and also if the provider is killed meanwhile.
@@ -40,7 +36,7 @@ func TestMadeAgain(t *testing.T) {
 			return state == ""
 		}, "ClusterServiceVersion")
 		release()
-		b.awaitObjectsGone(t, prompt) // They must be at once.
+		b.awaitObjectsGone(t)
 		b.awaitIdle(t, "nothing to come back", func(state string) bool { return state == "" }, "Subscription",
 			"InstallPlan", "ClusterServiceVersion")
 		b.cleanUp(t)
@@ -52,9 +48,7 @@ func (b *bed) holdSubscription(t *testing.T) (release func()) {
 	t.Helper()
 	set := func(finalizers ...string) {
 		sub := operated("Subscription", "kong")
-		if err := b.tc.Get(t.Context(), client.ObjectKeyFromObject(sub), sub); err != nil {
-			t.Fatal(err)
-		}
+		kube.Get(t, b.tc, client.ObjectKeyFromObject(sub), sub)
 		patch := client.MergeFrom(sub.DeepCopy())
 		sub.SetFinalizers(finalizers)
 		if err := b.tc.Patch(t.Context(), sub, patch); err != nil {
@@ -105,9 +99,7 @@ func (b *bed) subscribeToOther(t *testing.T) *unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.tc.Create(t.Context(), objects[0]); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, b.tc, objects[0])
 	return objects[0]
 }
 
@@ -120,7 +112,7 @@ func (b *bed) remove(t *testing.T, o *unstructured.Unstructured) {
 }
 
 // awaitObjectsGone waits until the Objects are gone.
-func (b *bed) awaitObjectsGone(t *testing.T, within time.Duration) {
+func (b *bed) awaitObjectsGone(t *testing.T) {
 	t.Helper()
 	kube.Eventually(t, "the Objects to be gone", func() (bool, string) {
 		for _, o := range b.objects {

@@ -118,9 +118,7 @@ func (b *bed) install(t *testing.T) {
 func (b *bed) create(t *testing.T) {
 	t.Helper()
 	for _, o := range slices.Backward(b.objects) {
-		if err := b.c.Create(t.Context(), o.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
+		kube.Create(t, b.c, o.DeepCopy())
 	}
 }
 
@@ -128,9 +126,7 @@ func (b *bed) create(t *testing.T) {
 func (b *bed) delete(t *testing.T) {
 	t.Helper()
 	for _, o := range b.objects {
-		if err := b.c.Delete(t.Context(), o.DeepCopy()); err != nil {
-			t.Fatal(err)
-		}
+		kube.Delete(t, b.c, o.DeepCopy())
 	}
 }
 

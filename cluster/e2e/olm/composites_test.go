@@ -32,12 +32,8 @@ const (
 	responsive xpv2.ConditionType = "Responsive"
 	// fleetTries is how many such composites are tried.
 	fleetTries = 3
-	// fleetReady is how long the Deployments of one composite may take to be ready.
-	fleetReady = 10 * time.Second
 	// fleetWrites is how often the status of one of its Objects may be written meanwhile.
 	fleetWrites = 3
-	// lastShown is the longest time until the status shows the last of many changes.
-	lastShown = 3 * time.Second
 )
 
 // storm returns for how long the ConfigMap of a composite changes.
@@ -93,20 +89,16 @@ func (s *site) fleet(t *testing.T, name string) (wrong string) {
 		parts = append(parts, rollout(fmt.Sprintf("%s-%d", name, i)))
 	}
 	s.composition(t, "Fleet", name, parts)
-	m, began := s.server.Audit(t).Mark(), time.Now()
+	m := s.server.Audit(t).Mark()
 	xr := s.composite(t, "Fleet", name)
 	kube.Eventually(t, "Fleet to be Ready, or its circuit breaker open", func() (bool, string) {
 		ready, why := s.condition(t, xr, xpv2.TypeReady)
 		return ready == string(corev1.ConditionTrue) || s.circuit(t, xr) != "", why
 	})
-	took := time.Since(began)
 	if status, why := s.condition(t, xr, responsive); status != string(corev1.ConditionTrue) {
 		wrong = "want the composite to be Responsive, got " + status + ": " + why
-	} else if took > fleetReady {
-		wrong = fmt.Sprintf("want all Ready within %s, it took %s", fleetReady, took)
-	}
-	if wrong == "" {
-		s.checkFleetWrites(t, m, took)
+	} else {
+		s.checkFleetWrites(t, m)
 	}
 	s.deleteComposite(t, xr)
 	return wrong
@@ -122,16 +114,14 @@ func (s *site) circuit(t *testing.T, xr *unstructured.Unstructured) string {
 }
 
 // checkFleetWrites checks how often the status of each Object of a composite was written until all were Ready.
-func (s *site) checkFleetWrites(t *testing.T, since kube.Mark, took time.Duration) {
+func (s *site) checkFleetWrites(t *testing.T, since kube.Mark) {
 	t.Helper()
-	writes, all := map[string]int{}, 0
+	writes := map[string]int{}
 	for _, r := range s.server.Audit(t).Since(since).By("provider") {
 		if strings.HasSuffix(r.Subject(), "objects.kubernetes.m.crossplane.io/status") {
 			writes[r.Name]++
-			all++
 		}
 	}
-	t.Logf("%d Deployments were Ready after %s, with %d writes of status", fleetSize, took.Round(time.Millisecond), all)
 	for name, n := range writes {
 		if n > fleetWrites {
 			t.Errorf("writes of the status of Object %s: want at most %d, got %d", name, fleetWrites, n)
@@ -165,7 +155,7 @@ func (s *site) storms(t *testing.T) {
 		s.checkResponsive(t, xr)
 		<-ticks.C
 	}
-	ended, want := time.Now(), strconv.Itoa(value-1)
+	want := strconv.Itoa(value - 1)
 	kube.Eventually(t, "the last change to be shown", func() (bool, string) {
 		s.checkResponsive(t, xr)
 		s.listObjects(t, composites)
@@ -177,11 +167,6 @@ func (s *site) storms(t *testing.T) {
 		}
 		return false, "no beat"
 	})
-	took := time.Since(ended)
-	t.Logf("%d changes; the last was shown after %s", value, took.Round(time.Millisecond))
-	if took > lastShown {
-		t.Errorf("want the last change shown within %s, it took %s", lastShown, took)
-	}
 	s.removeComposite(t, xr)
 }
 
@@ -218,9 +203,7 @@ func (s *site) compose(t *testing.T, kind string, parts []any) *unstructured.Uns
 			}},
 		},
 	}}
-	if err := s.c.Create(t.Context(), definition); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, s.c, definition)
 	s.composition(t, kind, "one", parts)
 	return s.composite(t, kind, "one")
 }
@@ -245,9 +228,7 @@ func (s *site) composition(t *testing.T, kind, name string, parts []any) {
 			}, map[string]any{"step": "ready", "functionRef": map[string]any{"name": crossplane.ReadyFunction}}},
 		},
 	}}
-	if err := s.c.Create(t.Context(), composition); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, s.c, composition)
 }
 
 // compositionOf returns the name of a composition of a composite kind.
@@ -292,9 +273,7 @@ func (s *site) checkResponsive(t *testing.T, xr *unstructured.Unstructured) {
 // deleteComposite deletes a composite, and waits until it is gone.
 func (s *site) deleteComposite(t *testing.T, xr *unstructured.Unstructured) {
 	t.Helper()
-	if err := s.c.Delete(t.Context(), xr); err != nil {
-		t.Fatal(err)
-	}
+	kube.Delete(t, s.c, xr)
 	kube.Eventually(t, xr.GetKind()+" to be gone", func() (bool, string) {
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(xr), xr.DeepCopy())
 		return apierrors.IsNotFound(err), fmt.Sprint(err)

@@ -191,9 +191,7 @@ func dense(text string) string {
 func (g *composer) wantAddress(t *testing.T, host string) {
 	t.Helper()
 	svc := &corev1.Service{}
-	if err := g.tc.Get(t.Context(), client.ObjectKey{Namespace: "shop-web", Name: "web"}, svc); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, g.tc, client.ObjectKey{Namespace: "shop-web", Name: "web"}, svc)
 	shown, err := g.try("kubectl get apps.platform.example.org/web -n shop -o jsonpath={.status.address}")
 	if err != nil || host != svc.Spec.ClusterIP || shown != host {
 		t.Errorf("address of the Service: want %s, got %q in the Secret and %q in the status", svc.Spec.ClusterIP, host,

@@ -8,14 +8,10 @@
 // each Kong: if the operator goes before the Kong, the Kong stays and the test fails. What came first is read from the
 // resource versions of the target, not from the requests of the provider.
 //
-// What users are shown as capabilities is installed in the same way, by a real Crossplane 2 and by the last Crossplane
-// 1 (stacks_test.go and legacy_test.go), with OLM and without. Crossplane 2 installs the Configurations from a
-// registry, and asks functions: auto-ready is the real one, in a process of its own; patch-and-transform and
-// go-templating cannot be had, and are as far as needed in package crossplane. Crossplane 1 has the engine of the
-// former in itself, so that both see that the Compositions mean the same. The guide of Compositions runs where
-// Crossplane runs already (composition_guide_test.go).
-//
-// The files in testdata/document are those of the design document of policies and references, to the letter.
+// What users are shown as capabilities is installed in the same way, by a real Crossplane 2 (stacks_test.go), with OLM
+// and without. It installs the Configurations from a registry, and asks functions: auto-ready is the real one, in a
+// process of its own; patch-and-transform and go-templating cannot be had, and are as far as needed in package
+// crossplane. The guide of Compositions runs where Crossplane runs already (composition_guide_test.go).
 //
 // # What OLM 0.42 does
 //

@@ -38,40 +38,16 @@ var orders = map[string][][]link{
 }
 
 var (
-	kongChain = []link{{
-		resource: kongs,
-		part:     "",
-	}, {
-		resource: csvs,
-		part:     "kong.",
-	}, {
-		resource: subscriptions,
-		part:     "kong",
-	}}
-	elasticChain = []link{{
-		resource: kibanas,
-		part:     "",
-	}, {
-		resource: elasticsearches,
-		part:     "",
-	}, {
-		resource: csvs,
-		part:     "elastic-cloud-eck.",
-	}, {
-		resource: subscriptions,
-		part:     "elastic-cloud-eck",
-	}}
+	kongChain    = []link{{resource: kongs}, {resource: csvs, part: "kong."}, {resource: subscriptions, part: "kong"}}
+	elasticChain = []link{
+		{resource: kibanas}, {resource: elasticsearches},
+		{resource: csvs, part: "elastic-cloud-eck."}, {resource: subscriptions, part: "elastic-cloud-eck"},
+	}
 	plainNetworking = []link{{resource: deployments, part: "-kong"}, {resource: namespaces, part: "networking"}}
-	plainLogging    = []link{{
-		resource: deployments,
-		part:     "-kibana",
-	}, {
-		resource: deployments,
-		part:     "-elasticsearch",
-	}, {
-		resource: namespaces,
-		part:     "logging",
-	}}
+	plainLogging    = []link{
+		{resource: deployments, part: "-kibana"}, {resource: deployments, part: "-elasticsearch"},
+		{resource: namespaces, part: "logging"},
+	}
 )
 
 // assertGone fails the test unless all resources of each link were gone before the first of the next was deleted.

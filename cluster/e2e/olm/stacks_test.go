@@ -59,42 +59,20 @@ func atLeast(t *testing.T) int {
 
 // plains are the stacks without a backend.
 func plains(rounds int) []bundle {
-	return []bundle{{
-		capability: "networking",
-		backend:    "plain",
-		objects:    3,
-		rounds:     rounds,
-	}, {
-		capability: "logging",
-		backend:    "plain",
-		objects:    5,
-		rounds:     rounds,
-	}, {
-		capability: "all",
-		backend:    "plain",
-		objects:    8,
-		rounds:     rounds,
-	}}
+	return []bundle{
+		{capability: "networking", backend: "plain", objects: 3, rounds: rounds},
+		{capability: "logging", backend: "plain", objects: 5, rounds: rounds},
+		{capability: "all", backend: "plain", objects: 8, rounds: rounds},
+	}
 }
 
 // olms are the stacks by OLM, which each take the time that OLM needs to come to rest.
 func olms(networking, logging, all int) []bundle {
-	return []bundle{{
-		capability: "networking",
-		backend:    "olm",
-		objects:    3,
-		rounds:     networking,
-	}, {
-		capability: "logging",
-		backend:    "olm",
-		objects:    4,
-		rounds:     logging,
-	}, {
-		capability: "all",
-		backend:    "olm",
-		objects:    7,
-		rounds:     all,
-	}}
+	return []bundle{
+		{capability: "networking", backend: "olm", objects: 3, rounds: networking},
+		{capability: "logging", backend: "olm", objects: 4, rounds: logging},
+		{capability: "all", backend: "olm", objects: 7, rounds: all},
+	}
 }
 
 // TestStacks shows that what Crossplane composes of a claim, or of a composite resource in a namespace, gets ready, and
@@ -191,7 +169,7 @@ func (s *site) awaitSettled(t *testing.T, f form, x bundle) {
 // awaitEmpty waits until nothing is left of stacks, and fails the test unless it went in order.
 func (s *site) awaitEmpty(t *testing.T, x bundle) {
 	t.Helper()
-	s.awaitObjectsGone(t, soon) // The garbage collector deletes them, and may not know their kind yet.
+	s.awaitObjectsGone(t) // The garbage collector deletes them, and may not know their kind yet.
 	s.awaitNothing(t)
 	for _, chain := range orders[x.capability+"/"+x.backend] {
 		assertGone(t, s.history, chain)
@@ -245,9 +223,7 @@ func (s *site) listObjects(t *testing.T, f form) {
 	t.Helper()
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(f.objects)
-	if err := s.c.List(t.Context(), l); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, l)
 	s.objects = nil
 	for i := range l.Items {
 		s.objects = append(s.objects, &l.Items[i])

@@ -176,8 +176,6 @@ func (s *shop) list(t *testing.T, in consumer) []unstructured.Unstructured {
 	l := &unstructured.UnstructuredList{}
 	l.SetAPIVersion(s.group + "/v1")
 	l.SetKind("HatList")
-	if err := in.List(t.Context(), l, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, in, l, client.InNamespace(metav1.NamespaceDefault))
 	return l.Items
 }

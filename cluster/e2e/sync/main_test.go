@@ -79,16 +79,12 @@ func open(t *testing.T, consumers int) *shop {
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	o.Spec.StateNamespace = ns
-	for _, obj := range []client.Object{
+	kube.Create(t, s.c,
 		&corev1.Secret{
 			ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)},
 		},
 		build.Cluster().Config("", ns, spec), build.Definition(s.group, "hats"), o,
-	} {
-		if err := s.c.Create(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
-	}
+	)
 	t.Cleanup(func() { s.abandon(t, o) }) // When the provider has been killed: the next one has nothing to do with it.
 	s.start(t)
 	kube.Eventually(t, "the API to be published", func() (bool, string) {
@@ -136,9 +132,7 @@ func bind(t *testing.T, path string) consumer {
 	}
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, path, exportName, events))
 	c, ns := kcp.Client(t, cfg), &corev1.Namespace{}
-	if err := c.Get(t.Context(), types.NamespacedName{Name: metav1.NamespaceDefault}, ns); err != nil {
-		t.Fatal(err)
-	}
+	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	return consumer{Client: c, cluster: ns.Annotations["kcp.io/cluster"]}
 }
 
@@ -169,9 +163,7 @@ func (s *shop) copies(t *testing.T, in consumer) []unstructured.Unstructured {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(s.group + "/v1")
 	list.SetKind("HatList")
-	if err := s.c.List(t.Context(), list, client.InNamespace(in.cluster)); err != nil {
-		t.Fatal(err)
-	}
+	kube.List(t, s.c, list, client.InNamespace(in.cluster))
 	return list.Items
 }
 
