@@ -48,9 +48,7 @@ func TestTwoCopiesOfOne(t *testing.T) {
 	second := related(v1alpha1.OriginKCP, byReference("spec.secretB")).Related[0]
 	second.Identifier = "second"
 	spec.Related = append(spec.Related, second)
-	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
-		Template: &v1alpha1.TemplateMutation{Path: "spec.secretB", Template: "b-{{ .Value }}"},
-	}}}
+	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byTemplate("spec.secretB", "b-{{ .Value }}")}}
 	shared := inShared(w, open(spec))
 	s := w.syncer(spec)
 	w.create(w.below, newSecret(shared, "b-foo", "the operator's"))
@@ -67,7 +65,7 @@ func TestTwoCopiesOfOne(t *testing.T) {
 	if got := w.secretOf(w.below, shared, "b-foo")["k"]; got != "the operator's" {
 		t.Errorf("overwritten: %q", got)
 	}
-	kube.Delete(t, w.above, thing(w.input.Object))
+	w.delete(w.input)
 	w.mustSync(s, w.input)
 	if got := w.secretOf(w.below, shared, "b-foo")["k"]; got != "the operator's" {
 		t.Errorf("deleted: %q", got)
@@ -115,7 +113,7 @@ func TestRefusedCopy(t *testing.T) {
 			w.create(w.below, newSecret(w.cluster, "tls", "the operator's"))
 			w.refused(s, w.input, objectsync.ErrForeign)
 			w.refused(s, w.input, objectsync.ErrForeign)
-			kube.Delete(t, w.above, thing(w.input.Object))
+			w.delete(w.input)
 			w.mustSync(s, w.input)
 			if got := w.secretOf(w.below, w.cluster, "tls")["k"]; got != "the operator's" {
 				t.Errorf("want the operator's Secret, got %q", got)
@@ -162,7 +160,7 @@ func TestStatesStay(t *testing.T) {
 		if got := w.secretOf(w.below, w.state, name); got != nil {
 			t.Errorf("forged: %v", got)
 		}
-		kube.Delete(t, w.above, thing(w.input.Object))
+		w.delete(w.input)
 		w.mustSync(s, w.input)
 	})
 	t.Run("Adopt", func(t *testing.T) {
@@ -206,13 +204,10 @@ func TestStateOfAnother(t *testing.T) {
 	if got := was.Labels[v1alpha1.LabelKeyAgentName]; got != "agent" {
 		t.Errorf("owner of the state: got %q", got)
 	}
-	second, err := objectsync.New(objectsync.Config{
+	second := w.newSyncer(objectsync.Config{
 		Spec:  &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "second-$remoteNameHash"}},
 		Agent: "second", StateNamespace: w.state, Primary: things,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	w.patch(w.above, thing(w.input.Object), `{"metadata":{"finalizers":null}}`)
 	all, err := w.sync(second, w.input)
 	if !errors.Is(err, objectsync.ErrForeign) || reasons(all) != objectsync.ReasonNameTaken {

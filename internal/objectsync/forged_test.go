@@ -21,16 +21,12 @@ var composites = objectsync.Pair{
 // composites returns the syncer of an API with fields that are the platform's.
 func (w *world) composites(steps ...v1alpha1.ResourceMutation) *objectsync.Syncer {
 	w.Helper()
-	s, err := objectsync.New(objectsync.Config{
+	return w.newSyncer(objectsync.Config{
 		Spec: &v1alpha1.PublishedResourceSpec{
 			EnableWorkspacePaths: true, Mutation: &v1alpha1.ResourceMutations{Spec: steps},
 		},
-		Agent: "agent", StateNamespace: w.state, Primary: composites,
+		Primary: composites,
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return s
 }
 
 // specOf reads the spec of the copy.
@@ -139,13 +135,10 @@ func TestForgedRelatedFields(t *testing.T) {
 			w := newWorld(t)
 			spec := related(origin, byReference("spec.thing"))
 			spec.Related[0].SyncStatus = true
-			s, err := objectsync.New(objectsync.Config{
-				Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: plains,
+			s := w.newSyncer(objectsync.Config{
+				Spec: spec, Primary: plains,
 				Related: map[string]objectsync.Pair{spec.Related[0].Name(): composites},
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
 			w.create(w.above, objectOf(plains.Workspace, w.input.Object,
 				map[string]any{"spec": map[string]any{"thing": "part"}}))
 			w.mustSync(s, w.input)

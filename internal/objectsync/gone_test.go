@@ -25,13 +25,10 @@ func TestSelectedNoMore(t *testing.T) {
 			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "found"}},
 			Rewrite:       v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{Template: "found-{{ .Name }}"}},
 		}}))
-	s, err := objectsync.New(objectsync.Config{
-		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things,
+	s := w.newSyncer(objectsync.Config{
+		Spec: spec, Primary: things,
 		Related: map[string]objectsync.Pair{"tls": {Workspace: plains.Workspace, Service: things.Service}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	w.create(w.above, thing(w.input.Object))
 	w.hasFound(s)
 	selected := map[string]*unstructured.Unstructured{}

@@ -1,6 +1,7 @@
 package objectsync_test
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"slices"
@@ -130,9 +131,16 @@ func (w *world) syncer(spec *v1alpha1.PublishedResourceSpec) *objectsync.Syncer 
 	for i := range spec.Related {
 		related[spec.Related[i].Name()] = secrets
 	}
-	s, err := objectsync.New(objectsync.Config{
-		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things, Related: related,
+	return w.newSyncer(objectsync.Config{
+		Spec: spec, Primary: things, Related: related,
 	})
+}
+
+// newSyncer returns a syncer, of the agent and with the states of the world.
+func (w *world) newSyncer(c objectsync.Config) *objectsync.Syncer {
+	w.Helper()
+	c.Agent, c.StateNamespace = cmp.Or(c.Agent, "agent"), w.state
+	s, err := objectsync.New(c)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -40,13 +40,9 @@ func (w *world) syncerOf(primary objectsync.Pair, spec *v1alpha1.PublishedResour
 	for i := range spec.Related {
 		related[spec.Related[i].Name()] = things
 	}
-	s, err := objectsync.New(objectsync.Config{
-		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: primary, Related: related,
+	return w.newSyncer(objectsync.Config{
+		Spec: spec, Primary: primary, Related: related,
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return s
 }
 
 // objectOf returns an object of a resource.
@@ -169,9 +165,7 @@ func TestStatusThatIsContent(t *testing.T) {
 // TestRelatedStatus shows that the status of related objects goes the way of the objects, changed as configured, and
 // only if it is asked for.
 func TestRelatedStatus(t *testing.T) {
-	steps := &v1alpha1.ResourceMutations{Status: []v1alpha1.ResourceMutation{{
-		Regex: &v1alpha1.RegexMutation{Path: "status.node", Pattern: "^node-", Replacement: ""},
-	}}}
+	steps := &v1alpha1.ResourceMutations{Status: []v1alpha1.ResourceMutation{byRegex("status.node", "^node-", "")}}
 	for name, tc := range map[string]struct {
 		reason     string
 		origin     v1alpha1.Origin

@@ -9,7 +9,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // veiled is a cache that does not show what has a name, and says so if there is an error.
@@ -109,7 +108,7 @@ func TestTakenMeanwhile(t *testing.T) {
 			if got := w.secretOf(to, ns, "tls")["k"]; got != was {
 				t.Errorf("overwritten: want %q, got %q", was, got)
 			}
-			kube.Delete(t, w.above, thing(w.input.Object))
+			w.delete(w.input)
 			w.mustSync(s, w.input)
 			if got := w.secretOf(to, ns, "tls")["k"]; got != was {
 				t.Errorf("deleted: want %q, got %q", was, got)

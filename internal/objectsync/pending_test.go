@@ -97,7 +97,7 @@ func TestSharedByNewOnes(t *testing.T) {
 		t.Errorf("want a conflict and no warning, got %v, %s", err, got)
 	}
 	w.mustSync(s, second)
-	kube.Delete(t, w.above, thing(w.input.Object))
+	w.delete(w.input)
 	w.mustSync(s, w.input)
 	if w.secretOf(w.below, w.cluster, "tls") == nil {
 		t.Error("want the copy to stay for the second")

@@ -25,25 +25,19 @@ func (w *world) relating(version string, related v1alpha1.RelatedResource) *obje
 	w.Helper()
 	template := &v1alpha1.TemplateExpression{Template: "rel"}
 	related.Object = new(located(v1alpha1.RelatedResourceObjectSpec{Template: template}))
-	s, err := objectsync.New(objectsync.Config{
-		Spec: &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{related}}, Agent: "agent",
-		StateNamespace: w.state, Primary: plains,
+	return w.newSyncer(objectsync.Config{
+		Spec:    &v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{related}},
+		Primary: plains,
 		Related: map[string]objectsync.Pair{related.Name(): {
 			Workspace: inVersion(things.Workspace, version), Service: inVersion(things.Service, version),
 		}},
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return s
 }
 
 // TestRecordedOtherwise shows that a copy stays the one it is if the related resource gets another identifier, or its
 // API another version.
 func TestRecordedOtherwise(t *testing.T) {
-	failing := &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{
-		Path: "spec.x", Expression: "self.none.x",
-	}}}}
+	failing := &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byCEL("spec.x", "self.none.x")}}
 	for name, tc := range map[string]struct {
 		reason  string
 		origin  v1alpha1.Origin
@@ -150,9 +144,7 @@ func TestHeldForBothCopies(t *testing.T) {
 	second := related(v1alpha1.OriginKCP, byReference("spec.secretB")).Related[0]
 	second.Identifier = "second"
 	spec.Related = append(spec.Related, second)
-	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
-		Regex: &v1alpha1.RegexMutation{Path: "spec.secretB", Pattern: "^", Replacement: "b-"},
-	}}}
+	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byRegex("spec.secretB", "^", "b-")}}
 	s := w.syncer(spec)
 	src, ns := thing(w.input.Object, set("secretA", "foo"), set("secretB", "foo")), w.input.Object.Namespace
 	w.create(w.above, src)

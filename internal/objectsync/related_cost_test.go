@@ -2,9 +2,7 @@ package objectsync_test
 
 import (
 	"fmt"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,34 +15,12 @@ import (
 // TestManyRelatedAreRefused shows that an object may name as many related objects as it may, and not one more.
 func TestManyRelatedAreRefused(t *testing.T) {
 	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
-		newManyRelated(t, origin).costs(objectsync.RelatedMax)
+		newManyRelated(t, origin).lives(objectsync.RelatedMax)
 	}
 	m := newManyRelated(t, v1alpha1.OriginKCP)
 	m.name(objectsync.RelatedMax + 1)
 	if _, err := m.syncer.Sync(t.Context(), m.input); !errors.Is(err, objectsync.ErrTooMany) {
 		t.Errorf("want ErrTooMany, got %v", err)
-	}
-}
-
-// BenchmarkManyRelated measures what each phase of the life of one object costs that names as many related objects as
-// it may, and of ten that name as many together: the same, as the cost is linear.
-func BenchmarkManyRelated(b *testing.B) {
-	for _, origin := range []v1alpha1.Origin{v1alpha1.OriginKCP, v1alpha1.OriginService} {
-		for _, objects := range []int{1, 10} {
-			b.Run(fmt.Sprint(origin, objects), func(b *testing.B) {
-				sum := map[string]time.Duration{}
-				for b.Loop() {
-					for range objects {
-						for phase, cost := range newManyRelated(b, origin).costs(objectsync.RelatedMax / objects) {
-							sum[phase] += cost
-						}
-					}
-				}
-				for phase, cost := range sum {
-					b.ReportMetric(float64(cost.Milliseconds())/float64(b.N), "ms-"+phase)
-				}
-			})
-		}
 	}
 }
 
@@ -123,40 +99,33 @@ func (m *manyRelated) fill(n int, value string) {
 	}
 }
 
-// costs returns how long each phase takes.
-func (m *manyRelated) costs(n int) map[string]time.Duration {
+// lives goes through the life of an object that names a number of Secrets. With each step so many copies are to be there.
+func (m *manyRelated) lives(n int) {
 	m.Helper()
-	all := map[string]time.Duration{}
 	m.name(n)
 	m.fill(n, "b25l")
-	all["first"] = m.pass(n)
-	all["rest"] = m.pass(n)
+	m.pass(n)
+	m.pass(n)
 	m.fill(n, "dHdv")
-	all["changed"] = m.pass(n)
+	m.pass(n)
 	m.name(0)
-	all["dropped"] = m.pass(0)
+	m.pass(0)
 	m.name(n)
-	all["again"] = m.pass(n)
+	m.pass(n)
 	source := m.above.get(things.Workspace.GroupVersionResource, m.input.Object).DeepCopy()
 	source.SetDeletionTimestamp(new(now()))
 	m.above.put(things.Workspace.GroupVersionResource, source)
-	all["deleted"] = m.pass(0)
-	return all
+	m.pass(0)
 }
 
-// pass syncs the object once, and returns how long that took. Then so many copies are to be there.
-func (m *manyRelated) pass(copies int) time.Duration {
+// pass syncs the object once. Then so many copies are to be there.
+func (m *manyRelated) pass(copies int) {
 	m.Helper()
-	runtime.GC()
-	begin := time.Now()
-	_, err := m.syncer.Sync(m.Context(), m.input)
-	took := time.Since(begin)
-	if err != nil {
+	if _, err := m.syncer.Sync(m.Context(), m.input); err != nil {
 		m.Fatal(err)
 	}
 	side := map[*memory]*memory{m.above: m.below, m.below: m.above}[m.origin]
 	if got := len(side.all[objectsync.Secrets]) - side.states; got != copies {
 		m.Fatalf("want %d copies, got %d", copies, got)
 	}
-	return took
 }

@@ -4,55 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
-
-// TestRelatedSelector shows templates in selectors, which are each object's own: what one object fills in does not stay
-// for the next.
-func TestRelatedSelector(t *testing.T) {
-	w := newWorld(t)
-	spec := related(v1alpha1.OriginService,
-		v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-			Selector: &v1alpha1.RelatedResourceSelector{
-				LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"owner": "{{ .LocalObject.metadata.name }}"}},
-				Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
-					Template: "{{ .RemoteObject.metadata.name }}-{{ .Value }}",
-				}},
-			},
-		}})
-	spec.Naming = &v1alpha1.ResourceNaming{Namespace: w.state + "-shared", Name: "$remoteClusterName-$remoteNameHash"}
-	s := w.syncer(spec)
-	other := w.tenant()
-	for _, in := range []objectsync.Input{w.input, other} {
-		w.create(w.above, thing(in.Object))
-		w.mustSync(s, in)
-		for _, name := range []string{"a", "b"} {
-			o := newSecret(w.state+"-shared", name+"-"+in.Workspace.Cluster, in.Workspace.Cluster)
-			o.Labels = map[string]string{"owner": w.theCopy(in.Workspace.Cluster).GetName()}
-			w.create(w.below, o)
-		}
-	}
-	for _, in := range []objectsync.Input{other, w.input} {
-		w.mustSync(s, in)
-		l := &corev1.SecretList{}
-		kube.List(t, w.above, l, client.InNamespace(in.Object.Namespace))
-		got := map[string]string{}
-		for _, x := range l.Items {
-			got[x.Name] = string(x.Data["k"])
-		}
-		c := in.Workspace.Cluster
-		if diff := cmp.Diff(map[string]string{"web-a-" + c: c, "web-b-" + c: c}, got); diff != "" {
-			t.Errorf("Secrets of %s: -want, +got:\n%s", c, diff)
-		}
-	}
-}
 
 // TestRelatedArray shows references to several objects, and templates, and mutation of related objects.
 func TestRelatedArray(t *testing.T) {
@@ -60,10 +17,8 @@ func TestRelatedArray(t *testing.T) {
 	s := w.syncer(&v1alpha1.PublishedResourceSpec{Related: []v1alpha1.RelatedResource{
 		{
 			Identifier: "items", Origin: v1alpha1.OriginService, Kind: "Secret",
-			Object: new(byReference("spec.items.#.name")),
-			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{{
-				CEL: &v1alpha1.CELMutation{Path: "data.new", Expression: "self.data.k"},
-			}}},
+			Object:   new(byReference("spec.items.#.name")),
+			Mutation: &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byCEL("data.new", "self.data.k")}},
 		},
 		{
 			Identifier: "made", Origin: v1alpha1.OriginService, Kind: "Secret",

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -199,9 +198,7 @@ func TestRelatedIsolation(t *testing.T) {
 		w.create(w.below, newSecret(w.state+"-shared", "tls", "the operator's"))
 		w.create(w.above, thing(w.input.Object))
 		w.create(w.above, newSecret(w.input.Object.Namespace, "tls", "the tenant's"))
-		if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrForeign) {
-			t.Errorf("want ErrForeign, got %v", err)
-		}
+		w.refused(s, w.input, objectsync.ErrForeign)
 		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != "the operator's" {
 			t.Errorf("overwritten: %q", got)
 		}
@@ -215,9 +212,7 @@ func TestRelatedIsolation(t *testing.T) {
 			w.create(w.above, newSecret(in.Object.Namespace, "tls", in.Workspace.Cluster))
 		}
 		w.mustSync(s, w.input)
-		if _, err := w.sync(s, other); !errors.Is(err, objectsync.ErrForeign) {
-			t.Errorf("want ErrForeign, got %v", err)
-		}
+		w.refused(s, other, objectsync.ErrForeign)
 		if got := w.secretOf(w.below, w.state+"-shared", "tls")["k"]; got != w.cluster {
 			t.Errorf("overwritten: %q", got)
 		}
@@ -237,9 +232,7 @@ func TestRelatedIsolation(t *testing.T) {
 		w.create(w.below, token)
 		awaitNextSecond(t, token)
 		w.create(w.above, thing(w.input.Object))
-		if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrForeign) {
-			t.Errorf("want ErrForeign, got %v", err)
-		}
+		w.refused(s, w.input, objectsync.ErrForeign)
 		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls"); got != nil {
 			t.Errorf("leaked: %v", got)
 		}
@@ -261,9 +254,7 @@ func TestRelatedIsolation(t *testing.T) {
 		w.create(w.below, newSecret(w.state+"-shared", "tls", "the first tenant's"))
 		delete(w.holdings, objectsync.Primary{NamespacedName: other.Object, Cluster: other.Workspace.Cluster})
 		w.mustSync(s, w.input)
-		if _, err := w.sync(s, other); !errors.Is(err, objectsync.ErrForeign) {
-			t.Errorf("want ErrForeign, got %v", err)
-		}
+		w.refused(s, other, objectsync.ErrForeign)
 		if got := w.secretOf(w.above, other.Object.Namespace, "tls"); got != nil {
 			t.Errorf("leaked: %v", got)
 		}
@@ -275,9 +266,7 @@ func TestRelatedIsolation(t *testing.T) {
 		w.create(w.above, thing(w.input.Object))
 		w.ensureNamespace(w.cluster)
 		w.create(w.below, newSecret(w.cluster, "tls", "the service's"))
-		if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrForeign) {
-			t.Errorf("want ErrForeign, got %v", err)
-		}
+		w.refused(s, w.input, objectsync.ErrForeign)
 		if got := w.secretOf(w.above, w.input.Object.Namespace, "tls")["k"]; got != "the consumer's" {
 			t.Errorf("overwritten: %q", got)
 		}

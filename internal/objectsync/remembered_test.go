@@ -26,14 +26,10 @@ func (w *world) namesakes() *objectsync.Syncer {
 	spec.Related = append(spec.Related, v1alpha1.RelatedResource{
 		Identifier: "settings", Origin: v1alpha1.OriginKCP, Kind: "ConfigMap", Object: spec.Related[0].Object,
 	})
-	s, err := objectsync.New(objectsync.Config{
-		Spec: spec, Agent: "agent", StateNamespace: w.state, Primary: things,
+	return w.newSyncer(objectsync.Config{
+		Spec: spec, Primary: things,
 		Related: map[string]objectsync.Pair{"tls": secrets, "settings": {Workspace: configMap, Service: configMap}},
 	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return s
 }
 
 // TestOneNameOfTwoKinds shows that of a Secret and a ConfigMap of one name both are remembered: what the consumer takes

@@ -60,7 +60,7 @@ func TestStateSurvives(t *testing.T) {
 			if got := w.secretOf(w.above, w.input.Object.Namespace, "issued")["k"]; got != "two" {
 				t.Errorf("rotated up: got %q", got)
 			}
-			kube.Delete(t, w.above, thing(w.input.Object))
+			w.delete(w.input)
 			w.mustSync(s, w.input)
 			if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(origin), origin); err != nil ||
 				len(origin.Finalizers) > 0 {

@@ -130,9 +130,7 @@ func TestMutation(t *testing.T) {
 		Spec: []v1alpha1.ResourceMutation{{Template: &v1alpha1.TemplateMutation{
 			Path: "spec.secretName", Template: "{{ .Value }}-{{ .RemoteObject.metadata.name }}",
 		}}},
-		Status: []v1alpha1.ResourceMutation{{CEL: &v1alpha1.CELMutation{
-			Path: "status.secret", Expression: "other.spec.secretName",
-		}}},
+		Status: []v1alpha1.ResourceMutation{byCEL("status.secret", "other.spec.secretName")},
 	}})
 	w.create(w.above, thing(w.input.Object))
 	w.mustSync(s, w.input)
@@ -324,9 +322,7 @@ func TestRefusedCanGo(t *testing.T) {
 	src := thing(other.Object)
 	w.create(w.above, src)
 	w.mustSync(s, w.input)
-	if _, err := w.sync(s, other); !errors.Is(err, objectsync.ErrForeign) {
-		t.Errorf("want ErrForeign, got %v", err)
-	}
+	w.refused(s, other, objectsync.ErrForeign)
 	kube.Delete(t, w.above, src)
 	w.mustSync(s, other)
 	if w.source(other) != nil || len(w.copies(w.cluster)) != 1 || len(w.states()) != 1 {

@@ -107,7 +107,7 @@ func TestTakeover(t *testing.T) {
 	if diff := cmp.Diff(want, w.theCopy(w.cluster).Object["spec"]); diff != "" {
 		t.Errorf("spec after a change: -want, +got:\n%s", diff)
 	}
-	kube.Delete(t, w.above, thing(w.input.Object))
+	w.delete(w.input)
 	w.mustSync(s, w.input)
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
 		t.Error("something is left after the deletion")
@@ -121,7 +121,7 @@ func TestTakeoverOfTheEnd(t *testing.T) {
 	spec := related(v1alpha1.OriginService, byReference("spec.secretName"))
 	spec.Related[0].Cleanup = true
 	left(w)
-	kube.Delete(t, w.above, thing(w.input.Object))
+	w.delete(w.input)
 	w.mustSync(w.syncer(spec), w.input)
 	if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 ||
 		w.secretOf(w.above, w.input.Object.Namespace, "tls") != nil {
@@ -240,7 +240,7 @@ func TestTakeoverOfTheEndOfOneName(t *testing.T) {
 	above.SetFinalizers([]string{objectsync.Finalizer})
 	w.create(w.above, above)
 	w.create(w.below, newSecret(w.cluster, "web", "mine"))
-	kube.Delete(t, w.above, thing(w.input.Object))
+	w.delete(w.input)
 	w.mustSync(w.syncer(named), w.input)
 	if err := w.above.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil ||
 		len(above.GetFinalizers()) > 0 {
@@ -257,13 +257,10 @@ func TestKindsOfOneKind(t *testing.T) {
 	w.create(w.above, thing(w.input.Object))
 	w.create(w.above, newSecret(w.input.Object.Namespace, "web", "a Secret that is published as a Thing"))
 	pair := objectsync.Pair{Workspace: secret, Service: things.Service}
-	second, err := objectsync.New(objectsync.Config{
-		Spec:  &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "secret-$remoteNameHash"}},
-		Agent: "agent", StateNamespace: w.state, Primary: pair,
+	second := w.newSyncer(objectsync.Config{
+		Spec:    &v1alpha1.PublishedResourceSpec{Naming: &v1alpha1.ResourceNaming{Name: "secret-$remoteNameHash"}},
+		Primary: pair,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	first := w.syncer(&v1alpha1.PublishedResourceSpec{})
 	w.mustSync(first, w.input)
 	w.mustSync(second, w.input)
@@ -276,7 +273,7 @@ func TestKindsOfOneKind(t *testing.T) {
 		len(kinds) != 2 {
 		t.Errorf("copies: -want, +got:\n%s", diff)
 	}
-	kube.Delete(t, w.above, thing(w.input.Object))
+	w.delete(w.input)
 	w.mustSync(first, w.input)
 	if c := w.theCopy(w.cluster); c.GetAnnotations()[objectsync.AnnotationKind] != "Secret" {
 		t.Errorf("the copy of the other kind is gone, or this one is not: %v", c.GetAnnotations())

@@ -3,11 +3,8 @@ package objectsync_test
 import (
 	"testing"
 
-	"github.com/pkg/errors"
-
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
 // TestUnresolvable shows that an object which names a related object by what is no name gets its status all the same,
@@ -25,17 +22,13 @@ func TestUnresolvable(t *testing.T) {
 			w := newWorld(t)
 			prepare(w)
 			s := w.syncer(related(v1alpha1.OriginService, object))
-			if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrInvalidName) {
-				t.Fatalf("want ErrInvalidName, got %v", err)
-			}
+			w.refused(s, w.input, objectsync.ErrInvalidName)
 			w.patchStatus(w.below, w.theCopy(w.cluster), `{"status":{"phase":"Ready"}}`)
-			if _, err := w.sync(s, w.input); !errors.Is(err, objectsync.ErrInvalidName) {
-				t.Fatalf("want ErrInvalidName, got %v", err)
-			}
+			w.refused(s, w.input, objectsync.ErrInvalidName)
 			if got := w.source(w.input).Object["status"]; got == nil {
 				t.Error("want the status, got none")
 			}
-			kube.Delete(t, w.above, thing(w.input.Object))
+			w.delete(w.input)
 			w.mustSync(s, w.input)
 			if w.source(w.input) != nil || len(w.copies(w.cluster)) != 0 || len(w.states()) != 0 {
 				t.Error("something is left after the deletion")

@@ -29,15 +29,10 @@ func TestCountWrites(t *testing.T) {
 	}{
 		"First": {
 			reason: "Counts that are new are written at once.",
-			writes: []write{{
-				after:  0,
-				change: objects(1, 0),
-				want:   0,
-			}, {
-				after:  time.Second,
-				change: workspaces(1),
-				want:   0,
-			}},
+			writes: []write{
+				{after: 0, change: objects(1, 0), want: 0},
+				{after: time.Second, change: workspaces(1), want: 0},
+			},
 		},
 		"Burst": {
 			reason: "Counts are written again after a while.",
@@ -51,15 +46,10 @@ func TestCountWrites(t *testing.T) {
 		},
 		"Calm": {
 			reason: "Those that have not changed for a while are written at once.",
-			writes: []write{{
-				after:  0,
-				change: objects(1, 0),
-				want:   0,
-			}, {
-				after:  2 * countsEvery,
-				change: objects(2, 0),
-				want:   0,
-			}},
+			writes: []write{
+				{after: 0, change: objects(1, 0), want: 0},
+				{after: 2 * countsEvery, change: objects(2, 0), want: 0},
+			},
 		},
 		"Condition": {
 			reason: "A condition does not wait, and takes the counts with it.",
@@ -95,15 +85,10 @@ func TestCountWrites(t *testing.T) {
 		},
 		"Ended": {
 			reason: "That nothing is synced any more is written at once.",
-			writes: []write{{
-				after:  0,
-				change: objects(1, 0),
-				want:   0,
-			}, {
-				after:  time.Second,
-				change: func(s *v1alpha1.PublishedResourceStatus) { s.Objects = nil },
-				want:   0,
-			}},
+			writes: []write{
+				{after: 0, change: objects(1, 0), want: 0},
+				{after: time.Second, change: func(s *v1alpha1.PublishedResourceStatus) { s.Objects = nil }, want: 0},
+			},
 		},
 	}
 	for name, tc := range cases {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -22,9 +21,7 @@ func TestDefinitionsAreNotKept(t *testing.T) {
 	define(t, service.Client(t), definition(s.group, "hats"))
 	define(t, service.Client(t), definition(other, "boats"))
 	asked := &definitionsAsked{}
-	elsewhere := local.Namespace(t)
-	kube.Create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, asked.of(t, service.User(t, user, "system:masters")))),
-		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	elsewhere := s.serviceCluster(t, asked.of(t, service.User(t, user, "system:masters")))
 	o := s.published("hats", "Hat")
 	o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	kube.Create(t, s.c, o)

@@ -10,7 +10,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -28,8 +27,7 @@ func TestSeveralEndpoints(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishHats(t)
-	_, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	s.binder(t)
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	first := s.endpoints(t)
 	proxy, cfg := kube.NewProxy(t, &rest.Config{Host: first[0]})
@@ -81,13 +79,8 @@ func TestEndpointSliceComes(t *testing.T) {
 func TestEndpointWithoutAPI(t *testing.T) {
 	t.Parallel()
 	const second = "second.example.com"
-	s := shop{c: provide(t)}
-	s.path, s.admin = workspaces.Workspace(t)
-	for _, name := range []string{exportName, second} {
-		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	}
-	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent",
-		slices.Concat(kcp.AgentRules(exportName), kcp.AgentRules(second))...))
+	s := newShop(t, exportName, second)
+	s.connect(t, s.agent(t, second))
 	o := s.publishHats(t)
 	_, consumer := workspaces.Workspace(t)
 	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, second))

@@ -7,7 +7,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,17 +48,10 @@ func setField(d *apiextensionsv1.CustomResourceDefinition, field string, there b
 // to the APIExport stays.
 func TestEvolve(t *testing.T) {
 	s := openShop(t)
-	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
-	s.edit(t, func(e *apisv1alpha2.APIExport) {
-		e.Spec.Resources = append(e.Spec.Resources, apisv1alpha2.ResourceSchema{
-			Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
-			Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-		})
-	})
+	s.offerBoats(t)
 	s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
-	_, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	consumer := s.binder(t)
 
 	last := first
 	add := func(field string) time.Duration {
@@ -95,7 +87,7 @@ func TestEvolve(t *testing.T) {
 	if undone := s.awaitSchema(t, "hats", last); undone != first {
 		t.Errorf("a change that is undone must use the old schema %s again, got %s", first, undone)
 	}
-	if got := schemaOf(s.export(t), "boats"); got != "v1.boats.other.example.com" {
+	if got := schemaOf(s.export(t), "boats"); got != boats {
 		t.Errorf("the resource of a stranger in the APIExport: got schema %q", got)
 	}
 	schemas := &apisv1alpha1.APIResourceSchemaList{}

@@ -27,16 +27,10 @@ func TestStrangerEdits(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	name := s.awaitSchema(t, "hats", "")
-	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
-	foreign := apisv1alpha2.ResourceSchema{
-		Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
-		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-	}
 	claim := apisv1alpha2.PermissionClaim{
 		GroupResource: apisv1alpha2.GroupResource{Resource: "secrets"}, Verbs: []string{"get"},
 	}
-	s.edit(t, func(e *apisv1alpha2.APIExport) {
-		e.Spec.Resources = []apisv1alpha2.ResourceSchema{foreign}
+	s.offerBoats(t, func(e *apisv1alpha2.APIExport) {
 		e.Spec.PermissionClaims = []apisv1alpha2.PermissionClaim{claim}
 		e.Annotations["stranger"] = "was here"
 	})
@@ -45,7 +39,7 @@ func TestStrangerEdits(t *testing.T) {
 	}
 	awaitPublished(t, s.c, o)
 	e := s.export(t)
-	if schemaOf(e, "boats") != foreign.Schema || e.Annotations["stranger"] != "was here" {
+	if schemaOf(e, "boats") != boats || e.Annotations["stranger"] != "was here" {
 		t.Errorf("what a stranger has added is lost: resources %v, annotations %v", e.Spec.Resources, e.Annotations)
 	}
 	verbs := map[string][]string{}
@@ -54,6 +48,29 @@ func TestStrangerEdits(t *testing.T) {
 	}
 	if !slices.Equal(verbs["secrets"], []string{"get"}) || !slices.Equal(verbs["events"], []string{"*"}) {
 		t.Errorf("claims: got verbs %v", verbs)
+	}
+}
+
+// boats is the schema of what a stranger offers.
+const boats = "v1.boats.other.example.com"
+
+// offerBoats has the APIExport offer boats alone, as a stranger does, with further changes.
+func (s *shop) offerBoats(t *testing.T, change ...func(*apisv1alpha2.APIExport)) {
+	t.Helper()
+	s.create(t, kcp.Schema(boats, "other.example.com", "boats", "Boat"))
+	s.edit(t, func(e *apisv1alpha2.APIExport) {
+		e.Spec.Resources = []apisv1alpha2.ResourceSchema{offered("other.example.com", "boats", boats)}
+		for _, f := range change {
+			f(e)
+		}
+	})
+}
+
+// offered returns how an APIExport offers a resource.
+func offered(group, plural, schema string) apisv1alpha2.ResourceSchema {
+	return apisv1alpha2.ResourceSchema{
+		Group: group, Name: plural, Schema: schema,
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
 	}
 }
 
@@ -158,9 +175,6 @@ func TestCredentials(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
-
-	good := &corev1.Secret{}
-	kube.Get(t, s.c, types.NamespacedName{Namespace: s.config, Name: "kcp"}, good)
 	bad := kcp.ServiceAccount(t, s.admin, "agent")
 	bad.BearerToken = "void"
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, bad))
@@ -177,9 +191,7 @@ func TestCredentials(t *testing.T) {
 func TestRightsCome(t *testing.T) {
 	t.Parallel()
 	kube.Figure(t, "from the rights to the publication", func() time.Duration {
-		s := shop{c: provide(t)}
-		s.path, s.admin = workspaces.Workspace(t)
-		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+		s := newShop(t, exportName)
 		s.connect(t, kcp.ServiceAccount(t, s.admin, "agent"))
 		define(t, s.c, definition(s.group, "hats"))
 		o := s.published("hats", "Hat")
@@ -205,10 +217,8 @@ func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
 // when it does again.
 func TestKCPIsDown(t *testing.T) {
 	t.Parallel()
-	s := shop{c: provide(t)}
-	s.path, s.admin = workspaces.Workspace(t)
-	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
-	proxy, cfg := kube.NewProxy(t, kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...))
+	s := newShop(t, exportName)
+	proxy, cfg := kube.NewProxy(t, s.agent(t))
 	s.connect(t, cfg)
 	o := s.publishHats(t)
 	first := s.awaitSchema(t, "hats", "")
@@ -216,13 +226,7 @@ func TestKCPIsDown(t *testing.T) {
 	proxy.Cut(1 << 20)
 	await(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable))
 	redefine(t, s.c, "hats."+s.group, addBrim)
-	s.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
-	s.edit(t, func(e *apisv1alpha2.APIExport) {
-		e.Spec.Resources = []apisv1alpha2.ResourceSchema{{
-			Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
-			Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-		}}
-	})
+	s.offerBoats(t)
 	proxy.Cut(0)
 	s.awaitSchema(t, "hats", first)
 	awaitPublished(t, s.c, o)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -40,17 +41,56 @@ type shop struct {
 // openShop makes a workspace with an APIExport that offers nothing.
 func openShop(t *testing.T) shop {
 	t.Helper()
-	s := shop{c: provide(t)}
-	s.path, s.admin = workspaces.Workspace(t)
-	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	s := newShop(t, exportName)
 	s.connect(t, s.agent(t))
 	return s
 }
 
-// agent returns a user with the rights that a publisher needs.
-func (s *shop) agent(t *testing.T) *rest.Config {
+// newShop makes a workspace with APIExports that offer nothing, to which no ProviderConfig leads yet.
+func newShop(t *testing.T, exports ...string) shop {
 	t.Helper()
-	return kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...)
+	s := shop{c: provide(t)}
+	s.path, s.admin = workspaces.Workspace(t)
+	for _, name := range exports {
+		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return s
+}
+
+// agent returns a user with the rights that a publisher needs, also to further APIExports.
+func (s *shop) agent(t *testing.T, further ...string) *rest.Config {
+	t.Helper()
+	rules := kcp.AgentRules(exportName)
+	for _, name := range further {
+		rules = append(rules, kcp.AgentRules(name)...)
+	}
+	return kcp.ServiceAccount(t, s.admin, "agent", rules...)
+}
+
+// serviceCluster makes a ProviderConfig of another service cluster, and returns its name.
+func (s *shop) serviceCluster(t *testing.T, cfg *rest.Config) string {
+	t.Helper()
+	ns := local.Namespace(t)
+	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, cfg)),
+		build.Cluster().Config("", ns, build.FromSecret(ns, "kcp")))
+	return ns
+}
+
+// schemaOffered reads the schema by which an API is published.
+func (s *shop) schemaOffered(t *testing.T, o *v1alpha1.PublishedResource) *apisv1alpha1.APIResourceSchema {
+	t.Helper()
+	ars := &apisv1alpha1.APIResourceSchema{}
+	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: o.Status.ResourceSchemaName}, ars)
+	return ars
+}
+
+// awaitNoCounts waits until no objects are counted, as none are synced.
+func (s *shop) awaitNoCounts(t *testing.T, o *v1alpha1.PublishedResource) {
+	t.Helper()
+	kube.Eventually(t, "no counts", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
+		return err == nil && o.Status.Objects == nil, "there are some"
+	})
 }
 
 // connect makes the ProviderConfig of a shop.
@@ -58,9 +98,7 @@ func (s *shop) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	ns := local.Namespace(t)
 	s.config, s.group = ns, ns+".example.com"
-	kube.Create(t, s.c, &corev1.Secret{
-		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)},
-	})
+	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, cfg)))
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
 	kube.Create(t, s.c, build.Cluster().Config("", ns, spec))

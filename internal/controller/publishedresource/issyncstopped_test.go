@@ -12,104 +12,65 @@ import (
 
 // TestIsHalted shows when no objects are synced, whether or not they were before.
 func TestIsHalted(t *testing.T) {
-	all := xpv2.ManagementPolicies{xpv2.ManagementActionAll}
-	on, off := &v1alpha1.Synchronization{Enabled: true}, &v1alpha1.Synchronization{}
 	gone, paused := new(metav1.Now()), map[string]string{meta.AnnotationKeyReconciliationPaused: "true"}
 	for name, tc := range map[string]struct {
-		reason      string
-		sync        *v1alpha1.Synchronization
-		policies    xpv2.ManagementPolicies
-		annotations map[string]string
-		deleted     *metav1.Time
-		deletion    xpv2.DeletionPolicy
-		want        bool
+		reason string
+		change func(o *v1alpha1.PublishedResource) // of one that syncs by default, and leaves all as it is when it goes
+		want   bool
 	}{
-		"Default": {
-			reason:      "Objects are synced.",
-			sync:        nil,
-			policies:    all,
-			annotations: nil,
-			deleted:     nil,
-			deletion:    xpv2.DeletionOrphan,
-			want:        false,
-		},
+		"Default": {reason: "Objects are synced.", change: func(*v1alpha1.PublishedResource) {}, want: false},
 		"Off": {
-			reason:      "It is turned off.",
-			sync:        off,
-			policies:    all,
-			annotations: nil,
-			deleted:     nil,
-			deletion:    xpv2.DeletionOrphan,
-			want:        true,
+			reason: "It is turned off.",
+			change: func(o *v1alpha1.PublishedResource) { o.Spec.Synchronization = &v1alpha1.Synchronization{} },
+			want:   true,
 		},
 		"Observe": {
-			reason:      "Who may only look writes to neither side.",
-			sync:        on,
-			policies:    xpv2.ManagementPolicies{"Observe"},
-			annotations: nil,
-			deleted:     nil,
-			deletion:    xpv2.DeletionOrphan,
-			want:        true,
+			reason: "Who may only look writes to neither side.",
+			change: func(o *v1alpha1.PublishedResource) { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{"Observe"} },
+			want:   true,
 		},
 		"Paused": {
-			reason:      "Nothing may be done.",
-			sync:        on,
-			policies:    xpv2.ManagementPolicies{},
-			annotations: nil,
-			deleted:     nil,
-			deletion:    xpv2.DeletionOrphan,
-			want:        true,
+			reason: "Nothing may be done.",
+			change: func(o *v1alpha1.PublishedResource) { o.Spec.ManagementPolicies = xpv2.ManagementPolicies{} },
+			want:   true,
 		},
 		"Annotated": {
-			reason:      "The annotation pauses as empty policies do.",
-			sync:        on,
-			policies:    all,
-			annotations: paused,
-			deleted:     nil,
-			deletion:    xpv2.DeletionOrphan,
-			want:        true,
+			reason: "The annotation pauses as empty policies do.",
+			change: func(o *v1alpha1.PublishedResource) { o.Annotations = paused },
+			want:   true,
 		},
 		"Ending": {
-			reason:      "It is paused, even if objects have to be able to go.",
-			sync:        on,
-			policies:    all,
-			annotations: paused,
-			deleted:     gone,
-			deletion:    xpv2.DeletionDelete,
-			want:        true,
+			reason: "It is paused, even if objects have to be able to go.",
+			change: func(o *v1alpha1.PublishedResource) {
+				o.Annotations, o.DeletionTimestamp, o.Spec.DeletionPolicy = paused, gone, xpv2.DeletionDelete
+			},
+			want: true,
 		},
 		"NoUpdate": {
-			reason:      "What is published is served.",
-			sync:        on,
-			policies:    xpv2.ManagementPolicies{"Observe", "Create"},
-			annotations: nil,
-			deleted:     nil,
-			deletion:    xpv2.DeletionOrphan,
-			want:        false,
+			reason: "What is published is served.",
+			change: func(o *v1alpha1.PublishedResource) {
+				o.Spec.ManagementPolicies = xpv2.ManagementPolicies{"Observe", "Create"}
+			},
+			want: false,
 		},
 		"Orphaned": {
-			reason:      "All is left as it is.",
-			sync:        on,
-			policies:    all,
-			annotations: nil,
-			deleted:     gone,
-			deletion:    xpv2.DeletionOrphan,
-			want:        true,
+			reason: "All is left as it is.",
+			change: func(o *v1alpha1.PublishedResource) { o.DeletionTimestamp = gone },
+			want:   true,
 		},
 		"Withdrawn": {
-			reason:      "Objects have to be able to go.",
-			sync:        on,
-			policies:    all,
-			annotations: nil,
-			deleted:     gone,
-			deletion:    xpv2.DeletionDelete,
-			want:        false,
+			reason: "Objects have to be able to go.",
+			change: func(o *v1alpha1.PublishedResource) {
+				o.DeletionTimestamp, o.Spec.DeletionPolicy = gone, xpv2.DeletionDelete
+			},
+			want: false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &v1alpha1.PublishedResource{}
-			o.Annotations, o.DeletionTimestamp = tc.annotations, tc.deleted
-			o.Spec.Synchronization, o.Spec.ManagementPolicies, o.Spec.DeletionPolicy = tc.sync, tc.policies, tc.deletion
+			o.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll}
+			o.Spec.DeletionPolicy = xpv2.DeletionOrphan
+			tc.change(o)
 			if got := isSyncStopped(o); got != tc.want {
 				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
 			}

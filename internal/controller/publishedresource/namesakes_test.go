@@ -11,7 +11,6 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	kcpapi "github.com/crossplane-contrib/provider-kcp/internal/kcp"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -23,8 +22,7 @@ func TestNamesakesAreListed(t *testing.T) {
 	s := openShop(t)
 	s.publishHats(t)
 	for range many {
-		_, consumer := workspaces.Workspace(t)
-		kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+		s.binder(t)
 	}
 	cfg := rest.CopyConfig(s.admin)
 	cfg.Host = s.endpoints(t)[0] + "/clusters/*"

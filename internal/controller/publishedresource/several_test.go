@@ -17,7 +17,6 @@ import (
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -31,9 +30,7 @@ func TestSeveral(t *testing.T) {
 	two.group = one.group
 	define(t, one.c, definition(one.group, "hats", "brim"))
 	define(t, service.Client(t), definition(one.group, "hats", "feather"))
-	elsewhere := local.Namespace(t)
-	kube.Create(t, one.c, secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
-		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	elsewhere := one.serviceCluster(t, service.User(t, user, "system:masters"))
 
 	here, there, second := one.published("hats", "Hat"), two.published("hats", "Hat"), one.published("more", "Hat")
 	there.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
@@ -50,8 +47,7 @@ func TestSeveral(t *testing.T) {
 		o     *v1alpha1.PublishedResource
 		field string
 	}{{s: one, o: here, field: "brim"}, {s: two, o: there, field: "feather"}, {s: one, o: second, field: "feather"}} {
-		ars := &apisv1alpha1.APIResourceSchema{}
-		kube.Get(t, kcp.Client(t, tc.s.admin), types.NamespacedName{Name: tc.o.Status.ResourceSchemaName}, ars)
+		ars := tc.s.schemaOffered(t, tc.o)
 		if !strings.Contains(string(ars.Spec.Versions[0].Schema.Raw), tc.field) {
 			t.Errorf("%s: want a schema with field %s, got %s", tc.o.GetName(), tc.field,
 				ars.Spec.Versions[0].Schema.Raw)
@@ -87,9 +83,7 @@ func TestUnreachableServiceCluster(t *testing.T) {
 	before := s.export(t)
 	cfg := service.Config()
 	cfg.Host = "https://" + kube.Refused(t)
-	elsewhere := local.Namespace(t)
-	kube.Create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, cfg)),
-		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	elsewhere := s.serviceCluster(t, cfg)
 	update(t, s.c, o, func() { o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere} })
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, commonv1.ReasonTargetUnreachable), elsewhere)
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
@@ -124,8 +118,7 @@ func TestBuiltIn(t *testing.T) {
 	o.Spec.Projection = &v1alpha1.ResourceProjection{Group: s.group, Kind: "Workload"}
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
-	_, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	consumer := s.binder(t)
 	w := s.object("Workload", "web")
 	if err := unstructured.SetNestedField(w.Object, int64(3), "spec", "replicas"); err != nil {
 		t.Fatal(err)
@@ -162,9 +155,7 @@ func TestNarrowClaims(t *testing.T) {
 	o := s.published("hats", "Hat")
 	o.Spec.Related = []v1alpha1.RelatedResource{{
 		Identifier: "settings", Origin: v1alpha1.OriginKCP, Kind: "ConfigMap",
-		Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-			Reference: &v1alpha1.FieldReference{Path: "spec.size"},
-		}},
+		Object: byField("spec.size"),
 	}}
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
@@ -196,20 +187,12 @@ func TestNarrowClaims(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	s, other := openShop(t), openShop(t)
-	other.create(t, kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat"))
-	other.edit(t, func(e *apisv1alpha2.APIExport) {
-		e.Spec.Resources = []apisv1alpha2.ResourceSchema{{
-			Group: "other.example.com", Name: "boats", Schema: "v1.boats.other.example.com",
-			Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-		}}
-	})
+	other.offerBoats(t)
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.Related = []v1alpha1.RelatedResource{{
 		Identifier: "boat", Origin: v1alpha1.OriginKCP, Group: "other.example.com", Version: "v1", Resource: "boats",
-		Object: &v1alpha1.RelatedResourceObject{RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{
-			Reference: &v1alpha1.FieldReference{Path: "spec.size"},
-		}},
+		Object: byField("spec.size"),
 	}}
 	kube.Create(t, s.c, o)
 	awaitMessage(t, s.c, o, isNot(xpv2.TypeSynced, v1alpha1.ReasonInvalidSpec), "identityHash is required")

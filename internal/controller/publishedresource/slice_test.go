@@ -49,8 +49,7 @@ func TestSliceElsewhere(t *testing.T) {
 	if name := schemaOf(s.export(t), "hats"); name == "" {
 		t.Errorf("the APIExport of the slice: want it to offer hats, got %v", s.export(t).Spec.Resources)
 	}
-	_, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	s.binder(t)
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 
 	update(t, s.c, o, func() { o.SetDeletionPolicy(xpv2.DeletionDelete) })

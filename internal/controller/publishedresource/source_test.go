@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -27,9 +25,8 @@ func TestSchemaIsVerbatim(t *testing.T) {
 	o.Spec.Projection = &v1alpha1.ResourceProjection{Kind: "Headgear", Version: "v2beta1"}
 	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
-	d, ars := &apiextensionsv1.CustomResourceDefinition{}, &apisv1alpha1.APIResourceSchema{}
+	d, ars := &apiextensionsv1.CustomResourceDefinition{}, s.schemaOffered(t, o)
 	kube.Get(t, s.c, types.NamespacedName{Name: "hats." + s.group}, d)
-	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: o.Status.ResourceSchemaName}, ars)
 	got := &apiextensionsv1.JSONSchemaProps{}
 	if err := json.Unmarshal(ars.Spec.Versions[0].Schema.Raw, got); err != nil {
 		t.Fatal(err)

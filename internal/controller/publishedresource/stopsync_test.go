@@ -5,13 +5,9 @@ import (
 	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -41,10 +37,8 @@ func TestSyncPaused(t *testing.T) {
 // APIExport is out of reach, while those of consumers are not.
 func TestSyncStopsOutOfReach(t *testing.T) {
 	t.Parallel()
-	s := shop{c: provide(t)}
-	s.path, s.admin = workspaces.Workspace(t)
-	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
-	proxy, cfg := kube.NewProxy(t, kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...))
+	s := newShop(t, exportName)
+	proxy, cfg := kube.NewProxy(t, s.agent(t))
 	s.connect(t, cfg)
 	o := s.publishCerts(t)
 	in := s.tenant(t)
@@ -58,10 +52,7 @@ func TestSyncStopsOutOfReach(t *testing.T) {
 		return len(all) == 2, describeAll(all)
 	})
 	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	kube.Eventually(t, "no counts", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects == nil, "there are some"
-	})
+	s.awaitNoCounts(t, o)
 	kube.Create(t, in, s.cert("third"))
 	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
 		all := s.copies(t, in)

@@ -7,16 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -130,8 +127,7 @@ func setSpec(t *testing.T, u *unstructured.Unstructured, fields string) {
 // if the PublishedResource does not tell.
 func (s *shop) wantHidden(t *testing.T, o *v1alpha1.PublishedResource, fields []string) {
 	t.Helper()
-	ars := &apisv1alpha1.APIResourceSchema{}
-	kube.Get(t, kcp.Client(t, s.admin), types.NamespacedName{Name: o.Status.ResourceSchemaName}, ars)
+	ars := s.schemaOffered(t, o)
 	schema, err := ars.Spec.Versions[0].GetSchema()
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,7 @@
 package publishedresource_test
 
 import (
-	"cmp"
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
@@ -49,10 +46,7 @@ func eventsOf(t *testing.T, in tenant) map[string]int {
 // once: 2,000 for 1,000 objects. With EVENTS_BURST, one workspace creates so many, and that costs no other an event.
 func TestConsumersEvents(t *testing.T) {
 	const workspaceCount, each = 20, 50
-	burst, err := strconv.Atoi(cmp.Or(os.Getenv("EVENTS_BURST"), strconv.Itoa(each)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	burst := kube.Setting(t, "EVENTS_BURST", each)
 	s := openShop(t)
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.Related = nil })
 	tenants := make([]tenant, workspaceCount)

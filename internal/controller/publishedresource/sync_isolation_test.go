@@ -97,7 +97,7 @@ func TestSyncForeignSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	kube.Create(t, thief, secretIn(metav1.NamespaceDefault, "operators", "mine"), writes)
-	if m := awaitEvent(t, thief, objectsync.ReasonRefused); strings.Contains(m, shared) ||
+	if m := awaitEvent(t, thief, objectsync.ReasonRefused).Message; strings.Contains(m, shared) ||
 		strings.Contains(m, victim.cluster) {
 		t.Errorf("the warning tells of others: %s", m)
 	}
@@ -127,20 +127,7 @@ func TestSyncSelectors(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	o := s.publishCerts(t, sharedNamespace, func(o *v1alpha1.PublishedResource) {
-		selector := &v1alpha1.RelatedResourceSelector{
-			LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{
-				"of": "{{ .ClusterName }}-{{ .RemoteObject.metadata.name }}",
-			}},
-			Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
-				Template: "{{ .RemoteObject.metadata.name }}-found",
-			}},
-		}
-		o.Spec.Related = []v1alpha1.RelatedResource{{
-			Identifier: "found", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
-			Object: &v1alpha1.RelatedResourceObject{
-				RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: selector},
-			},
-		}}
+		o.Spec.Related = []v1alpha1.RelatedResource{selected("{{ .ClusterName }}-{{ .RemoteObject.metadata.name }}")}
 	})
 	tenants := []tenant{s.tenant(t), s.tenant(t)}
 	for _, in := range tenants {

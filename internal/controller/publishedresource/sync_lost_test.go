@@ -1,7 +1,6 @@
 package publishedresource_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
@@ -24,11 +22,8 @@ import (
 func TestSyncShardMissing(t *testing.T) {
 	t.Parallel()
 	const second = "second.example.com"
-	s := shop{c: provide(t)}
-	s.path, s.admin = workspaces.Workspace(t)
-	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
-	rules := slices.Concat(kcp.AgentRules(exportName), kcp.AgentRules(second))
-	s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", rules...))
+	s := newShop(t, exportName)
+	s.connect(t, s.agent(t, second))
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) { o.Spec.UnboundWorkspaces = xpv2.DeletionDelete })
 	in := s.tenant(t)
 	kube.Create(t, in, s.cert("web"))
@@ -81,10 +76,7 @@ func TestSyncLostMeanwhile(t *testing.T) {
 	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
 	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	kube.Eventually(t, "no counts", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects == nil, "there are some"
-	})
+	s.awaitNoCounts(t, o)
 	kube.Patch(t, in, web, `{"metadata":{"finalizers":null}}`)
 	kube.Delete(t, in, web)
 	kube.AwaitGone(t, in, web)

@@ -13,27 +13,29 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
-// selected selects, as related objects, the Secrets of the service cluster that carry the name of the object.
-func selected(o *v1alpha1.PublishedResource) {
+// selected selects, as related objects, the Secrets of the service cluster whose label says what a template does.
+func selected(of string) v1alpha1.RelatedResource {
 	selector := &v1alpha1.RelatedResourceSelector{
-		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"of": "{{ .RemoteObject.metadata.name }}"}},
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"of": of}},
 		Rewrite: v1alpha1.SelectorRewrite{Template: &v1alpha1.TemplateExpression{
 			Template: "{{ .RemoteObject.metadata.name }}-found",
 		}},
 	}
-	o.Spec.Related = append(o.Spec.Related, v1alpha1.RelatedResource{
+	return v1alpha1.RelatedResource{
 		Identifier: "found", Origin: v1alpha1.OriginService, Kind: "Secret", Cleanup: true,
 		Object: &v1alpha1.RelatedResourceObject{
 			RelatedResourceObjectSpec: v1alpha1.RelatedResourceObjectSpec{Selector: selector},
 		},
-	})
+	}
 }
 
 // TestSyncRelatedRequests shows that related objects of both origins, named and selected, are copied and followed
 // without a read, and that a change of one costs one write of its copy and one for what is remembered.
 func TestSyncRelatedRequests(t *testing.T) {
 	s := openShop(t)
-	s.publishCerts(t, selected)
+	s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
+		o.Spec.Related = append(o.Spec.Related, selected("{{ .RemoteObject.metadata.name }}"))
+	})
 	in := s.tenant(t)
 	kube.Create(t, in, s.cert("first")) // For which the namespace is made, and its Secrets are listed.
 	s.copyOf(t, in)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
-	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -34,9 +33,7 @@ func TestSyncRightsCome(t *testing.T) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: limited},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: limited}},
 	})
-	elsewhere := local.Namespace(t)
-	kube.Create(t, s.c, secretOf(t, elsewhere, kube.Kubeconfig(t, local.User(t, limited))),
-		build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
+	elsewhere := s.serviceCluster(t, local.User(t, limited))
 	o := s.publishCerts(t, func(o *v1alpha1.PublishedResource) {
 		o.Spec.ServiceClusterConfigReference, o.Spec.Related = &v1alpha1.ConfigReference{Name: elsewhere}, nil
 	})

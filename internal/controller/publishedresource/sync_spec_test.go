@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -68,10 +67,7 @@ func TestSyncNewSpec(t *testing.T) {
 // wantHalted creates an object, and fails unless it is neither copied nor written.
 func (s *shop) wantHalted(t *testing.T, o *v1alpha1.PublishedResource, in tenant, u *unstructured.Unstructured) {
 	t.Helper()
-	kube.Eventually(t, "no counts", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects == nil, "there are some"
-	})
+	s.awaitNoCounts(t, o)
 	before := len(s.copies(t, in))
 	kube.Create(t, in, u)
 	kube.Throughout(t, 3*time.Second, "nothing is synced", func() (bool, string) {
@@ -238,12 +234,10 @@ func TestSyncForeignFinalizer(t *testing.T) {
 	kube.Create(t, in, web)
 	copied := s.copyOf(t, in)
 	kube.Delete(t, in, web)
-	kube.Throughout(t, 2*time.Second, "the copy stays", func() (bool, string) {
-		now := &unstructured.Unstructured{}
-		now.SetGroupVersionKind(copied.GroupVersionKind())
-		err := s.c.Get(t.Context(), types.NamespacedName{Namespace: copied.GetNamespace(), Name: copied.GetName()}, now)
-		return err == nil && now.GetDeletionTimestamp() == nil, fmt.Sprint(err)
-	})
+	kube.Holds(t, "the copy stays", func() (bool, string) {
+		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(copied), copied)
+		return err == nil && copied.GetDeletionTimestamp() == nil, fmt.Sprint(err)
+	}, func() { s.turn(t, in) })
 	kube.Patch(t, in, web, `{"metadata":{"finalizers":["syncagent.kcp.io/cleanup"]}}`)
 	kube.AwaitGone(t, in, web)
 	kube.AwaitGone(t, s.c, copied)

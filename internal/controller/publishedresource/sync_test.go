@@ -35,36 +35,20 @@ func TestSync(t *testing.T) {
 			size, _, _ := unstructured.NestedString(s.copyOf(t, in).Object, "spec", "size")
 			return size == "XL", size
 		})
-		kube.Eventually(t, "events for the consumer", func() (bool, string) {
-			list := &corev1.EventList{}
-			if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-				return false, err.Error()
-			}
-			missing := map[string]bool{
-				objectsync.ReasonAccepted: true, objectsync.ReasonPlaced: true, objectsync.ReasonSynced: true,
-				objectsync.ReasonStatusSynced: true,
-			}
-			for _, e := range list.Items {
-				delete(missing, e.Reason)
-			}
-			return len(missing) == 0, cmp.Diff(map[string]bool{}, missing)
-		})
-	}
-	kube.Eventually(t, "two objects in the status", func() (bool, string) {
-		if err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			return false, err.Error()
+		for _, reason := range []string{
+			objectsync.ReasonAccepted, objectsync.ReasonPlaced, objectsync.ReasonSynced, objectsync.ReasonStatusSynced,
+		} {
+			awaitEvent(t, in, reason)
 		}
-		diff := cmp.Diff(&v1alpha1.ObjectCounts{Synced: 2}, o.Status.Objects)
-		return diff == "", diff
+	}
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
+		return cmp.Equal(&v1alpha1.ObjectCounts{Synced: 2}, c)
 	})
 	for _, in := range tenants {
 		copied, web := s.copyOf(t, in), s.cert("web")
 		kube.Delete(t, in, web)
-		kube.AwaitGone(t, in, web)
+		kube.AwaitGone(t, in, web, secretIn(metav1.NamespaceDefault, "web-tls", ""))
 		kube.AwaitGone(t, s.c, copied)
-		kube.AwaitGone(t, in, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault, Name: "web-tls",
-		}})
 		if in.cluster == tenants[0].cluster {
 			awaitIssued(t, tenants[1], s.cert("web"), "b") // The other's is not touched.
 		}
@@ -135,10 +119,7 @@ func TestSyncFollowsSpec(t *testing.T) {
 	kube.Patch(t, in, web, `{"metadata":{"labels":{"go":"yes"}}}`)
 	s.copyOf(t, in)
 	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
-	kube.Eventually(t, "no counts", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		return err == nil && o.Status.Objects == nil, "there are some"
-	})
+	s.awaitNoCounts(t, o)
 	kube.Create(t, in, s.cert("late"))
 	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
@@ -162,24 +143,12 @@ func TestSyncRefusesForeign(t *testing.T) {
 	kube.Create(t, first, s.cert("web"))
 	s.copyOf(t, first)
 	kube.Create(t, second, s.cert("web"))
-	kube.Eventually(t, "a warning", func() (bool, string) {
-		list := &corev1.EventList{}
-		if err := second.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
-			return false, err.Error()
-		}
-		for _, e := range list.Items {
-			if e.Reason == objectsync.ReasonNameTaken && e.Type == corev1.EventTypeWarning &&
-				!strings.Contains(e.Message, o.Spec.StateNamespace) {
-				return true, ""
-			}
-		}
-		return false, "no such event"
-	})
-	kube.Eventually(t, "the failure in the status", func() (bool, string) {
-		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(o), o)
-		c := o.Status.Objects
-		return err == nil && c != nil && c.Synced == 1 && c.Failed == 1 && len(c.Failures) == 1 &&
-			c.Failures[0].Object == "default/web", describe(o)
+	if e := awaitEvent(t, second, objectsync.ReasonNameTaken); e.Type != corev1.EventTypeWarning ||
+		strings.Contains(e.Message, o.Spec.StateNamespace) {
+		t.Errorf("want a warning that does not tell where the copy is, got %s: %s", e.Type, e.Message)
+	}
+	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
+		return c.Synced == 1 && c.Failed == 1 && len(c.Failures) == 1 && c.Failures[0].Object == "default/web"
 	})
 	if got := s.copyOf(t, first).GetLabels()[objectsync.LabelCluster]; got != first.cluster {
 		t.Errorf("the copy is of %s now", got)

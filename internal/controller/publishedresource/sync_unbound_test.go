@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -61,7 +60,7 @@ func TestSyncUnbound(t *testing.T) {
 		t.Errorf("the consumer's Secret is held: %v %v", key.Finalizers, err)
 	}
 
-	s.findAgain(t, o, leaves, copied)
+	s.findAgain(t, o, leaves, stays, copied)
 	awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool {
 		return c.Synced == 2 &&
 			cmp.Equal(c.Orphans, oneEach(goes))
@@ -94,7 +93,9 @@ func (s *shop) wantLeft(t *testing.T, in tenant, copied *unstructured.Unstructur
 
 // findAgain has a workspace bind the API again: its copy stays although it changes before its object is there, and is
 // taken then.
-func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant, copied *unstructured.Unstructured) {
+func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in, other tenant,
+	copied *unstructured.Unstructured,
+) {
 	t.Helper()
 	kcp.AwaitBound(t, in.cfg, kcp.Bind(t, in.cfg, s.path, exportName, claims()...))
 	kube.Eventually(t, "two consumers", func() (bool, string) {
@@ -102,10 +103,10 @@ func (s *shop) findAgain(t *testing.T, o *v1alpha1.PublishedResource, in tenant,
 		return err == nil && o.Status.Workspaces.Bound == 2, describe(o)
 	})
 	kube.Patch(t, s.c, copied, `{"metadata":{"annotations":{"example.com/changed":"yes"}}}`)
-	kube.Throughout(t, time.Second, "the copy stays", func() (bool, string) {
+	kube.Holds(t, "the copy stays", func() (bool, string) {
 		all := s.copies(t, in)
 		return len(all) == 1 && all[0].GetDeletionTimestamp() == nil, describeAll(all)
-	})
+	}, func() { s.turn(t, other) })
 	createServed(t, in.cfg, s.cert("web"))
 	kube.Eventually(t, "the copy to be taken again", func() (bool, string) {
 		now := s.copyOf(t, in)

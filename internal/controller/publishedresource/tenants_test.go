@@ -54,6 +54,14 @@ func (s *shop) consumer(t *testing.T) (path string, cfg *rest.Config) {
 	return path, cfg
 }
 
+// binder makes a workspace that binds the APIExport and accepts no claim.
+func (s *shop) binder(t *testing.T) *rest.Config {
+	t.Helper()
+	_, cfg := workspaces.Workspace(t)
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName))
+	return cfg
+}
+
 func (s *shop) tenant(t *testing.T) tenant {
 	t.Helper()
 	path, cfg := s.consumer(t)
@@ -203,10 +211,9 @@ func awaitValue(t *testing.T, c client.Client, namespace, name, want string) {
 	})
 }
 
-// awaitEvent waits until a tenant sees an event about its objects, and returns its message.
-func awaitEvent(t *testing.T, in tenant, reason string) string {
+// awaitEvent waits until a tenant sees an event about its objects, and returns it.
+func awaitEvent(t *testing.T, in tenant, reason string) (found corev1.Event) {
 	t.Helper()
-	var message string
 	kube.Eventually(t, "event "+reason, func() (bool, string) {
 		list := &corev1.EventList{}
 		if err := in.List(t.Context(), list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
@@ -215,14 +222,14 @@ func awaitEvent(t *testing.T, in tenant, reason string) string {
 		var seen []string
 		for _, e := range list.Items {
 			if e.Reason == reason {
-				message = e.Message
+				found = e
 				return true, ""
 			}
 			seen = append(seen, e.Reason+": "+e.Message)
 		}
 		return false, strings.Join(seen, "; ")
 	})
-	return message
+	return found
 }
 
 // awaitObjects waits until the status of a PublishedResource counts objects as wanted.

@@ -213,13 +213,9 @@ func TestSchemasGo(t *testing.T) {
 	foreign, used := "v1.hats."+s.group, "v2.hats."+s.group
 	s.create(t, kcp.Schema(foreign, s.group, "hats", "Hat"), kcp.Schema(used, s.group, "hats", "Hat"))
 	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: "other.example.com"}}
-	other.Spec.Resources = []apisv1alpha2.ResourceSchema{{
-		Group: s.group, Name: "hats", Schema: used,
-		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-	}}
+	other.Spec.Resources = []apisv1alpha2.ResourceSchema{offered(s.group, "hats", used)}
 	s.create(t, other)
-	_, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	s.binder(t)
 
 	redefine(t, s.c, "hats."+s.group, addBrim)
 	second := s.awaitSchema(t, "hats", first)

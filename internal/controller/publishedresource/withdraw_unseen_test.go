@@ -3,15 +3,12 @@ package publishedresource_test
 import (
 	"net/http"
 	"net/http/httputil"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -40,25 +37,15 @@ func TestWithdrawWithoutEndpoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := shop{c: provide(t)}
-			s.path, s.admin = workspaces.Workspace(t)
-			for _, export := range []string{exportName, second} {
-				s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: export}})
-			}
-			rules := slices.Concat(kcp.AgentRules(exportName), kcp.AgentRules(second), kcp.AgentRules(missing))
-			s.connect(t, kcp.ServiceAccount(t, s.admin, "agent", rules...))
+			s := newShop(t, exportName, second)
+			s.connect(t, s.agent(t, second, missing))
 			o := s.publishHats(t)
 			update(t, s.c, o, func() { o.Spec.DeletionPolicy = xpv2.DeletionDelete })
-			_, consumer := workspaces.Workspace(t)
-			kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+			consumer := s.binder(t)
 			createServed(t, consumer, s.object("Hat", "bowler"))
 			await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 
-			update(t, s.c, o, func() {
-				o.Spec.APIExport = &commonv1.APIExport{
-					Name: exportName, EndpointSlice: tc.slice,
-				}
-			})
+			update(t, s.c, o, func() { o.Spec.APIExport = &commonv1.APIExport{Name: exportName, EndpointSlice: tc.slice} })
 			s.awaitEndpoints(t, o)
 			kube.Delete(t, s.c, o)
 			awaitMessage(t, s.c, o, tc.waits, tc.reason)
@@ -84,8 +71,7 @@ func TestWithdrawBeforeWatch(t *testing.T) {
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, late.of(t, s.agent(t), "/hats")))
 	o := s.publishHats(t)
 	update(t, s.c, o, func() { o.Spec.DeletionPolicy = xpv2.DeletionDelete })
-	_, consumer := workspaces.Workspace(t)
-	kcp.AwaitBound(t, consumer, kcp.Bind(t, consumer, s.path, exportName))
+	consumer := s.binder(t)
 	await(t, s.c, o, is(v1alpha1.TypeEndpointsReady, v1alpha1.ReasonServing))
 	kube.Eventually(t, "watch of hats", func() (bool, string) { return late.watched(), "nobody watches" })
 

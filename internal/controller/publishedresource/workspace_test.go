@@ -24,7 +24,7 @@ func TestWorkspaceGoes(t *testing.T) {
 	setConfig(t, s.c, s.config, ns,
 		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}})
 	awaitPublished(t, s.c, o)
-	held := kcp.Schema("v1.boats.other.example.com", "other.example.com", "boats", "Boat")
+	held := kcp.Schema(boats, "other.example.com", "boats", "Boat")
 	held.SetFinalizers([]string{"example.org/held"})
 	s.create(t, held)
 
