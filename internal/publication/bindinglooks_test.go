@@ -27,22 +27,10 @@ func TestBindingLooks(t *testing.T) {
 		"OneForAll": {
 			reason: "One look serves for all that were deleted before it.",
 			steps: []step{
-				{
-					item:    "a",
-					version: "1",
-					want:    "asks",
-				}, {
-					as:   "9",
-					want: "",
-				}, {
-					item:    "b",
-					version: "7",
-					want:    "known",
-				}, {
-					item:    "c",
-					version: "9",
-					want:    "known",
-				},
+				{item: "a", version: "1", want: "asks"},
+				{as: "9", want: ""},
+				{item: "b", version: "7", want: "known"},
+				{item: "c", version: "9", want: "known"},
 			},
 		},
 		"Later": {
@@ -65,19 +53,11 @@ func TestBindingLooks(t *testing.T) {
 		},
 		"Leaves": {
 			reason: "That a workspace leaves is known of all that were deleted before.",
-			steps: []step{{
-				item:    "a",
-				version: "1",
-				want:    "asks",
-			}, {
-				as:     "9",
-				leaves: true,
-				want:   "",
-			}, {
-				item:    "b",
-				version: "2",
-				want:    "leaves",
-			}},
+			steps: []step{
+				{item: "a", version: "1", want: "asks"},
+				{as: "9", leaves: true, want: ""},
+				{item: "b", version: "2", want: "leaves"},
+			},
 		},
 		"Failed": {
 			reason: "A look that fails tells nothing, and wakes who waits.",

@@ -12,7 +12,6 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/gotemplate"
 	"github.com/crossplane-contrib/provider-kcp/internal/objectsync"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -72,13 +71,9 @@ func TestDepartureIsConfirmed(t *testing.T) {
 			goes:     false,
 		},
 		"Failing": {
-			reason: "So is what cannot be read.",
-			bindings: func(w http.ResponseWriter,
-				_ *http.Request,
-			) {
-				http.Error(w, "", http.StatusInternalServerError)
-			},
-			goes: false,
+			reason:   "So is what cannot be read.",
+			bindings: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusInternalServerError) },
+			goes:     false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,17 +85,8 @@ func TestDepartureIsConfirmed(t *testing.T) {
 				tc.bindings(w, r)
 			}}
 			url, connect := s.start(t)
-			consumers := Consumers{Workspaces: boundTo(url, []string{"leaves", "stays"})}
-			consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-			c := Config{
-				Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
-			}
-			c.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
-			p, err := newPublication("things", c, func() {})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.namespaceLocks = newNamespaceLocks()
+			p, consumers := newThings(t, url, connect, "leaves", "stays")
+			p.config.Sync.Spec.UnboundWorkspaces = xpv2.DeletionDelete
 			p.open()
 			p.await()
 			go p.run()

@@ -28,21 +28,3 @@ func TestLinks(t *testing.T) {
 		t.Errorf("it keeps %v %v", l.needs, l.needed)
 	}
 }
-
-// TestLinksAdd shows that what is added counts until all is set anew.
-func TestLinksAdd(t *testing.T) {
-	l := newDependencyIndex[string]()
-	a := in("a", "1")
-	l.add(a, "x")
-	l.add(a, "y")
-	if diff := cmp.Diff([]objectsync.Primary{a}, l.of("x")); diff != "" {
-		t.Errorf("who needs x: -want, +got:\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"x"}, l.set(a, set[string]{"y": {}})); diff != "" {
-		t.Errorf("over: -want, +got:\n%s", diff)
-	}
-	l.set(a, nil)
-	if len(l.needs)+len(l.needed) != 0 {
-		t.Errorf("it keeps %v %v", l.needs, l.needed)
-	}
-}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -66,16 +65,7 @@ func TestChurnShrinks(t *testing.T) {
 	const rounds, many = 5, 40
 	s := &server{events: make(chan any), forbids: true}
 	url, connect := s.start(t)
-	consumers := Consumers{Workspaces: boundTo(url, []string{"stays"})}
-	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-	p, err := newPublication("things",
-		Config{
-			Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
-		}, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.namespaceLocks = newNamespaceLocks()
+	p, consumers := newThings(t, url, connect, "stays")
 	p.open()
 	p.await()
 	go p.run()

@@ -2,8 +2,6 @@ package publication
 
 import (
 	"encoding/base64"
-	"fmt"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,40 +113,5 @@ func TestHoldingsOfVersions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]objectsync.Holding{h}, b.Holdings("victim", holding(h.Primary).To)); diff != "" {
 		t.Errorf("of the copy: -want, +got:\n%s", diff)
-	}
-}
-
-// BenchmarkHolders measures what a thousand related objects cost that one object has, and that ten have together: the
-// same, as the cost is linear.
-func BenchmarkHolders(b *testing.B) {
-	const all = 1000
-	for _, objects := range []int{1, 10} {
-		b.Run(strconv.Itoa(objects), func(b *testing.B) {
-			for b.Loop() {
-				h := newHolderIndex().open("a")
-				for i := range objects {
-					relate(b, h, i, all/objects)
-				}
-			}
-		})
-	}
-}
-
-// relate has an object have so many related objects, looks each up, and drops it.
-func relate(tb testing.TB, h *holders, object, related int) {
-	tb.Helper()
-	p, list := in("a", fmt.Sprint("web", object)), []objectsync.Holding(nil)
-	for i := range related {
-		x := holding(p)
-		x.From.Name, x.To.Name = fmt.Sprint(object, " ", i), fmt.Sprint(object, " ", i)
-		list = append(list, x)
-	}
-	h.add(p, list)
-	h.set(p, list)
-	for _, x := range list {
-		if got := h.Holdings("", x.From); len(got) != 1 {
-			tb.Fatalf("want one, got %v", got)
-		}
-		h.Drop(x)
 	}
 }

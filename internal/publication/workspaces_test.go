@@ -228,6 +228,23 @@ func boundTo(url string, workspaces []string) map[string]Workspace {
 	return out
 }
 
+// newThings returns a publication of things, with consumers in workspaces of the one endpoint of a server.
+func newThings(t *testing.T, url string, connect func(url string) *target.Cluster,
+	workspaces ...string,
+) (*publication, Consumers) {
+	t.Helper()
+	consumers := Consumers{Workspaces: boundTo(url, workspaces)}
+	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
+	p, err := newPublication("things", Config{
+		Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
+	}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.namespaceLocks = newNamespaceLocks()
+	return p, consumers
+}
+
 // TestManyWorkspaces shows that another workspace costs neither a stream nor a goroutine, nor a look at what is known
 // already, and that a change in one is told of once, however many there are.
 func TestManyWorkspaces(t *testing.T) {
@@ -239,17 +256,9 @@ func TestManyWorkspaces(t *testing.T) {
 		s.objects = append(s.objects, webIn(workspaces[i], "1"))
 	}
 	url, connect := s.start(t)
-	consumers := Consumers{Workspaces: boundTo(url, workspaces[:few])}
-	consumers.Endpoints = []Endpoint{{URL: url, Cluster: connect(url + target.AllClusters), Listed: true}}
-	p, err := newPublication("things",
-		Config{
-			Consumers: consumers, Service: connect(url), holderIndex: newHolderIndex(), Sync: thingsWithSecrets(),
-		}, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, consumers := newThings(t, url, connect, workspaces[:few]...)
 	q := &counted{TypedDelayingInterface: p.queue.TypedDelayingInterface}
-	p.queue.TypedDelayingInterface, p.namespaceLocks = q, newNamespaceLocks()
+	p.queue.TypedDelayingInterface = q
 	p.open()
 	defer p.stop(false)
 	added, streams, routines := s.resting(t, q, many)

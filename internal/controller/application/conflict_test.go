@@ -22,8 +22,7 @@ func TestTwoApplicationsOneName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	first := w.application("first", w.settings("cool", "of", "first"))
-	kube.Create(t, w.c, first)
-	awaitState(t, w.c, first, workloadv1alpha1.StateSubmitted)
+	w.submit(t, first)
 	second := w.application("second", w.settings("cool", "of", "second"), w.settings("own"))
 	kube.Create(t, w.c, second)
 	awaitState(t, w.c, second, workloadv1alpha1.StatePartiallySubmitted)
@@ -36,8 +35,7 @@ func TestTwoApplicationsOneName(t *testing.T) {
 		r := w.resource(t, "cool")
 		return metav1.IsControlledBy(r, first) && w.configMap(t, "cool").Data["of"] == "first", said(second)
 	}, func() { passQueues(t) })
-	kube.Delete(t, w.c, first)
-	kube.AwaitGone(t, w.c, first)
+	kube.Remove(t, w.c, first)
 	awaitState(t, w.c, second, workloadv1alpha1.StateSubmitted)
 	if got := w.configMap(t, "cool").Data["of"]; got != "second" {
 		t.Errorf("want the resource of the second, got that of %q", got)
@@ -63,16 +61,14 @@ func TestOrphanIsNotAdopted(t *testing.T) {
 	if c := app.GetCondition(xpv2.TypeSynced); c.Reason != commonv1.ReasonNameTaken {
 		t.Errorf("want reason Conflict: %s", said(app))
 	}
-	kube.Delete(t, w.c, app)
-	kube.AwaitGone(t, w.c, app)
+	kube.Remove(t, w.c, app)
 	if r := w.resource(t, "cool"); len(r.GetOwnerReferences()) > 0 || r.GetDeletionTimestamp() != nil {
 		t.Errorf("the orphan must be left alone: %v", r)
 	}
 	if got := w.configMap(t, "cool").Data["of"]; got != "nobody" {
 		t.Errorf("want the resource of nobody, got that of %q", got)
 	}
-	kube.Delete(t, w.c, orphan)
-	kube.AwaitGone(t, w.c, orphan)
+	kube.Remove(t, w.c, orphan)
 	if w.configMap(t, "cool") != nil {
 		t.Error("a resource on its own deletes what it has made, too")
 	}
@@ -138,8 +134,7 @@ func TestForeignResourceIsRefused(t *testing.T) {
 	second := w.application("second", build.ResourceTemplate("loser", build.ConfigMap(w.tns, "one")))
 	kube.Create(t, w.c, second)
 	awaitState(t, w.c, second, workloadv1alpha1.StateFailed)
-	kube.Delete(t, w.c, second)
-	kube.AwaitGone(t, w.c, second)
+	kube.Remove(t, w.c, second)
 	if w.configMap(t, "one") == nil {
 		t.Error("who does not have a resource must not delete it")
 	}

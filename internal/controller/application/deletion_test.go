@@ -42,8 +42,7 @@ func TestForegroundDeletion(t *testing.T) {
 			kube.Create(t, w.c, secret(w.ns, "sql", "password", "p"))
 			app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"),
 				w.settings("b"))
-			kube.Create(t, w.c, app)
-			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+			w.submit(t, app)
 			w.hold(t, "a")
 			if err := w.c.Delete(t.Context(), app, client.PropagationPolicy(p)); err != nil {
 				t.Fatal(err)
@@ -77,8 +76,7 @@ func TestPruneWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	app := w.application("web", w.settings("a"), w.settings("b"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	w.hold(t, "b")
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates = app.Spec.ResourceTemplates[:1] })
 	kube.Eventually(t, "the application to wait", func() (bool, string) {
@@ -108,8 +106,7 @@ func TestPruneWaits(t *testing.T) {
 func TestResourceIsMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a", "color", "blue"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	r := w.resource(t, "a")
 	change(t, w.c, r, func(r *resource) { r.Spec.Template = w.settings("a", "color", "red").Spec.Template })
 	kube.Eventually(t, "the template of the application", func() (bool, string) {
@@ -137,8 +134,7 @@ func TestClusterGoneForGood(t *testing.T) {
 	proxy, cfg := kube.NewProxy(t, target.User(t, user, admins))
 	w.connect(t, "doomed", kube.Kubeconfig(t, cfg))
 	app := w.application("web", w.settings("a"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	kube.Update(t, w.c, secret(w.ns, "doomed-credentials", "kubeconfig", string(dead(t))))
 	proxy.Cut(0)
 	w.awaitResource(t, "a", workloadv1alpha1.StateSubmitted, "TargetUnreachable")
@@ -166,8 +162,7 @@ func TestNamespaceGoes(t *testing.T) {
 	w := newWorld(t)
 	kube.Create(t, w.c, secret(w.ns, "sql", "password", "p"))
 	app := w.application("web", build.ResourceTemplate("a", build.ConfigMap(w.tns, "a"), "sql"), w.settings("b"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	kube.Delete(t, w.c, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
 	kube.AwaitGone(t, w.c, app, &corev1.Namespace{ObjectMeta: build.Meta("", w.ns)})
 	if w.configMap(t, "a") != nil || w.configMap(t, "b") != nil {

@@ -29,8 +29,7 @@ func TestOneCluster(t *testing.T) {
 	for _, name := range names {
 		app.Spec.ResourceTemplates = append(app.Spec.ResourceTemplates, w.settings(name))
 	}
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	for _, name := range names {
 		r := w.resource(t, name)
 		if r.Spec.ClusterRef == nil || *r.Spec.ClusterRef != *app.Spec.ClusterRef {
@@ -58,8 +57,7 @@ func TestOpaqueStatus(t *testing.T) {
 		"apiVersion": group + "/v1", "kind": "Hat", "metadata": map[string]any{"name": "top", "namespace": w.tns},
 	}
 	app := w.application("web", build.ResourceTemplate("top", hat))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	for name, status := range map[string]string{
 		"Text":   `"done"`,
 		"List":   `["a",1,null]`,
@@ -114,8 +112,7 @@ func (w world) setStatus(t *testing.T, group, status string) {
 func TestControllerReferenceIsTaken(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	orphan := w.resource(t, "a")
 	change(t, w.c, orphan, func(r *resource) { r.SetOwnerReferences(nil) })
 	kube.Eventually(t, "the conflict to be told", func() (bool, string) {

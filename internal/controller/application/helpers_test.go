@@ -68,6 +68,13 @@ func (w world) application(name string, templates ...workloadv1alpha1.ResourceTe
 	return build.Application(w.ns, name, w.ns, templates...)
 }
 
+// submit creates an application, and waits until it is submitted.
+func (w world) submit(t *testing.T, app *application) {
+	t.Helper()
+	kube.Create(t, w.c, app)
+	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+}
+
 // settings returns a template of a ConfigMap in the world's namespace on the target.
 func (w world) settings(name string, data ...string) workloadv1alpha1.ResourceTemplate {
 	return build.ResourceTemplate(name, build.ConfigMap(w.tns, name, data...))
@@ -86,10 +93,8 @@ func passQueues(t *testing.T) {
 	t.Helper()
 	w := newWorld(t)
 	last := w.application("last", w.settings("last"))
-	kube.Create(t, w.c, last)
-	awaitState(t, w.c, last, workloadv1alpha1.StateSubmitted)
-	kube.Delete(t, w.c, last)
-	kube.AwaitGone(t, w.c, last)
+	w.submit(t, last)
+	kube.Remove(t, w.c, last)
 }
 
 // awaitState waits until an application has a state in its present generation.

@@ -31,8 +31,7 @@ func TestNamespaceBeforeDeployment(t *testing.T) {
 		app := w.application(name, build.ResourceTemplate(name+"-deployment", build.Deployment(w.tns+name, "web")),
 			build.ResourceTemplate(name+"-namespace", build.Namespace(w.tns+name)))
 		began := time.Now()
-		kube.Create(t, w.c, app)
-		awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+		w.submit(t, app)
 		return time.Since(began)
 	})
 }
@@ -49,8 +48,7 @@ func TestNamespaces(t *testing.T) {
 		"metadata": map[string]any{"name": name, "namespace": "ignored", "labels": nil},
 	}
 	app := w.application("web", build.ResourceTemplate("bare", bare), build.ResourceTemplate("role", role))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta("default", name)}
 	cr := &rbacv1.ClusterRole{ObjectMeta: build.Meta("", name)}
 	for _, o := range []client.Object{cm, cr} {
@@ -58,8 +56,7 @@ func TestNamespaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	kube.Delete(t, w.c, app)
-	kube.AwaitGone(t, w.c, app)
+	kube.Remove(t, w.c, app)
 	kube.AwaitGone(t, w.tc, cm, cr)
 }
 
@@ -70,8 +67,7 @@ func TestRemoteStatus(t *testing.T) {
 	d := build.Deployment(w.tns, "web")
 	d["spec"].(map[string]any)["replicas"] = 2
 	app := w.application("web", build.ResourceTemplate("web", d), w.settings("settings"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
 	same := func() (bool, string) {
@@ -100,8 +96,7 @@ func TestRemoteStatus(t *testing.T) {
 func TestDrift(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("one", "color", "blue"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	for _, tc := range []struct {
 		name  string
 		spoil func(*corev1.ConfigMap)
@@ -175,10 +170,8 @@ func TestUnknownKind(t *testing.T) {
 		"apiVersion": group + "/v1", "kind": "Widget", "metadata": map[string]any{"name": "w", "namespace": w.tns},
 	}
 	app := w.application("web", build.ResourceTemplate("a-widget", widget), build.ResourceTemplate("its-kind", crd))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	kube.Delete(t, w.c, app)
-	kube.AwaitGone(t, w.c, app)
+	w.submit(t, app)
+	kube.Remove(t, w.c, app)
 }
 
 // TestProgress shows that an application moves through its states in order, and that there is an event for each step.
@@ -201,8 +194,7 @@ func TestProgress(t *testing.T) {
 	w.awaitResource(t, "b", workloadv1alpha1.StateScheduled, workloadv1alpha1.ReasonWaitingForSecret)
 	kube.Create(t, w.c, secret(w.ns, "sql", "password", "p"))
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	kube.Delete(t, w.c, app)
-	kube.AwaitGone(t, w.c, app)
+	kube.Remove(t, w.c, app)
 
 	var states []workloadv1alpha1.State
 	for e := range stream.ResultChan() {
@@ -248,8 +240,7 @@ func TestPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	app := w.application("web", w.settings("one", "color", "blue"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	change(t, w.c, app, func(app *application) { app.SetAnnotations(map[string]string{"crossplane.io/paused": "true"}) })
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("one", "color", "red") })
 	kube.Eventually(t, "the application to say so", func() (bool, string) {

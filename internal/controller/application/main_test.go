@@ -19,8 +19,6 @@ const (
 	user = "provider"
 	// admins is the group that may do everything.
 	admins = "system:masters"
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon = 2 * time.Minute
 	// calm is how long nothing is asked before an application counts as at rest.
 	calm = 7 * time.Second
 )
@@ -55,7 +53,7 @@ type world struct {
 // newWorld returns a world of its own for each test.
 func newWorld(t *testing.T) world {
 	t.Helper()
-	w := world{c: provide(t), tc: target.Client(t), ns: local.Namespace(t), tns: target.Namespace(t)}
-	w.connect(t, w.ns, kube.Kubeconfig(t, target.User(t, user, admins)))
+	w := unconnected(t)
+	w.connect(t, w.ns, good(t))
 	return w
 }

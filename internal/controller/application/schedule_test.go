@@ -49,8 +49,7 @@ func (w world) shared(t *testing.T, name string, kubeconfig []byte) *mpcv1alpha1
 func (w world) schedule(t *testing.T, name string) workloadv1alpha1.ClusterReference {
 	t.Helper()
 	app := w.application(name, w.settings(name))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	return *app.Spec.ClusterRef
 }
 
@@ -148,8 +147,7 @@ func TestScheduleSpreads(t *testing.T) {
 		t.Errorf("applications on each cluster: -want, +got:\n%s", diff)
 	}
 	gone := w.application("web-5")
-	kube.Delete(t, w.c, gone)
-	kube.AwaitGone(t, w.c, gone)
+	kube.Remove(t, w.c, gone)
 	if got := w.schedule(t, "web-6"); got.Name != last {
 		t.Errorf("want the cluster of the deleted application, %s, got %s", last, got.Name)
 	}
@@ -165,8 +163,7 @@ func TestScheduleByExpression(t *testing.T) {
 	app.Spec.ClusterSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{
 		Key: "region", Operator: metav1.LabelSelectorOpIn, Values: []string{"eu"},
 	}}
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	if got := app.Spec.ClusterRef.Name; got != "b" {
 		t.Errorf("want the cluster that both labels and expressions match, b, got %s", got)
 	}
@@ -185,8 +182,7 @@ func TestScheduleIsFinal(t *testing.T) {
 	w := unconnected(t)
 	pc := w.connect(t, "a", good(t))
 	app := w.application("web", w.settings("web"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	change(t, w.c, pc, func(pc *mpcv1alpha1.ProviderConfig) { pc.Labels["tier"] = "other" })
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.settings("web", "color", "red") })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
@@ -195,8 +191,7 @@ func TestScheduleIsFinal(t *testing.T) {
 	}
 	preset := w.application("preset", w.settings("preset"))
 	preset.Spec.ClusterRef = &workloadv1alpha1.ClusterReference{Name: "a"}
-	kube.Create(t, w.c, preset)
-	awaitState(t, w.c, preset, workloadv1alpha1.StateSubmitted)
+	w.submit(t, preset)
 }
 
 // TestClusterInUseStays shows that the ProviderConfig of a cluster outlives the applications on it, and keeps their
@@ -212,8 +207,7 @@ func TestClusterInUseStays(t *testing.T) {
 			w := unconnected(t)
 			pc := connect(t, w)
 			app := w.application("web", w.settings("web"))
-			kube.Create(t, w.c, app)
-			awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+			w.submit(t, app)
 			kube.Delete(t, w.c, pc)
 			kube.Holds(t, "the ProviderConfig stays", func() (bool, string) {
 				err := w.c.Get(t.Context(), client.ObjectKeyFromObject(pc), pc)

@@ -50,8 +50,7 @@ func TestSecretsOfTwoResources(t *testing.T) {
 	sql.Type = "connection.crossplane.io/v1alpha1"
 	kube.Create(t, w.c, sql)
 	app := w.application("web", w.needing("front", "sql"), w.needing("back", "sql"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	for _, name := range []string{"front-sql", "back-sql"} {
 		got := w.awaitCopy(t, name, map[string]string{"username": "admin", "password": "first"})
 		if got.Type != sql.Type {
@@ -80,8 +79,7 @@ func TestSecretsOfTwoResources(t *testing.T) {
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0] = w.needing("front") })
 	kube.AwaitGone(t, w.tc, secret(w.tns, "front-sql"))
 	w.awaitCopy(t, "back-sql", want)
-	kube.Delete(t, w.c, app)
-	kube.AwaitGone(t, w.c, app)
+	kube.Remove(t, w.c, app)
 	kube.AwaitGone(t, w.tc, secret(w.tns, "back-sql"))
 	if err := w.c.Get(t.Context(), client.ObjectKeyFromObject(sql), sql); err != nil {
 		t.Errorf("the Secret itself must stay: %v", err)
@@ -123,8 +121,7 @@ func TestSecretCopyIsMended(t *testing.T) {
 	sql := secret(w.ns, "sql", "password", "right")
 	kube.Create(t, w.c, sql)
 	app := w.application("web", w.needing("front", "sql"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 	right := map[string]string{"password": "right"}
 	s := w.awaitCopy(t, "front-sql", right)
 	for name, spoil := range map[string]func(*corev1.Secret){
@@ -182,8 +179,7 @@ func TestSecretWithoutNamespace(t *testing.T) {
 	}
 	change(t, w.c, app, func(app *application) { app.Spec.ResourceTemplates[0].Spec.Secrets = nil })
 	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
-	kube.Delete(t, w.c, app)
-	kube.AwaitGone(t, w.c, app)
+	kube.Remove(t, w.c, app)
 	ns := &corev1.Namespace{ObjectMeta: build.Meta("", w.tns+"-more")}
 	if err := w.tc.Get(t.Context(), client.ObjectKeyFromObject(ns), ns); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace must be gone: %v", err)

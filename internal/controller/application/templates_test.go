@@ -15,8 +15,7 @@ import (
 func TestTemplates(t *testing.T) {
 	w := newWorld(t)
 	app := w.application("web", w.settings("a", "color", "blue"), w.settings("b"))
-	kube.Create(t, w.c, app)
-	awaitState(t, w.c, app, workloadv1alpha1.StateSubmitted)
+	w.submit(t, app)
 
 	r := w.resource(t, "a")
 	if !metav1.IsControlledBy(r, app) {

@@ -117,6 +117,5 @@ func TestWordPress(t *testing.T) {
 	kubectl(t, "-n", "complex", "delete", "kubernetesapplication", "wordpress-demo")
 	kube.AwaitGone(t, tc, &corev1.Namespace{ObjectMeta: build.Meta("", "wordpress")})
 	ns := &corev1.Namespace{ObjectMeta: build.Meta("", "complex")}
-	kube.Delete(t, c, ns)
-	kube.AwaitGone(t, c, ns)
+	kube.Remove(t, c, ns)
 }

@@ -35,8 +35,7 @@ func TestMemberThatHasGone(t *testing.T) {
 		oc := w.collect()
 		first := w.scope.Object(w.ns, w.tns, w.ns, build.ConfigMap(w.tns, "first"))
 		kube.Create(t, w.c, first)
-		kube.Delete(t, w.c, first)
-		kube.AwaitGone(t, w.c, first)
+		kube.Remove(t, w.c, first)
 		if err := w.deleteMember(t.Context(), oc, w.tns, first.GetUID()); err != nil {
 			t.Errorf("deletion of a member that has gone: want no error, got %v", err)
 		}

@@ -137,7 +137,7 @@ func awaitDenied(t *testing.T, who, namespace string) {
 // goes, its members go with the resources, and it is waited for again.
 func TestUnknownKind(t *testing.T) {
 	forScopesBeside(t, func(t *testing.T, w world) {
-		crd := widgets(w.tns)
+		crd := build.Definition(w.tns+".example.org", "widgets")
 		oc := w.collect()
 		oc.Desired().ObserveObjects = commonv1.ObserveObjects{APIVersion: crd.Spec.Group + "/v1", Kind: "Widget"}
 		kube.Create(t, w.c, oc)
@@ -153,36 +153,12 @@ func TestUnknownKind(t *testing.T) {
 			for _, m := range w.awaitNamed(t, map[string]string{w.tns + "-" + hash(id)[:7]: w.tns + "/wheel"}) {
 				awaitCondition(t, w.c, m, ready)
 			}
-			kube.Delete(t, w.tc, crd)
-			kube.AwaitGone(t, w.tc, crd)
+			kube.Remove(t, w.tc, crd)
 			awaitCondition(t, w.c, oc, failed(commonv1.ReasonUnknownKind))
 			w.awaitNamed(t, nil)
-			crd = widgets(w.tns)
+			crd = build.Definition(w.tns+".example.org", "widgets")
 		}
 	})
-}
-
-// widgets returns a CRD of a group of its own.
-func widgets(prefix string) *apiextensionsv1.CustomResourceDefinition {
-	group := prefix + ".example.org"
-	preserve := true
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: build.Meta("", "widgets."+group),
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: "widgets", Singular: "widget", Kind: "Widget", ListKind: "WidgetList",
-			},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{
-					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-						Type: "object", XPreserveUnknownFields: &preserve,
-					},
-				},
-			}},
-		},
-	}
 }
 
 func widget(crd *apiextensionsv1.CustomResourceDefinition, namespace string) *unstructured.Unstructured {

@@ -178,6 +178,5 @@ func (w world) passQueue(t *testing.T) {
 	last := other.collect()
 	kube.Create(t, w.c, last)
 	other.awaitSettled(t, last)
-	kube.Delete(t, w.c, last)
-	kube.AwaitGone(t, w.c, last)
+	kube.Remove(t, w.c, last)
 }

@@ -176,8 +176,7 @@ func TestDeletedCollection(t *testing.T) {
 		w.awaitMembers(t, "first")
 		w.awaitSettled(t, empty)
 		config := w.scope.Config(w.ns, w.ns, commonv1.ProviderConfigSpec{})
-		kube.Delete(t, w.c, full)
-		kube.AwaitGone(t, w.c, full)
+		kube.Remove(t, w.c, full)
 		w.awaitMembers(t)
 		kube.Eventually(t, "the ProviderConfig to be in use", func() (bool, string) {
 			err := w.c.Get(t.Context(), client.ObjectKeyFromObject(config), config)

@@ -92,10 +92,10 @@ func TestCollectionOf(t *testing.T) {
 	}
 }
 
-// A defect of provider-kubernetes: two resources whose hashes begin alike had one member.
+// TestAssign shows what becomes of names beside the collisions that TestCollidingNames shows.
 func TestAssign(t *testing.T) {
 	a, b := colliding(t)
-	short, longA, longB := a.names("c")[0], a.names("c")[1], b.names("c")[1]
+	short, longA := a.names("c")[0], a.names("c")[1]
 	stands := func(name string, r resourceID) member { return member{name: name, resource: r} }
 	for name, tc := range map[string]struct {
 		reason   string
@@ -107,23 +107,6 @@ func TestAssign(t *testing.T) {
 			reason:   "A resource alone has the best name.",
 			selected: []resourceID{b},
 			want:     map[string]resourceID{short: b},
-		},
-		"Collision": {
-			reason:   "Of two new resources the first has the best name.",
-			selected: []resourceID{a, b},
-			want:     map[string]resourceID{short: a, longB: b},
-		},
-		"Latecomer": {
-			reason:   "A member keeps its name when another resource comes that sorts before.",
-			selected: []resourceID{a, b},
-			held:     []member{stands(short, b)},
-			want:     map[string]resourceID{short: b, longA: a},
-		},
-		"Survivor": {
-			reason:   "A member keeps its longer name when the other has gone.",
-			selected: []resourceID{a},
-			held:     []member{stands(longA, a)},
-			want:     map[string]resourceID{longA: a},
 		},
 		"NameOfOneThatGoes": {
 			reason:   "The name of a member whose resource is no longer selected is not reused while the member is there.",

@@ -5,8 +5,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
-
-	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 )
 
 func TestPlanFor(t *testing.T) {
@@ -105,28 +103,5 @@ func TestPlanFor(t *testing.T) {
 				t.Errorf("%s\nplanFor: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-func TestHashTemplate(t *testing.T) {
-	labels := func(l map[string]string) *commonv1.ObservedObjectTemplate {
-		return &commonv1.ObservedObjectTemplate{Metadata: commonv1.ObservedObjectTemplateMetadata{Labels: l}}
-	}
-	hash := func(o *commonv1.ObservedObjectTemplate) string {
-		h, err := hashTemplate(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
-	if hash(nil) == hash(labels(map[string]string{"a": "b"})) ||
-		hash(labels(map[string]string{"a": "c"})) == hash(labels(map[string]string{"a": "b"})) {
-		t.Error("templates that differ have hashes that differ")
-	}
-	if hash(labels(map[string]string{"a": "b", "c": "d"})) != hash(labels(map[string]string{"c": "d", "a": "b"})) {
-		t.Error("equal templates have equal hashes")
-	}
-	if len(hash(nil)) != 64 {
-		t.Errorf("a hash has 64 digits, got %q", hash(nil))
 	}
 }

@@ -113,8 +113,7 @@ func TestSchemaOfAnother(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	first := s.publishHats(t)
-	kube.Delete(t, s.c, first)
-	awaitGone(t, s.c, first)
+	remove(t, s.c, first)
 	ars := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: schemaOf(s.export(t), "hats")}}
 	in := kcp.Client(t, s.admin)
 	kube.Get(t, in, client.ObjectKeyFromObject(ars), ars)

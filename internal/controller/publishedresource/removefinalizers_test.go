@@ -44,8 +44,7 @@ func TestOrphanUnholds(t *testing.T) {
 			awaitObjects(t, s.c, o, func(c *v1alpha1.ObjectCounts) bool { return c.Synced == 1 })
 
 			update(t, s.c, o, func() { change(o) })
-			kube.Delete(t, s.c, o)
-			awaitGone(t, s.c, o)
+			remove(t, s.c, o)
 			if got := finalizersOf(t, in, web); len(got) > 0 {
 				t.Errorf("finalizers of the object: %v", got)
 			}

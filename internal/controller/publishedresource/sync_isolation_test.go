@@ -55,8 +55,7 @@ func TestSyncPrivateMetadata(t *testing.T) {
 	if diff := cmp.Diff(wantAnnotations, copied.GetAnnotations()); diff != "" {
 		t.Errorf("annotations of the copy: -want, +got:\n%s", diff)
 	}
-	kube.Delete(t, in, web)
-	kube.AwaitGone(t, in, web)
+	kube.Remove(t, in, web)
 	if now := s.copyOf(t, victim); now.GetUID() != theirs.GetUID() || now.GetDeletionTimestamp() != nil {
 		t.Errorf("the other tenant's copy is concerned: %v", now.Object["metadata"])
 	}
@@ -113,8 +112,7 @@ func TestSyncForeignSecrets(t *testing.T) {
 	// What was refused can be deleted, and takes nothing with it.
 	for _, name := range []string{"steals-web-tls", "steals-operators", "writes"} {
 		u := s.cert(name)
-		kube.Delete(t, thief, u)
-		kube.AwaitGone(t, thief, u)
+		kube.Remove(t, thief, u)
 	}
 	awaitValue(t, s.c, shared, "operators", "secret")
 	awaitValue(t, s.c, shared, "web-tls", "theirs")

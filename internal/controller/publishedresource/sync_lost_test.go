@@ -78,8 +78,7 @@ func TestSyncLostMeanwhile(t *testing.T) {
 	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":false}}}`)
 	s.awaitNoCounts(t, o)
 	kube.Patch(t, in, web, `{"metadata":{"finalizers":null}}`)
-	kube.Delete(t, in, web)
-	kube.AwaitGone(t, in, web)
+	kube.Remove(t, in, web)
 	kube.Patch(t, s.c, o, `{"spec":{"synchronization":{"enabled":true}}}`)
 	kube.AwaitGone(t, s.c, copied)
 }

@@ -174,8 +174,7 @@ func TestSyncClaimWithdrawn(t *testing.T) {
 	awaitValue(t, s.c, in.cluster, key.Name, "rotated")
 	kube.Patch(t, s.c, secretIn(in.cluster, "web-tls", ""), `{"stringData":{"key":"rotated"}}`)
 	awaitValue(t, in, metav1.NamespaceDefault, "web-tls", "rotated")
-	kube.Delete(t, in, web)
-	kube.AwaitGone(t, in, web)
+	kube.Remove(t, in, web)
 	kube.AwaitGone(t, s.c, secretIn(in.cluster, key.Name, ""))
 	if err := in.Get(t.Context(), client.ObjectKeyFromObject(key), key); err != nil || len(key.Finalizers) > 0 {
 		t.Errorf("want the Secret left alone, got %v, %v", key.Finalizers, err)

@@ -138,8 +138,7 @@ func TestSyncMetrics(t *testing.T) {
 	if m["publishedresource_sync_errors_total Foreign"] < 1 || m["publishedresource_sync_duration_seconds"] < 2 {
 		t.Errorf("want errors by reason, and durations, got %v", m)
 	}
-	kube.Delete(t, s.c, o)
-	awaitGone(t, s.c, o)
+	remove(t, s.c, o)
 	kube.Eventually(t, "no counts of what is gone", func() (bool, string) {
 		_, there := metricsOf(t, o.GetName())["publishedresource_objects synced"]
 		return !there, "it is there"

@@ -24,8 +24,7 @@ import (
 func unbind(t *testing.T, in tenant) {
 	t.Helper()
 	b := &apisv1alpha2.APIBinding{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	kube.Delete(t, in, b)
-	kube.AwaitGone(t, in, b)
+	kube.Remove(t, in, b)
 }
 
 // TestSyncUnbound shows that a workspace that no longer binds the API, or is deleted, leaves its copies behind, which

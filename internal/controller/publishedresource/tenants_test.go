@@ -183,8 +183,7 @@ func (s *shop) turn(t *testing.T, in tenant) {
 	o := s.cert("turn")
 	kube.Create(t, in, o)
 	s.copyNamed(t, in, o.GetName())
-	kube.Delete(t, in, o)
-	kube.AwaitGone(t, in, o)
+	kube.Remove(t, in, o)
 }
 
 // byField finds related objects by a field.

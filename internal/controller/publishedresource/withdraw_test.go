@@ -33,6 +33,13 @@ func awaitGone(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
 	})
 }
 
+// remove deletes a PublishedResource, and waits until it is gone.
+func remove(t *testing.T, c client.Client, o *v1alpha1.PublishedResource) {
+	t.Helper()
+	kube.Delete(t, c, o)
+	awaitGone(t, c, o)
+}
+
 // TestOrphan shows that a deleted PublishedResource leaves everything in kcp as it is, unless something else is asked
 // for.
 func TestOrphan(t *testing.T) {
@@ -40,8 +47,7 @@ func TestOrphan(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	before := s.export(t)
-	kube.Delete(t, s.c, o)
-	awaitGone(t, s.c, o)
+	remove(t, s.c, o)
 	if after := s.export(t); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("APIExport must stay as it is: %v became %v", before.Spec, after.Spec)
 	}
@@ -95,8 +101,7 @@ func TestWithdraw(t *testing.T) {
 		t.Errorf("want hats withdrawn and coats left, with the claims of a stranger and of coats, "+
 			"got resources %v and claims %v", e.Spec.Resources, claims)
 	}
-	kube.Delete(t, s.c, coats)
-	awaitGone(t, s.c, coats)
+	remove(t, s.c, coats)
 	if e := s.export(t); len(e.Spec.Resources) != 0 || len(e.Spec.PermissionClaims) != 1 {
 		t.Errorf("want nothing left but what a stranger has added, got %v", e.Spec)
 	}
@@ -120,8 +125,7 @@ func TestWithdrawOfTwoConfigs(t *testing.T) {
 		awaitPublished(t, s.c, o)
 	}
 	before := s.export(t)
-	kube.Delete(t, s.c, hats)
-	awaitGone(t, s.c, hats)
+	remove(t, s.c, hats)
 	after := s.export(t)
 	if diff := cmp.Diff(before.Spec.PermissionClaims, after.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims that the other needs: -before, +after:\n%s", diff)

@@ -27,6 +27,13 @@ func Delete(tb testing.TB, c client.Client, objs ...client.Object) {
 	each(tb, "delete", objs, func(o client.Object) error { return c.Delete(tb.Context(), o) })
 }
 
+// Remove deletes objects, and waits until they are gone.
+func Remove(tb testing.TB, c client.Client, objs ...client.Object) {
+	tb.Helper()
+	Delete(tb, c, objs...)
+	AwaitGone(tb, c, objs...)
+}
+
 // Patch changes an object by a JSON merge patch.
 func Patch(tb testing.TB, c client.Client, o client.Object, body string) {
 	tb.Helper()

@@ -33,9 +33,7 @@ const (
 	admins = "system:masters"
 	// many is how many resources a large collection selects.
 	many = 2000
-	// soon is how long anything may take that is done at once, and eventually what takes many writes; a busy machine is
-	// slower than the software.
-	soon       = 2 * time.Minute
+	// eventually is how long anything may take that takes many writes; a busy machine is slower than the software.
 	eventually = 5 * time.Minute
 	// polls is longer than three poll intervals of these tests, 5 s with no jitter.
 	polls = 16 * time.Second
@@ -66,10 +64,10 @@ func provide(t *testing.T) client.Client {
 func connect(t *testing.T, c client.Client, s build.CollectionScope, kubeconfig []byte) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	kube.Create(t, c, &corev1.Secret{
+	credentials := &corev1.Secret{
 		ObjectMeta: build.Meta(ns, "credentials"), Data: map[string][]byte{"kubeconfig": kubeconfig},
-	},
-		s.Config(ns, ns, build.FromSecret(ns, "credentials")))
+	}
+	kube.Create(t, c, credentials, s.Config(ns, ns, build.FromSecret(ns, "credentials")))
 	return ns
 }
 

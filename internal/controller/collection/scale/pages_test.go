@@ -1,13 +1,13 @@
 package scale_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -106,12 +106,12 @@ func TestPages(t *testing.T) {
 		<-woken
 	}
 	kube.Create(t, target.Client(t), configMap(tns, "late", "a"))
-	select {
-	case o := <-woken:
-		if o != owner {
-			t.Errorf("woken: want %v, got %v", owner, o)
+	kube.Eventually(t, "who is interested in the selection to be woken", func() (bool, string) {
+		select {
+		case o := <-woken:
+			return o == owner, fmt.Sprint(o)
+		default:
+			return false, "nobody is"
 		}
-	case <-time.After(soon):
-		t.Error("a new resource must wake who is interested in the selection")
-	}
+	})
 }

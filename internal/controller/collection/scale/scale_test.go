@@ -26,13 +26,10 @@ func TestLargeCollection(t *testing.T) {
 			pc := connect(t, c, s, kube.Kubeconfig(t, target.User(t, user, admins)))
 			populate(t, tns, "a", many)
 			r := watchRequests(t)
-			began := time.Now()
 			oc := s.Collection(pc, tns, pc, build.ConfigMaps(tns, "team", "a"))
 			kube.Create(t, c, oc)
 			awaitSettled(t, c, oc)
-			t.Logf("%d members: made in %s", many, time.Since(began))
 			awaitReady(t, c, s, tns)
-			t.Logf("%d members: ready in %s", many, time.Since(began))
 			awaitUses(t, c, s, pc)
 			made := patches(r.settle(t))
 			// One is the apply, the other gives the Object its finalizer.

@@ -249,8 +249,7 @@ func (s *scene) follow(t *testing.T, name string, g guide) {
 			return err == nil && string(returned.Data["key"]) == name, fmt.Sprint(err)
 		})
 	}
-	kube.Delete(t, s.in, above)
-	kube.AwaitGone(t, s.in, above)
+	kube.Remove(t, s.in, above)
 	kube.AwaitGone(t, s.c, copied)
 }
 

@@ -299,8 +299,7 @@ func TestRules(t *testing.T) {
 			}
 			s.follow(t, r)
 			for _, o := range r.aside {
-				kube.Delete(t, s.in, o)
-				kube.AwaitGone(t, s.in, o)
+				kube.Remove(t, s.in, o)
 			}
 		})
 	}
@@ -368,7 +367,6 @@ func (s *scene) follow(t *testing.T, r rule) {
 	if r.after != nil {
 		r.after(t)
 	}
-	kube.Delete(t, s.in, above)
-	kube.AwaitGone(t, s.in, above)
+	kube.Remove(t, s.in, above)
 	kube.AwaitGone(t, s.c, copied)
 }

@@ -52,8 +52,7 @@ related:
 	}
 
 	before := s.export(t)
-	kube.Delete(t, s.c, crates)
-	kube.AwaitGone(t, s.c, crates)
+	kube.Remove(t, s.c, crates)
 	after := s.export(t)
 	if diff := cmp.Diff(before.Spec.PermissionClaims, after.Spec.PermissionClaims); diff != "" {
 		t.Errorf("claims that the other provider needs: -before, +after:\n%s", diff)
