@@ -28,7 +28,7 @@ func TestDescribeTellsTheNextStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	kube.Create(t, c,
-		kubeconfigSecret(ns, "nobody", kube.Kubeconfig(t, target.User(t, "nobody"))),
+		build.Credentials(ns, "nobody", kube.Kubeconfig(t, target.User(t, "nobody"))),
 		s.Config(ns, ns+"-nobody", build.FromSecret(ns, "nobody")), s.Config(ns, ns+"-lost",
 			build.FromSecret(ns, "lost")),
 	)

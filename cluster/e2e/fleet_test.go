@@ -8,7 +8,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
@@ -52,11 +51,7 @@ func newFleet(t *testing.T, c client.Client, n int) fleet {
 func credentials(t *testing.T, c client.Client) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: ns},
-		Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, target.User(t, user, admins))},
-	}
-	kube.Create(t, c, secret)
+	kube.Create(t, c, build.Credentials(ns, ns, kube.Kubeconfig(t, target.User(t, user, admins))))
 	return ns
 }
 

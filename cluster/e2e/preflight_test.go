@@ -182,7 +182,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, int
 		Args: []string{"--no-enable-server-side-apply", "--poll=2s"},
 	}
 	faults := []client.Object{
-		&corev1.Secret{ObjectMeta: build.Meta(ns, "exec"), Data: map[string][]byte{"kubeconfig": []byte(program)}},
+		build.Credentials(ns, "exec", []byte(program)),
 		build.Cluster().Config("", "exec", build.FromSecret(ns, "exec")),
 		build.Cluster().Config("", "nebius", nebius),
 		far,

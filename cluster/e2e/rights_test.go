@@ -43,7 +43,7 @@ func TestDocumentedRights(t *testing.T) {
 		publishColor(first, ns, tns)
 		all := s.Collection(ns, tns, ns, build.ConfigMaps(tns, commonv1.LabelKeyManaged, commonv1.LabelValueManaged))
 		kube.Create(t, c,
-			kubeconfigSecret(ns, "credentials",
+			build.Credentials(ns, "credentials",
 				kube.Kubeconfig(t, target.User(t, modest))), config, all, first, second,
 		)
 		awaitReady(t, c, second)

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,9 +45,9 @@ func TestNoSecretIsLogged(t *testing.T) {
 			Type: commonv1.IdentityGoogle, ProviderCredentials: build.FromSecret(ns, "identity").Credentials,
 		}
 		kube.Create(t, c,
-			kubeconfigSecret(ns, "token", kube.Kubeconfig(t, bad)), kubeconfigSecret(ns, "anonymous",
+			build.Credentials(ns, "token", kube.Kubeconfig(t, bad)), build.Credentials(ns, "anonymous",
 				kube.Kubeconfig(t, anonymous)),
-			kubeconfigSecret(ns, "identity", key), kubeconfigSecret(ns, "garbage", []byte("{{{ hunter2-token")),
+			build.Credentials(ns, "identity", key), build.Credentials(ns, "garbage", []byte("{{{ hunter2-token")),
 			s.Config(ns, ns+"-token", build.FromSecret(ns, "token")), s.Config(ns, ns+"-garbage",
 				build.FromSecret(ns, "garbage")),
 			s.Config(ns, ns+"-identity", withIdentity),
@@ -103,10 +102,6 @@ func googleKey(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func kubeconfigSecret(namespace, name string, content []byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: build.Meta(namespace, name), Data: map[string][]byte{"kubeconfig": content}}
 }
 
 // awaitReason waits until condition Synced of an Object has a reason.
@@ -176,7 +171,7 @@ func TestFlagRunsPlugins(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			ns, tns := local.Namespace(t), target.Namespace(t)
 			o := s.Object(ns, ns, ns, build.ConfigMap(tns, "settings"))
-			kube.Create(t, c, kubeconfigSecret(ns, "plugin", []byte(kubeconfig)), s.Config(ns, ns, build.FromSecret(ns, "plugin")), o)
+			kube.Create(t, c, build.Credentials(ns, "plugin", []byte(kubeconfig)), s.Config(ns, ns, build.FromSecret(ns, "plugin")), o)
 			awaitReady(t, c, o)
 		})
 	}

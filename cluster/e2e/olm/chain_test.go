@@ -278,10 +278,7 @@ func connection(t *testing.T) []client.Object {
 	return []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}},
-		&corev1.Secret{
-			ObjectMeta: build.Meta(namespace, "target"),
-			Data:       map[string][]byte{"kubeconfig": kube.Kubeconfig(t, asUser(t, &target))},
-		},
+		build.Credentials(namespace, "target", kube.Kubeconfig(t, asUser(t, &target))),
 		build.Cluster().Config("", "default", spec),
 		&mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", "default"), Spec: spec},
 	}

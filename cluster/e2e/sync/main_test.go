@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,10 +67,7 @@ func open(t *testing.T, consumers int) *shop {
 	ns := service.Namespace(t)
 	s := &shop{c: service.Client(t, apis.AddToScheme), group: ns + ".example.com"}
 	path, admin := workspaces.Workspace(t)
-	if err := kcp.Client(t, admin).Create(t.Context(),
-		&apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}); err != nil {
-		t.Fatal(err)
-	}
+	kube.Create(t, kcp.Client(t, admin), kcp.Export(exportName))
 	agent := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
@@ -79,12 +75,8 @@ func open(t *testing.T, consumers int) *shop {
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Name: ns}
 	o.Spec.Resource = v1alpha1.SourceResource{APIGroup: s.group, Kind: "Hat"}
 	o.Spec.StateNamespace = ns
-	kube.Create(t, s.c,
-		&corev1.Secret{
-			ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, agent)},
-		},
-		build.Cluster().Config("", ns, spec), build.Definition(s.group, "hats"), o,
-	)
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, agent)),
+		build.Cluster().Config("", ns, spec), build.Definition(s.group, "hats"), o)
 	t.Cleanup(func() { s.abandon(t, o) }) // When the provider has been killed: the next one has nothing to do with it.
 	s.start(t)
 	kube.Eventually(t, "the API to be published", func() (bool, string) {
@@ -127,10 +119,7 @@ func (s *shop) start(t *testing.T) {
 func bind(t *testing.T, path string) consumer {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
-	events := apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
-	}
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, path, exportName, events))
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, path, exportName, kcp.Claims("events")...))
 	c, ns := kcp.Client(t, cfg), &corev1.Namespace{}
 	kube.Get(t, c, types.NamespacedName{Name: metav1.NamespaceDefault}, ns)
 	return consumer{Client: c, cluster: ns.Annotations["kcp.io/cluster"]}

@@ -67,7 +67,7 @@ func TestMissingProviderConfig(t *testing.T) {
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection), w.ns+"-later")
 		kube.Create(t, w.c, w.scope.Config(w.ns, w.ns+"-later", build.FromSecret(w.ns, "later")))
 		awaitCondition(t, w.c, oc, failed(commonv1.ReasonInvalidConnection), "Secret "+w.ns+"/later does not exist")
-		later := secret(w.ns, "later", kube.Kubeconfig(t, target.User(t, user, admins)))
+		later := build.Credentials(w.ns, "later", kube.Kubeconfig(t, target.User(t, user, admins)))
 		kube.Create(t, w.c, later)
 		for _, m := range w.awaitMembers(t, "first") {
 			awaitCondition(t, w.c, m, ready)
@@ -96,7 +96,7 @@ func TestDeniedStream(t *testing.T) {
 		}
 		kube.Create(t, w.tc, role, binding)
 		proxy, cfg := kube.NewProxy(t, target.User(t, who))
-		kube.Create(t, w.c, secret(w.ns, "guest", kube.Kubeconfig(t, cfg)),
+		kube.Create(t, w.c, build.Credentials(w.ns, "guest", kube.Kubeconfig(t, cfg)),
 			w.scope.Config(w.ns, who, build.FromSecret(w.ns, "guest")))
 		oc := w.collect()
 		w.scope.SetConfig(oc, who)

@@ -34,10 +34,6 @@ func change[T client.Object](t *testing.T, c client.Client, o T, f func(T)) {
 	}
 }
 
-func secret(namespace, name string, kubeconfig []byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: build.Meta(namespace, name), Data: map[string][]byte{"kubeconfig": kubeconfig}}
-}
-
 // configMap returns a ConfigMap with label team.
 func configMap(namespace, name, team string) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{ObjectMeta: build.Meta(namespace, name)}

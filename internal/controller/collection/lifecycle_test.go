@@ -112,7 +112,7 @@ func TestSelectionChanges(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		other := target.Namespace(t)
 		kube.Create(t, w.tc, configMap(w.tns, "a", "a"), configMap(w.tns, "b", "b"), configMap(other, "a", "a"),
-			secret(w.tns, "s", nil))
+			build.Credentials(w.tns, "s", nil))
 		oc := w.collect()
 		kube.Create(t, w.c, oc)
 		w.awaitMembers(t, "a")

@@ -81,7 +81,7 @@ func newWorld(t *testing.T, s build.CollectionScope) world {
 // connect makes the ProviderConfig of a world, which reaches the target as a user.
 func connect(t *testing.T, w world, cfg *rest.Config) world {
 	t.Helper()
-	kube.Create(t, w.c, secret(w.ns, "credentials", kube.Kubeconfig(t, cfg)),
+	kube.Create(t, w.c, build.Credentials(w.ns, "credentials", kube.Kubeconfig(t, cfg)),
 		w.scope.Config(w.ns, w.ns, build.FromSecret(w.ns, "credentials")))
 	return w
 }

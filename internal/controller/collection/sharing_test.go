@@ -14,7 +14,7 @@ import (
 func TestEqualSelectionsShareOneStream(t *testing.T) {
 	forScopes(t, func(t *testing.T, w world) {
 		who := w.tns + "-sharer"
-		kube.Create(t, w.c, secret(w.ns, "sharer", kube.Kubeconfig(t, target.User(t, who, admins))),
+		kube.Create(t, w.c, build.Credentials(w.ns, "sharer", kube.Kubeconfig(t, target.User(t, who, admins))),
 			w.scope.Config(w.ns, who, build.FromSecret(w.ns, "sharer")))
 		audit := target.Audit(t)
 		mark := audit.Mark()

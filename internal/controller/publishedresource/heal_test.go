@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -59,19 +59,11 @@ func (s *shop) offerBoats(t *testing.T, change ...func(*apisv1alpha2.APIExport))
 	t.Helper()
 	s.create(t, kcp.Schema(boats, "other.example.com", "boats", "Boat"))
 	s.edit(t, func(e *apisv1alpha2.APIExport) {
-		e.Spec.Resources = []apisv1alpha2.ResourceSchema{offered("other.example.com", "boats", boats)}
+		e.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer("other.example.com", "boats", boats)}
 		for _, f := range change {
 			f(e)
 		}
 	})
-}
-
-// offered returns how an APIExport offers a resource.
-func offered(group, plural, schema string) apisv1alpha2.ResourceSchema {
-	return apisv1alpha2.ResourceSchema{
-		Group: group, Name: plural, Schema: schema,
-		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-	}
 }
 
 // edit changes the APIExport as a stranger does.
@@ -139,12 +131,12 @@ func TestExportGoes(t *testing.T) {
 	kube.Delete(t, in, s.export(t))
 	await(t, s.c, o, isNot(v1alpha1.TypeExportUpdated, v1alpha1.ReasonExportMissing),
 		isNot(xpv2.TypeSynced, v1alpha1.ReasonExportMissing))
-	s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}})
+	s.create(t, kcp.Export(exportName))
 	awaitPublished(t, s.c, o)
 
 	// The right to create comes with the policy to create.
 	ns := local.Namespace(t)
-	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, s.admin)))
 	pc := &commonv1.KCPConnection{APIExport: &commonv1.APIExport{
 		Name: exportName, Create: new(true), MaximalPermissionPolicy: &commonv1.MaximalPermissionPolicy{},
 	}}
@@ -158,14 +150,6 @@ func TestExportGoes(t *testing.T) {
 			e.Spec.MaximalPermissionPolicy != nil, "it is not"
 	})
 	awaitPublished(t, s.c, o)
-}
-
-// secretOf returns a Secret with a kubeconfig.
-func secretOf(t *testing.T, ns string, kubeconfig []byte) *corev1.Secret {
-	t.Helper()
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kcp"}, Data: map[string][]byte{"kubeconfig": kubeconfig},
-	}
 }
 
 // TestCredentials shows that credentials which stop to work are reported, and that those which replace them are used.
@@ -209,7 +193,7 @@ func TestRightsCome(t *testing.T) {
 
 func setSecret(t *testing.T, c client.Client, ns string, kubeconfig []byte) {
 	t.Helper()
-	kube.Update(t, c, secretOf(t, ns, kubeconfig))
+	kube.Update(t, c, build.Credentials(ns, "kcp", kubeconfig))
 }
 
 // TestKCPIsDown shows that a kcp which does not answer is reported, and that what has changed meanwhile is published

@@ -52,7 +52,7 @@ func newShop(t *testing.T, exports ...string) shop {
 	s := shop{c: provide(t)}
 	s.path, s.admin = workspaces.Workspace(t)
 	for _, name := range exports {
-		s.create(t, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		s.create(t, kcp.Export(name))
 	}
 	return s
 }
@@ -71,7 +71,7 @@ func (s *shop) agent(t *testing.T, further ...string) *rest.Config {
 func (s *shop) serviceCluster(t *testing.T, cfg *rest.Config) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, cfg)),
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg)),
 		build.Cluster().Config("", ns, build.FromSecret(ns, "kcp")))
 	return ns
 }
@@ -98,7 +98,7 @@ func (s *shop) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	ns := local.Namespace(t)
 	s.config, s.group = ns, ns+".example.com"
-	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, cfg)))
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg)))
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
 	kube.Create(t, s.c, build.Cluster().Config("", ns, spec))

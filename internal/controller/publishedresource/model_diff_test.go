@@ -137,7 +137,7 @@ func TestSyncOutage(t *testing.T) {
 		group := o.Spec.Resource.APIGroup
 		kube.Create(t, below, definition(group, "certs", "secretName", "keyName", "note"))
 		kube.Create(t, local.Client(t, apis.AddToScheme),
-			secretOf(t, elsewhere, kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
+			build.Credentials(elsewhere, "kcp", kube.Kubeconfig(t, service.User(t, user, "system:masters"))),
 			build.Cluster().Config("", elsewhere, build.FromSecret(elsewhere, "kcp")))
 		o.Spec.ServiceClusterConfigReference = &v1alpha1.ConfigReference{Name: elsewhere}
 	})

@@ -29,7 +29,7 @@ func openShopBySlice(t *testing.T, k *commonv1.KCPConnection) (s shop, namesake 
 	c := kcp.Client(t, admin)
 	slice := &apisv1alpha1.APIExportEndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: sliceElsewhere}}
 	slice.Spec.APIExport = apisv1alpha1.ExportBindingReference{Path: s.path, Name: exportName}
-	kube.Create(t, c, &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}, slice)
+	kube.Create(t, c, kcp.Export(exportName), slice)
 	setSecret(t, s.c, s.config, kube.Kubeconfig(t, admin))
 	setConfig(t, s.c, s.config, s.config, k)
 	return s, func() *apisv1alpha2.APIExport {

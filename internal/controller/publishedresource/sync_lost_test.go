@@ -6,8 +6,6 @@ import (
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
@@ -29,7 +27,7 @@ func TestSyncShardMissing(t *testing.T) {
 	kube.Create(t, in, s.cert("web"))
 	copied := s.copyOf(t, in)
 
-	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: second}}
+	other := kcp.Export(second)
 	other.Spec.Resources = s.export(t).Spec.Resources
 	other.Spec.PermissionClaims = s.export(t).Spec.PermissionClaims
 	s.create(t, other)

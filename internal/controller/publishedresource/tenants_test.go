@@ -37,13 +37,7 @@ type tenant struct {
 
 // claims are those that the synchronization of Secrets needs.
 func claims() []apisv1alpha2.PermissionClaim {
-	var out []apisv1alpha2.PermissionClaim
-	for _, r := range []string{"events", "namespaces", "secrets"} {
-		out = append(out, apisv1alpha2.PermissionClaim{
-			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
-		})
-	}
-	return out
+	return kcp.Claims("events", "namespaces", "secrets")
 }
 
 // consumer makes a workspace that binds the APIExport and accepts all claims.

@@ -216,8 +216,8 @@ func TestSchemasGo(t *testing.T) {
 	first := s.awaitSchema(t, "hats", "")
 	foreign, used := "v1.hats."+s.group, "v2.hats."+s.group
 	s.create(t, kcp.Schema(foreign, s.group, "hats", "Hat"), kcp.Schema(used, s.group, "hats", "Hat"))
-	other := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: "other.example.com"}}
-	other.Spec.Resources = []apisv1alpha2.ResourceSchema{offered(s.group, "hats", used)}
+	other := kcp.Export("other.example.com")
+	other.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer(s.group, "hats", used)}
 	s.create(t, other)
 	s.binder(t)
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
@@ -20,7 +21,7 @@ func TestWorkspaceGoes(t *testing.T) {
 	s := openShop(t)
 	o := s.publishHats(t)
 	ns := local.Namespace(t)
-	kube.Create(t, s.c, secretOf(t, ns, kube.Kubeconfig(t, s.admin)))
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, s.admin)))
 	setConfig(t, s.c, s.config, ns,
 		&commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}})
 	awaitPublished(t, s.c, o)

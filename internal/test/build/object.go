@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -112,6 +113,11 @@ func Raw(m Manifest) runtime.RawExtension {
 		panic(err)
 	}
 	return runtime.RawExtension{Raw: b}
+}
+
+// Credentials returns a Secret that FromSecret reads.
+func Credentials(namespace, name string, kubeconfig []byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: Meta(namespace, name), Data: map[string][]byte{"kubeconfig": kubeconfig}}
 }
 
 // FromSecret returns the spec of a ProviderConfig that takes its kubeconfig from the key kubeconfig of a Secret.

@@ -54,6 +54,30 @@ func Schema(name, group, plural, kind string) *apisv1alpha1.APIResourceSchema {
 	}
 }
 
+// Export returns an APIExport that offers nothing.
+func Export(name string) *apisv1alpha2.APIExport {
+	return &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// Offer returns how an APIExport offers a resource by a schema.
+func Offer(group, plural, schema string) apisv1alpha2.ResourceSchema {
+	return apisv1alpha2.ResourceSchema{
+		Group: group, Name: plural, Schema: schema,
+		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+	}
+}
+
+// Claims returns permission claims to do all with resources of the core group.
+func Claims(resources ...string) []apisv1alpha2.PermissionClaim {
+	out := make([]apisv1alpha2.PermissionClaim, 0, len(resources))
+	for _, r := range resources {
+		out = append(out, apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
+		})
+	}
+	return out
+}
+
 // Bind creates an APIBinding to the APIExport of a workspace in another one, with claims accepted on all objects.
 func Bind(tb testing.TB, in *rest.Config, path, export string,
 	accept ...apisv1alpha2.PermissionClaim,

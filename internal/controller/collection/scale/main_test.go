@@ -64,10 +64,7 @@ func provide(t *testing.T) client.Client {
 func connect(t *testing.T, c client.Client, s build.CollectionScope, kubeconfig []byte) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	credentials := &corev1.Secret{
-		ObjectMeta: build.Meta(ns, "credentials"), Data: map[string][]byte{"kubeconfig": kubeconfig},
-	}
-	kube.Create(t, c, credentials, s.Config(ns, ns, build.FromSecret(ns, "credentials")))
+	kube.Create(t, c, build.Credentials(ns, "credentials", kubeconfig), s.Config(ns, ns, build.FromSecret(ns, "credentials")))
 	return ns
 }
 

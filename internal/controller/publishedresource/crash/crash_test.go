@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -32,10 +31,7 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/test/provider"
 )
 
-const (
-	soon       = 2 * time.Minute
-	exportName = "shop.example.com"
-)
+const exportName = "shop.example.com"
 
 var (
 	local      kube.Server
@@ -94,9 +90,7 @@ func (s *stage) run(t *testing.T, m moment, until func() (bool, string)) []strin
 func (s *stage) connect(t *testing.T, cfg *rest.Config) {
 	t.Helper()
 	ns := strings.TrimSuffix(s.group, ".example.com")
-	secret := &corev1.Secret{
-		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, cfg)},
-	}
+	secret := build.Credentials(ns, "kcp", kube.Kubeconfig(t, cfg))
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName, Create: new(true)}}
 	for _, obj := range []client.Object{secret, build.Cluster().Config("", s.group, spec)} {
@@ -126,13 +120,8 @@ func (s *stage) published(ctx context.Context, schemas int) (bool, string) {
 	for _, a := range list.Items {
 		names = append(names, a.GetName())
 	}
-	want := []apisv1alpha2.ResourceSchema{{
-		Group: s.group, Name: "hats", Schema: s.o.Status.ResourceSchemaName,
-		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-	}}
-	diff := cmp.Diff(want, e.Spec.Resources) + cmp.Diff([]apisv1alpha2.PermissionClaim{
-		{GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"}},
-	}, e.Spec.PermissionClaims)
+	want := []apisv1alpha2.ResourceSchema{kcp.Offer(s.group, "hats", s.o.Status.ResourceSchemaName)}
+	diff := cmp.Diff(want, e.Spec.Resources) + cmp.Diff(kcp.Claims("events"), e.Spec.PermissionClaims)
 	ready := s.o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue &&
 		s.o.GetCondition(xpv2.TypeSynced).Status == corev1.ConditionTrue
 	return diff == "" && ready && len(names) == schemas && s.o.Status.ResourceSchemaName != s.was &&
@@ -188,8 +177,7 @@ func TestKilled(t *testing.T) {
 				s.run(t, never, func() (bool, string) { return s.published(t.Context(), 1) })
 				kube.Delete(t, s.c, s.o)
 			},
-			done: func(s *stage) func() (bool,
-				string) {
+			done: func(s *stage) func() (bool, string) {
 				return func() (bool, string) { return s.withdrawn(t.Context()) }
 			},
 		},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,10 +29,7 @@ func (s *stage) hat(name, size string) *unstructured.Unstructured {
 func (s *stage) bound(t *testing.T) client.Client {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
-	events := apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Resource: "events"}, Verbs: []string{"*"},
-	}
-	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, events))
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, kcp.Claims("events")...))
 	return kcp.Client(t, cfg)
 }
 
@@ -78,16 +74,11 @@ func TestKilledWhileSyncing(t *testing.T) {
 		for _, m := range []moment{{write: n}, {write: n, after: true}} {
 			id := fmt.Sprintf("%d-%t", n, m.after)
 			stays, goes := s.hat("stays-"+id, "S"), s.hat("goes-"+id, "S")
-			for _, u := range []*unstructured.Unstructured{stays, goes} {
-				kube.Create(t, in, u)
-			}
+			kube.Create(t, in, stays, goes)
 			done := func() (bool, string) { return s.inStep(t, in) }
 			s.run(t, m, done)
 			s.run(t, never, done)
-			if err := in.Patch(t.Context(), stays,
-				client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":"L"}}`))); err != nil {
-				t.Fatal(err)
-			}
+			kube.Patch(t, in, stays, `{"spec":{"size":"L"}}`)
 			kube.Delete(t, in, goes)
 			s.run(t, m, done)
 			s.run(t, never, done)

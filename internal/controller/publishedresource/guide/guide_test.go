@@ -11,11 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,8 +31,6 @@ import (
 )
 
 const (
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon       = 2 * time.Minute
 	exportName = "services.example.com"
 	namespace  = "my-app" // of the consumer
 )
@@ -60,15 +56,12 @@ func newScene(t *testing.T) *scene {
 		filepath.Join(root, "internal", "projection", "testdata"))
 	s := &scene{c: service.Client(t, apis.AddToScheme)}
 	path, admin := workspaces.Workspace(t)
-	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	kube.Create(t, kcp.Client(t, admin), export)
+	kube.Create(t, kcp.Client(t, admin), kcp.Export(exportName))
 	ns := service.Namespace(t)
 	account := kcp.ServiceAccount(t, admin, "agent", kcp.AgentRules(exportName)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
-	kube.Create(t, s.c, &corev1.Secret{
-		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
-	},
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
 		build.Cluster().Config("", "default", spec))
 	s.bind(t, path)
 	provider.Start(t, service.User(t, "provider", "system:masters"))
@@ -78,13 +71,7 @@ func newScene(t *testing.T) *scene {
 func (s *scene) bind(t *testing.T, path string) {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
-	var claims []apisv1alpha2.PermissionClaim
-	for _, r := range []string{"events", "namespaces", "secrets"} {
-		claims = append(claims, apisv1alpha2.PermissionClaim{
-			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
-		})
-	}
-	kcp.Bind(t, cfg, path, exportName, claims...)
+	kcp.Bind(t, cfg, path, exportName, kcp.Claims("events", "namespaces", "secrets")...)
 	s.in = kcp.Client(t, cfg)
 	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	kube.Create(t, s.in, created)
@@ -204,12 +191,7 @@ func (s *scene) apply(t *testing.T, content []byte) (remove func()) {
 		return o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue &&
 			o.Status.Objects != nil, fmt.Sprintf("%+v", o.Status)
 	})
-	return func() {
-		if err := s.c.Delete(t.Context(), u); err != nil {
-			t.Error(err)
-		}
-		kube.AwaitGone(t, s.c, u)
-	}
+	return func() { kube.Remove(t, s.c, u) }
 }
 
 // follow follows one object of a consumer through its life.
@@ -271,10 +253,7 @@ func (s *scene) copyOf(t *testing.T, name string) *unstructured.Unstructured {
 // report writes a status below, and waits until it is above.
 func (s *scene) report(t *testing.T, copied, above *unstructured.Unstructured) {
 	t.Helper()
-	body := client.RawPatch(types.MergePatchType, []byte(`{"status":{"revision":7}}`))
-	if err := s.c.Status().Patch(t.Context(), copied, body); err != nil {
-		t.Fatal(err)
-	}
+	kube.PatchStatus(t, s.c, copied, `{"status":{"revision":7}}`)
 	kube.Eventually(t, "the status", func() (bool, string) {
 		if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(above), above); err != nil {
 			return false, err.Error()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -43,11 +42,8 @@ func open(t *testing.T, c client.Client, server *kcp.Server, group string) *mark
 	m := &market{c: c, kcp: server, config: local.Namespace(t)}
 	path, admin := server.Workspace(t)
 	m.path = path
-	e := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: exportName}}
-	e.Spec.Resources = []apisv1alpha2.ResourceSchema{{
-		Group: "other.example.com", Name: "boats", Schema: stranger,
-		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-	}}
+	e := kcp.Export(exportName)
+	e.Spec.Resources = []apisv1alpha2.ResourceSchema{kcp.Offer("other.example.com", "boats", stranger)}
 	kube.Create(t, kcp.Client(t, admin), kcp.Schema(stranger, "other.example.com", "boats", "Boat"), e)
 	m.export = e.GetUID()
 	connection := &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}}
@@ -69,9 +65,7 @@ func connect(t *testing.T, c client.Client, name string, kubeconfig []byte, k *c
 	t.Helper()
 	spec := build.FromSecret("default", name)
 	spec.KCP = k
-	kube.Create(t, c, &corev1.Secret{
-		ObjectMeta: build.Meta("default", name), Data: map[string][]byte{"kubeconfig": kubeconfig},
-	},
+	kube.Create(t, c, build.Credentials("default", name, kubeconfig),
 		build.Cluster().Config("", name, spec))
 }
 
@@ -107,7 +101,7 @@ func (m *market) schemas(t *testing.T) map[string]string {
 }
 
 // awaitOther waits until the APIExport offers hats and coats by other schemas than before.
-func (m *market) awaitOther(t *testing.T, within time.Duration, before map[string]string) {
+func (m *market) awaitOther(t *testing.T, before map[string]string) {
 	t.Helper()
 	kube.Eventually(t, "other schemas in "+m.path, func() (bool, string) {
 		now := m.schemas(t)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -22,8 +21,6 @@ import (
 )
 
 const (
-	// How long what takes seconds may take on a busy machine: less than the minute that a stream which is denied rests.
-	promptly  = 30 * time.Second
 	elsewhere = "elsewhere" // the ProviderConfig of the other service cluster
 	admins    = "system:masters"
 )
@@ -82,12 +79,12 @@ func TestOutage(t *testing.T) {
 			plural := late.GetName()[len(gone.config)+1:]
 			kube.Create(t, c, build.Definition(group, plural), late)
 
-			there.awaitOther(t, promptly, thereWas)
+			there.awaitOther(t, thereWas)
 			for _, o := range append(gone.resources(), late) {
 				gone.awaitUnreachable(t, o)
 			}
 			tc.gone.Return(t)
-			gone.awaitOther(t, promptly, was)
+			gone.awaitOther(t, was)
 			for _, o := range append(gone.resources(), late) {
 				gone.awaitServed(t, o)
 			}

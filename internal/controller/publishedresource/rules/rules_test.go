@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
@@ -32,8 +31,6 @@ import (
 )
 
 const (
-	// soon is how long anything may take that must happen at once; a busy machine is slower than the software.
-	soon       = 2 * time.Minute
 	exportName = "services.example.com"
 	otherName  = "billing.example.com" // the APIExport of another owner
 	namespace  = "my-app"              // of the consumer
@@ -72,12 +69,7 @@ func newSceneOf(t *testing.T, server *kube.Server, services, billing string) *sc
 	s.offer(t, admin, services, exportName)
 	s.offer(t, otherAdmin, billing, otherName)
 	_, s.consumer = workspaces.Workspace(t)
-	var claims []apisv1alpha2.PermissionClaim
-	for _, r := range []string{"events", "namespaces"} {
-		claims = append(claims, apisv1alpha2.PermissionClaim{
-			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
-		})
-	}
+	claims := kcp.Claims("events", "namespaces")
 	s.binding = kcp.Bind(t, s.consumer, path, exportName, claims...)
 	kcp.Bind(t, s.consumer, otherPath, otherName, claims[0])
 	s.in = kcp.Client(t, s.consumer)
@@ -92,7 +84,7 @@ func newSceneOf(t *testing.T, server *kube.Server, services, billing string) *sc
 // offer makes an APIExport, and the ProviderConfig that leads to it.
 func (s *scene) offer(t *testing.T, admin *rest.Config, config, export string) {
 	t.Helper()
-	kube.Create(t, kcp.Client(t, admin), &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: export}})
+	kube.Create(t, kcp.Client(t, admin), kcp.Export(export))
 	s.lead(t, admin, config, export)
 }
 
@@ -103,9 +95,7 @@ func (s *scene) lead(t *testing.T, admin *rest.Config, config, export string) {
 	account := kcp.ServiceAccount(t, admin, "agent-"+config, kcp.AgentRules(export)...)
 	spec := build.FromSecret(ns, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: export}}
-	kube.Create(t, s.c, &corev1.Secret{
-		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
-	},
+	kube.Create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
 		build.Cluster().Config("", config, spec))
 }
 
@@ -134,12 +124,7 @@ func (s *scene) publish(t *testing.T, name, spec string) (remove func()) {
 	t.Helper()
 	u := s.describe(t, name, spec)
 	s.awaitReady(t, u)
-	return func() {
-		if err := s.c.Delete(t.Context(), u); err != nil {
-			t.Error(err)
-		}
-		kube.AwaitGone(t, s.c, u)
-	}
+	return func() { kube.Remove(t, s.c, u) }
 }
 
 // describe creates a PublishedResource, with labels if there are some.

@@ -81,9 +81,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	account := kcp.ServiceAccount(t, s.admin, "agent", kcp.AgentRules(exportName)...)
-	create(t, s.c, &corev1.Secret{
-		ObjectMeta: build.Meta(ns, "kcp"), Data: map[string][]byte{"kubeconfig": kube.Kubeconfig(t, account)},
-	},
+	create(t, s.c, build.Credentials(ns, "kcp", kube.Kubeconfig(t, account)),
 		build.Cluster().Config("", "default", spec), o)
 	return s
 }
