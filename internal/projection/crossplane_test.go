@@ -194,11 +194,7 @@ func TestCrossplaneFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crd := proxiesOf(t, tc.of)
 			before := crd.DeepCopy()
-			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{},
-				&publishedv1alpha1.ResourceProjection{CrossplaneFields: tc.shown}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := mustProject(t, crd, &publishedv1alpha1.ResourceProjection{CrossplaneFields: tc.shown})
 			if diff := cmp.Diff(tc.want, offerOf(p), emptyIsNil); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
@@ -253,11 +249,7 @@ func TestCrossplaneFieldsStay(t *testing.T) {
 			t.Run(name+of, func(t *testing.T) {
 				crd := proxiesOf(t, of)
 				tc.change(crd)
-				p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{},
-					&publishedv1alpha1.ResourceProjection{CrossplaneFields: tc.shown}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := mustProject(t, crd, &publishedv1alpha1.ResourceProjection{CrossplaneFields: tc.shown})
 				if diff := cmp.Diff(crd.Spec.Versions, p.CRD.Spec.Versions); diff != "" || len(p.PlatformFields) > 0 {
 					t.Errorf("%s\n%v -want, +got:\n%s", tc.reason, p.PlatformFields, diff)
 				}
@@ -288,10 +280,7 @@ x-kubernetes-validations:
 - {rule: "self.spec.size > 2"}
 `
 	crd := build.Composite(t, "example.com", "proxies", rules, build.ScopeNamespaced)
-	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustProject(t, crd, nil)
 	type restrictions struct {
 		Root, Spec, Required []string
 		OneOf                int

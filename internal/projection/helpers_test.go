@@ -74,3 +74,15 @@ func specOf(r publishedv1alpha1.SourceResource,
 ) *publishedv1alpha1.PublishedResourceSpec {
 	return &publishedv1alpha1.PublishedResourceSpec{Resource: r, Projection: p}
 }
+
+// mustProject projects all versions of a definition.
+func mustProject(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition,
+	to *publishedv1alpha1.ResourceProjection,
+) *Projection {
+	t.Helper()
+	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -14,10 +14,7 @@ import (
 // api-syncagent.
 func TestUntouched(t *testing.T) {
 	crd := certificates(t)
-	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustProject(t, crd, nil)
 	if diff := cmp.Diff(crd.Spec.Versions, p.CRD.Spec.Versions); diff != "" || len(p.Repairs) > 0 {
 		t.Errorf("repairs %v: -source, +projected:\n%s", p.Repairs, diff)
 	}
@@ -191,10 +188,7 @@ func TestRepair(t *testing.T) {
 					Status: &apiextensionsv1.CustomResourceSubresourceStatus{},
 				}
 			}
-			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
-			if err != nil {
-				t.Fatalf("%s\n%v", tc.reason, err)
-			}
+			p := mustProject(t, crd, nil)
 			if diff := cmp.Diff(parseSchema(t, tc.want), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
 				t.Errorf("%s\nrepairs %q\n-want, +got:\n%s", tc.reason, p.Repairs, diff)
 			}
@@ -257,10 +251,7 @@ func TestAnyFields(t *testing.T) {
 			crd := widgets(t, "v1", "v1")
 			crd.Spec.PreserveUnknownFields = true
 			crd.Spec.Versions[0].Schema = tc.schema
-			p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := mustProject(t, crd, nil)
 			if diff := cmp.Diff(parseSchema(t, tc.want), p.CRD.Spec.Versions[0].Schema.OpenAPIV3Schema); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}

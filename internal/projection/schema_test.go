@@ -31,10 +31,7 @@ func TestSchema(t *testing.T) {
 	crd := widgets(t, "v1", "v1")
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
 	crd.Spec.Versions[0].Subresources = nil
-	p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := mustProject(t, crd, nil)
 	got, err := p.Schema("agent")
 	if err != nil {
 		t.Fatal(err)
@@ -78,10 +75,7 @@ func TestSchemaName(t *testing.T) {
 	) string {
 		crd := widgets(t, "v1", "v1")
 		change(crd)
-		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, to))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustProject(t, crd, to)
 		n, err := p.SchemaName()
 		if err != nil {
 			t.Fatal(err)
@@ -147,10 +141,7 @@ func TestSchemaParticulars(t *testing.T) {
 	project := func(crd *apiextensionsv1.CustomResourceDefinition,
 		to *publishedv1alpha1.ResourceProjection,
 	) *apisv1alpha1.APIResourceSchema {
-		p, err := Project(crd, specOf(publishedv1alpha1.SourceResource{}, to))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := mustProject(t, crd, to)
 		s, err := p.Schema("agent")
 		if err != nil {
 			t.Fatal(err)

@@ -6,14 +6,12 @@ import (
 	"os"
 	"testing"
 
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -29,20 +27,6 @@ var (
 )
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m, &service, &workspaces)) }
-
-// newClient returns a client of a workspace.
-func newClient(t *testing.T, cfg *rest.Config) client.Client {
-	t.Helper()
-	s := runtime.NewScheme()
-	if err := apisv1alpha1.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(cfg, client.Options{Scheme: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 // definition returns the CustomResourceDefinition in a YAML.
 func definition(t *testing.T, content []byte) *apiextensionsv1.CustomResourceDefinition {
@@ -119,8 +103,7 @@ func project(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition,
 func publish(t *testing.T, projections ...*projection.Projection) (client.Client, discovery.DiscoveryInterface) {
 	t.Helper()
 	path, cfg := workspaces.Workspace(t)
-	provider := newClient(t, cfg)
-	var resources []any
+	provider, export := kcp.Client(t, cfg), kcp.Export("things")
 	for _, p := range projections {
 		s, err := p.Schema("agent")
 		if err != nil {
@@ -129,44 +112,16 @@ func publish(t *testing.T, projections ...*projection.Projection) (client.Client
 		if err := provider.Create(t.Context(), s); err != nil {
 			t.Fatalf("kcp refuses the schema: %v", err)
 		}
-		resources = append(resources, map[string]any{
-			"group": s.Spec.Group, "name": s.Spec.Names.Plural, "schema": s.GetName(),
-			"storage": map[string]any{"crd": map[string]any{}},
-		})
+		export.Spec.Resources = append(export.Spec.Resources, kcp.Offer(s.Spec.Group, s.Spec.Names.Plural, s.GetName()))
 	}
-	export := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"resources": resources}}}
-	export.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha2", Kind: "APIExport"})
-	export.SetName("things")
 	kube.Create(t, provider, export)
 	_, cfg = workspaces.Workspace(t)
-	bind(t, newClient(t, cfg), path)
+	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, path, export.GetName()))
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newClient(t, cfg), d // Another one, that knows the new kinds.
-}
-
-// bind binds the APIExport of a workspace, and waits until it is bound.
-func bind(t *testing.T, c client.Client, path string) {
-	t.Helper()
-	b := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"reference": map[string]any{
-		"export": map[string]any{"path": path, "name": "things"},
-	}}}}
-	b.SetGroupVersionKind(schema.GroupVersionKind{Group: "apis.kcp.io", Version: "v1alpha2", Kind: "APIBinding"})
-	b.SetName("things")
-	kube.Eventually(t, "the binding to be made", func() (bool, string) {
-		err := c.Create(t.Context(), b.DeepCopy())
-		return err == nil, errorText(err)
-	})
-	kube.Eventually(t, "the API to be bound", func() (bool, string) {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
-			return false, err.Error()
-		}
-		phase, _, _ := unstructured.NestedString(b.Object, "status", "phase")
-		state, _ := yaml.Marshal(b.Object["status"])
-		return phase == "Bound", string(state)
-	})
+	return kcp.Client(t, cfg), d
 }
 
 // served returns what discovery says of the kind of a projection, of one of its versions.
@@ -188,11 +143,4 @@ func served(t *testing.T, d discovery.DiscoveryInterface, p *projection.Projecti
 		return false, "not in the list"
 	})
 	return out
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

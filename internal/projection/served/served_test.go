@@ -2,6 +2,7 @@ package served_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 
 	publishedv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/projection"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/kcp"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 )
 
@@ -160,7 +162,7 @@ func use(t *testing.T, c client.Client, content string) *unstructured.Unstructur
 	u := want.DeepCopy()
 	kube.Eventually(t, "the object to be created", func() (bool, string) {
 		err := c.Create(t.Context(), u, client.FieldValidation(metav1.FieldValidationStrict))
-		return err == nil, errorText(err)
+		return err == nil, fmt.Sprint(err)
 	})
 	kube.Get(t, c, client.ObjectKeyFromObject(u), u)
 	got := u.DeepCopy()
@@ -260,7 +262,7 @@ func TestRepaired(t *testing.T) {
 		},
 	}
 	_, cfg := workspaces.Workspace(t)
-	refusing := newClient(t, cfg)
+	refusing := kcp.Client(t, cfg)
 	projections := map[string]*projection.Projection{}
 	for name, tc := range cases {
 		singular := strings.ToLower(name)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,12 +89,7 @@ func newStage(t *testing.T) *stage {
 func (s *stage) tenant(t *testing.T) tenant {
 	t.Helper()
 	_, cfg := workspaces.Workspace(t)
-	var claims []apisv1alpha2.PermissionClaim
-	for _, r := range []string{"configmaps", "events", "namespaces", "secrets"} {
-		claims = append(claims, apisv1alpha2.PermissionClaim{
-			GroupResource: apisv1alpha2.GroupResource{Resource: r}, Verbs: []string{"*"},
-		})
-	}
+	claims := kcp.Claims("configmaps", "events", "namespaces", "secrets")
 	kcp.AwaitBound(t, cfg, kcp.Bind(t, cfg, s.path, exportName, claims...))
 	in := tenant{Client: kcp.Client(t, cfg)}
 	ns := &corev1.Namespace{}
