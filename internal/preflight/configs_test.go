@@ -31,16 +31,13 @@ func TestJudgeConfig(t *testing.T) {
 		"Kept": {
 			reason: "Credentials that are accepted are kept.",
 			check:  says(nil),
-			want:   Finding{Effect: Kept, What: what, Count: 1, Names: []string{"a"}},
+			want:   one("a", kept(what)),
 		},
 		"Identity": {
 			reason: "Each identity is a row of its own.",
 			check:  says(nil),
 			spec:   commonv1.ProviderConfigSpec{Identity: &commonv1.Identity{Type: commonv1.IdentityGoogle}},
-			want: Finding{
-				Effect: Kept, What: what + " with identity GoogleApplicationCredentials", Count: 1,
-				Names: []string{"a"},
-			},
+			want:   one("a", kept(what+" with identity GoogleApplicationCredentials")),
 		},
 		"Elsewhere": {
 			reason: "What only the provider sees was not looked at.",
@@ -48,50 +45,37 @@ func TestJudgeConfig(t *testing.T) {
 			spec: commonv1.ProviderConfigSpec{
 				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceFilesystem},
 			},
-			want: Finding{
-				Effect: Differs, What: what + ", source Filesystem", Count: 1, Names: []string{"a"},
-				Why: "it was not looked at, as the provider alone sees it: give the provider the variables and files that the " +
-					"former one has",
-			},
+			want: one("a", differs(what+", source Filesystem",
+				"it was not looked at, as the provider alone sees it: give the provider the variables and files that the "+
+					"former one has")),
 		},
 		"FlagHelps": {
 			reason: "The flag that would have it accepted is the cure.",
 			check:  says(refusal),
 			flags:  []flag{{"--this", says(refusal)}, {"--that", says(nil)}},
-			want: Finding{
-				Effect: Refused, What: what + " that is refused", Count: 1, Names: []string{"a"}, Why: refusal.Error(),
-				Cure: "start this provider, and this check, with --that, or change the ProviderConfig: docs/identities.md, " +
-					"docs/tenancy.md",
-			},
+			want: one("a", refused(what+" that is refused", refusal.Error(),
+				"start this provider, and this check, with --that, or change the ProviderConfig: docs/identities.md, "+
+					"docs/tenancy.md")),
 		},
 		"NoFlagHelps": {
 			reason: "Without such a flag the ProviderConfig is to be changed.",
 			check:  says(refusal),
 			flags:  []flag{{"--this", says(refusal)}},
-			want: Finding{
-				Effect: Refused, What: what + " that is refused", Count: 1, Names: []string{"a"}, Why: refusal.Error(),
-				Cure: "change the ProviderConfig or its Secret",
-			},
+			want:   one("a", refused(what+" that is refused", refusal.Error(), "change the ProviderConfig or its Secret")),
 		},
 		"IdentityNotBuiltIn": {
 			reason: "An identity that is refused has others in its place.",
 			check:  says(refusal),
 			spec:   commonv1.ProviderConfigSpec{Identity: nebius},
-			want: Finding{
-				Effect: Refused, What: what + " with identity NebiusServiceAccountCredentials that is refused", Count: 1,
-				Names: []string{"a"},
-				Why:   refusal.Error(),
-				Cure:  "use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data",
-			},
+			want: one("a", refused(what+" with identity NebiusServiceAccountCredentials that is refused", refusal.Error(),
+				"use credentials that docs/identities.md lists, or a kubeconfig with a token or client-certificate-data")),
 		},
 		"Forbidden": {
 			reason: "A Secret that may not be read is unknown, and neither missing nor good.",
 			check: says(errors.Wrap(apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "k", nil),
 				"cannot get Secret")),
-			want: Finding{
-				Effect: Unknown, What: "secrets", Count: 1, Names: []string{"a"}, Why: "the control plane denies it",
-				Cure: `grant the user of the kubeconfig by a ClusterRole: apiGroups: [""], resources: [secrets], verbs: [get]`,
-			},
+			want: one("a", unknown("secrets", "the control plane denies it",
+				`grant the user of the kubeconfig by a ClusterRole: apiGroups: [""], resources: [secrets], verbs: [get]`)),
 		},
 		"NoAnswer": {
 			reason: "So is one that nobody answers for.",

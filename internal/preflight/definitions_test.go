@@ -47,7 +47,7 @@ func TestJudgeDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{objectsDefinition}
+	const at = objectsDefinition
 	for name, tc := range map[string]struct {
 		reason string
 		is     func(*apiextensionsv1.CustomResourceDefinition)
@@ -56,29 +56,23 @@ func TestJudgeDefinition(t *testing.T) {
 		"None": {
 			reason: "Without a webhook there is nothing to do.",
 			is:     func(*apiextensionsv1.CustomResourceDefinition) {},
-			want:   []Finding{{Effect: Kept, What: "CustomResourceDefinition", Count: 1, Names: names}},
+			want:   []Finding{one(at, kept("CustomResourceDefinition"))},
 		},
 		"WebhookOfAnother": {
 			reason: "A server-side apply does not take the webhook from another manager.",
 			is:     ownedBy("helm", metav1.ManagedFieldsOperationUpdate, strategy),
-			want: []Finding{{
-				Effect: Refused, What: webhook, Count: 1, Names: names, Why: left + "helm (Update)", Cure: patch,
-			}},
+			want:   []Finding{one(at, refused(webhook, left+"helm (Update)", patch))},
 		},
 		"WebhookOfUnreadableManager": {
 			reason: "A manager whose fields cannot be read may own it.",
 			is:     ownedBy("strange", metav1.ManagedFieldsOperationUpdate, "?"),
-			want: []Finding{{
-				Effect: Refused, What: webhook, Count: 1, Names: names, Why: left + "strange (Update)", Cure: patch,
-			}},
+			want:   []Finding{one(at, refused(webhook, left+"strange (Update)", patch))},
 		},
 		"WebhookOfKubectl": {
 			reason: "kubectl takes back what it has applied.",
 			is:     ownedBy("kubectl", metav1.ManagedFieldsOperationApply, strategy),
-			want: []Finding{{
-				Effect: Differs, What: webhook, Count: 1, Names: names,
-				Why: "our versions need no webhook, and kubectl apply --server-side takes the field back, which it has set",
-			}},
+			want: []Finding{one(at, differs(webhook,
+				"our versions need no webhook, and kubectl apply --server-side takes the field back, which it has set"))},
 		},
 		"WebhookOfPackage": {
 			reason: "Crossplane replaces what it has installed.",
@@ -86,38 +80,29 @@ func TestJudgeDefinition(t *testing.T) {
 				ownedBy("crossplane", metav1.ManagedFieldsOperationUpdate, strategy)(d)
 				d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "pkg.crossplane.io/v1", Kind: "ProviderRevision"}}
 			},
-			want: []Finding{{
-				Effect: Differs, What: webhook, Count: 1, Names: names,
-				Why: "our versions need no webhook, and Crossplane replaces the definition with that of the package",
-			}},
+			want: []Finding{one(at, differs(webhook,
+				"our versions need no webhook, and Crossplane replaces the definition with that of the package"))},
 		},
 		"StoredInOldVersion": {
 			reason: "Objects in the old version need no conversion.",
 			is: func(d *apiextensionsv1.CustomResourceDefinition) {
 				d.Status.StoredVersions = []string{"v1alpha1", "v1alpha2"}
 			},
-			want: []Finding{{
-				Effect: Differs, What: "CustomResourceDefinition with objects that may be stored as v1alpha1", Count: 1,
-				Names: names,
-				Why:   "they are read as they are: our versions have all fields of each other",
-			}},
+			want: []Finding{one(at, differs("CustomResourceDefinition with objects that may be stored as v1alpha1",
+				"they are read as they are: our versions have all fields of each other"))},
 		},
 		"StoredInUnknownVersion": {
 			reason: "The API server does not let a version go that is stored.",
 			is:     func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.StoredVersions = []string{"v0"} },
-			want: []Finding{{
-				Effect: Refused, What: "CustomResourceDefinition with objects stored as v0", Count: 1, Names: names,
-				Why:  "we have no such version, and the API server refuses a definition without one that is stored",
-				Cure: "write each object once, and take the version out of status.storedVersions",
-			}},
+			want: []Finding{one(at, refused("CustomResourceDefinition with objects stored as v0",
+				"we have no such version, and the API server refuses a definition without one that is stored",
+				"write each object once, and take the version out of status.storedVersions"))},
 		},
 		"Deleted": {
 			reason: "With a definition go its objects.",
 			is:     func(d *apiextensionsv1.CustomResourceDefinition) { d.DeletionTimestamp = &metav1.Time{} },
-			want: []Finding{{
-				Effect: Refused, What: "CustomResourceDefinition that is being deleted", Count: 1, Names: names,
-				Why: "all objects of the kind go with it", Cure: "wait until it is gone, or end its deletion, before the takeover",
-			}},
+			want: []Finding{one(at, refused("CustomResourceDefinition that is being deleted",
+				"all objects of the kind go with it", "wait until it is gone, or end its deletion, before the takeover"))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

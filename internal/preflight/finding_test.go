@@ -10,6 +10,11 @@ import (
 // tallied returns what was added, the worst first.
 func tallied(t *tally) []Finding { return t.report("").Findings }
 
+// one returns the finding of one thing by its name.
+func one(name string, v verdict) Finding {
+	return Finding{Effect: v.effect, What: v.what, Count: 1, Names: []string{name}, Why: v.why, Cure: v.cure}
+}
+
 func TestReport(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -95,11 +95,8 @@ func judgeObjects(t *testing.T, crossNamespace bool, all ...*unstructured.Unstru
 func TestJudgeObjects(t *testing.T) {
 	const seen = `status: {atProvider: {manifest: {apiVersion: v1, kind: ConfigMap, ` +
 		`metadata: {name: app, namespace: default, uid: u-1`
-	refusedField := func(what, why string, names ...string) Finding {
-		return Finding{
-			Effect: Refused, What: what + " that our CustomResourceDefinition refuses", Count: 1, Names: names, Why: why,
-			Cure: "change the field",
-		}
+	refusedField := func(what, why, name string) Finding {
+		return one(name, refused(what+" that our CustomResourceDefinition refuses", why, "change the field"))
 	}
 	for name, tc := range map[string]struct {
 		reason         string
@@ -111,36 +108,32 @@ func TestJudgeObjects(t *testing.T) {
 			reason:  "A settled Object is taken over as it is.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped), read(t, namespaced)},
 			want: []Finding{
-				{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}},
-				{Effect: Kept, What: ofNamespace, Count: 1, Names: []string{"team/app"}},
+				one("app", kept(ofCluster)),
+				one("team/app", kept(ofNamespace)),
 			},
 		},
 		"NotWatched": {
 			reason:  "Drift is reverted at once, which changes nothing else.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {watch: false}")},
 			want: []Finding{
-				{
-					Effect: Differs, What: ofCluster + " without watch: true", Count: 1, Names: []string{"app"},
-					Why: "its resource is watched all the same: drift is reverted when it happens, not at the next poll",
-				},
-				{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}},
+				one("app", differs(ofCluster+" without watch: true",
+					"its resource is watched all the same: drift is reverted when it happens, not at the next poll")),
+				one("app", kept(ofCluster)),
 			},
 		},
 		"AppliedClientSide": {
 			reason: "Fields that were applied client-side change their manager.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
 				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`)},
-			want: []Finding{{
-				Effect: Differs, What: ofCluster + " that was applied client-side", Count: 1, Names: []string{"app"},
-				Why: "one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before " +
-					"leaves the resource",
-			}},
+			want: []Finding{one("app", differs(ofCluster+" that was applied client-side",
+				"one patch makes its fields those of provider-kubernetes/<name>. A field that has left the manifest before "+
+					"leaves the resource"))},
 		},
 		"ObservesWhatKubectlApplied": {
 			reason: "An Object that only observes takes over no fields.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped, "spec: {managementPolicies: [Observe]}",
 				seen+`, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}}}}`)},
-			want: []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
+			want: []Finding{one("app", kept(ofCluster))},
 		},
 		"Policies": {
 			reason:  "Policies without Observe are refused, which provider-kubernetes accepts and never follows.",
@@ -161,91 +154,73 @@ func TestJudgeObjects(t *testing.T) {
 			reason: "References to other namespaces need a flag.",
 			objects: []*unstructured.Unstructured{read(t, namespaced,
 				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
-			want: []Finding{{
-				Effect: Refused, What: ofNamespace + " with a reference to another namespace", Count: 1,
-				Names: []string{"team/app"},
-				Why:   "namespaced Objects refer to what is in their namespace, as tenants write them",
-				Cure: "start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the " +
-					"namespace: docs/tenancy.md",
-			}},
+			want: []Finding{one("team/app", refused(ofNamespace+" with a reference to another namespace",
+				"namespaced Objects refer to what is in their namespace, as tenants write them",
+				"start this provider, and this check, with --allow-cross-namespace-references, or refer to a copy in the "+
+					"namespace: docs/tenancy.md"))},
 		},
 		"OtherNamespaceAllowed": {
 			reason: "With the flag they are kept.", crossNamespace: true,
 			objects: []*unstructured.Unstructured{read(t, namespaced,
 				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
-			want: []Finding{{Effect: Kept, What: ofNamespace, Count: 1, Names: []string{"team/app"}}},
+			want: []Finding{one("team/app", kept(ofNamespace))},
 		},
 		"OtherNamespaceOfClusterScoped": {
 			reason: "Cluster-scoped Objects refer to any namespace.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
 				"spec: {references: [{dependsOn: {apiVersion: v1, kind: Secret, name: key, namespace: other}}]}")},
-			want: []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
+			want: []Finding{one("app", kept(ofCluster))},
 		},
 		"InvalidReference": {
 			reason: "A path that cannot be parsed is refused.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
 				"spec: {references: [{patchesFrom: {apiVersion: v1, kind: Secret, name: key, namespace: x, "+
 					"fieldPath: 'data[key'}}]}")},
-			want: []Finding{{
-				Effect: Refused, What: ofCluster + " with a reference that is refused", Count: 1, Names: []string{"app"},
-				Why:  "spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4",
-				Cure: "change the reference: docs/references.md",
-			}},
+			want: []Finding{one("app", refused(ofCluster+" with a reference that is refused",
+				"spec.references[0].patchesFrom: fieldPath is invalid: cannot parse: unterminated '[' at position 4",
+				"change the reference: docs/references.md"))},
 		},
 		"NotSynced": {
 			reason: "What is half done would be done by the takeover.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
 				`status: {conditions: [{type: Synced, status: "False", reason: ReconcileError, message: secret}]}`)},
-			want: []Finding{{
-				Effect: Refused, What: ofCluster + " that is not Synced", Count: 1, Names: []string{"app"},
-				Why:  "the takeover would make a change that provider-kubernetes could not make, or fail as it does",
-				Cure: "see what the condition says, and make the Object Synced or delete it",
-			}},
+			want: []Finding{one("app", refused(ofCluster+" that is not Synced",
+				"the takeover would make a change that provider-kubernetes could not make, or fail as it does",
+				"see what the condition says, and make the Object Synced or delete it"))},
 		},
 		"Paused": {
 			reason: "A paused Object stays paused.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
 				`status: {conditions: [{type: Synced, status: "False", reason: ReconcilePaused}]}`)},
-			want: []Finding{{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}}},
+			want: []Finding{one("app", kept(ofCluster))},
 		},
 		"Deleted": {
 			reason: "A deletion goes on.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
 				`metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}`, "status: {conditions: []}")},
-			want: []Finding{{
-				Effect: Differs, What: ofCluster + " that is being deleted", Count: 1, Names: []string{"app"},
-				Why: "its deletion goes on, and deletes only the resource that the Object has made or last seen",
-			}},
+			want: []Finding{one("app", differs(ofCluster+" that is being deleted",
+				"its deletion goes on, and deletes only the resource that the Object has made or last seen"))},
 		},
 		"EmptyPropagation": {
 			reason: "provider-kubernetes has stored an empty policy.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped,
 				`spec: {forProvider: {deletionPropagationPolicy: ""}}`)},
-			want: []Finding{{
-				Effect: Differs, What: ofCluster + ` with deletionPropagationPolicy: ""`, Count: 1, Names: []string{"app"},
-				Why: "it is Background",
-			}},
+			want: []Finding{one("app", differs(ofCluster+` with deletionPropagationPolicy: ""`, "it is Background"))},
 		},
 		"LongName": {
 			reason:  "A name that provider-kubernetes could not apply is applied.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped, "metadata: {name: "+strings.Repeat("n", 109)+"}")},
-			want: []Finding{{
-				Effect: Differs, What: ofCluster + " with a name of more than 108 characters", Count: 1,
-				Names: []string{strings.Repeat("n", 109)},
-				Why:   "it can be applied: the end of its field manager gives way to a hash",
-			}},
+			want: []Finding{one(strings.Repeat("n", 109), differs(ofCluster+" with a name of more than 108 characters",
+				"it can be applied: the end of its field manager gives way to a hash"))},
 		},
 		"Namesakes": {
 			reason:  "Objects of one name with one resource get managers of their own.",
 			objects: []*unstructured.Unstructured{read(t, clusterScoped, seen+"}}}}"), read(t, namespaced, seen+"}}}}")},
 			want: []Finding{
-				{
-					Effect: Differs, What: ofNamespace + " with the name and the resource of another", Count: 1,
-					Names: []string{"team/app and app"},
-					Why: "each has a field manager of its own: the first provider-kubernetes/<name>, the other " +
-						"provider-kubernetes/<name>@<namespace>",
-				},
-				{Effect: Kept, What: ofCluster, Count: 1, Names: []string{"app"}},
+				one("team/app and app", differs(ofNamespace+" with the name and the resource of another",
+					"each has a field manager of its own: the first provider-kubernetes/<name>, the other "+
+						"provider-kubernetes/<name>@<namespace>")),
+				one("app", kept(ofCluster)),
 			},
 		},
 	} {

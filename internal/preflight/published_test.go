@@ -56,12 +56,10 @@ func publishedOf(t *testing.T, tally *tally, over string, change func(*published
 func nothing(*published) {}
 
 func TestJudgePublished(t *testing.T) {
-	names := []string{"certs"}
+	const at = "certs"
 	invalid := func(why string) Finding {
-		return Finding{
-			Effect: Refused, What: "PublishedResource that is refused", Count: 1, Names: names, Why: why,
-			Cure: "change it as docs/migrate-from-api-syncagent.md says: What is refused",
-		}
+		return one(at, refused("PublishedResource that is refused", why,
+			"change it as docs/migrate-from-api-syncagent.md says: What is refused"))
 	}
 	for name, tc := range map[string]struct {
 		reason string
@@ -71,15 +69,13 @@ func TestJudgePublished(t *testing.T) {
 	}{
 		"Kept": {
 			reason: "What the agent has served is served.", change: nothing,
-			want: []Finding{{Effect: Kept, What: "PublishedResource", Count: 1, Names: names}},
+			want: []Finding{one(at, kept("PublishedResource"))},
 		},
 		"Field": {
 			reason: "Our definition refuses what it has a rule for.", change: nothing,
 			over: "spec: {synchronization: {}}",
-			want: []Finding{{
-				Effect: Refused, What: "PublishedResource that our CustomResourceDefinition refuses", Count: 1, Names: names,
-				Why: "spec.synchronization.enabled: required value", Cure: "change the field",
-			}},
+			want: []Finding{one(at, refused("PublishedResource that our CustomResourceDefinition refuses",
+				"spec.synchronization.enabled: required value", "change the field"))},
 		},
 		"Template": {
 			reason: "The provider refuses templates that yield something else each time.", change: nothing,
@@ -96,28 +92,24 @@ func TestJudgePublished(t *testing.T) {
 		"NoConfig": {
 			reason: "That a ProviderConfig is missing is said once, and not of each PublishedResource.",
 			change: func(o *published) { o.config = nil },
-			want:   []Finding{{Effect: Kept, What: "PublishedResource", Count: 1, Names: names}},
+			want:   []Finding{one(at, kept("PublishedResource"))},
 		},
 		"NoAPI": {
 			reason: "Without the API nothing is published.",
 			change: func(o *published) { o.definition = nil },
-			want: []Finding{{
-				Effect: Refused, What: "PublishedResource of an API that the service cluster does not have", Count: 1, Names: names,
-				Why: "nothing can be published", Cure: "install the API, or delete the PublishedResource",
-			}},
+			want: []Finding{one(at, refused("PublishedResource of an API that the service cluster does not have",
+				"nothing can be published", "install the API, or delete the PublishedResource"))},
 		},
 		"UnknownAPI": {
 			reason: "An API that is not known is not missing.",
 			change: func(o *published) { o.definition, o.definitionKnown = nil, false },
-			want:   []Finding{{Effect: Kept, What: "PublishedResource", Count: 1, Names: names}},
+			want:   []Finding{one(at, kept("PublishedResource"))},
 		},
 		"OtherSchema": {
 			reason: "A schema of another name is a new one.",
 			change: func(o *published) { o.Status.ResourceSchemaName = "v0000000.certs.example.com" },
-			want: []Finding{{
-				Effect: Differs, What: "PublishedResource with another APIResourceSchema", Count: 1, Names: names,
-				Why: "a new one is made beside that of the agent: docs/publish.md, Schemas",
-			}},
+			want: []Finding{one(at, differs("PublishedResource with another APIResourceSchema",
+				"a new one is made beside that of the agent: docs/publish.md, Schemas"))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,7 +150,7 @@ func TestJudgeStates(t *testing.T) {
 			states: map[string][]objectsync.Identity{"crossplane-system": {identity}},
 			copies: []objectsync.Identity{identity},
 			want: []Finding{
-				{Effect: Kept, What: "copy of certs.example.com", Count: 1, Names: []string{"c1/web"}},
+				one("c1/web", kept("copy of certs.example.com")),
 				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
 			},
 		},
@@ -166,19 +158,16 @@ func TestJudgeStates(t *testing.T) {
 			reason: "A state in another namespace needs the flag of that.",
 			states: map[string][]objectsync.Identity{"kcp-system": {identity}},
 			copies: []objectsync.Identity{identity},
-			want: []Finding{{
-				Effect: Refused, What: "copy of certs.example.com with its state in namespace kcp-system", Count: 1,
-				Names: []string{"c1/web"},
-				Why:   "this provider looks in crossplane-system, and would not know what the agent has copied",
-				Cure:  "start this provider, and this check, with --state-namespace kcp-system, or set spec.stateNamespace",
-			}},
+			want: []Finding{one("c1/web", refused("copy of certs.example.com with its state in namespace kcp-system",
+				"this provider looks in crossplane-system, and would not know what the agent has copied",
+				"start this provider, and this check, with --state-namespace kcp-system, or set spec.stateNamespace"))},
 		},
 		"InBoth": {
 			reason: "The state that is looked for counts.",
 			states: map[string][]objectsync.Identity{"another": {identity}, "crossplane-system": {identity}},
 			copies: []objectsync.Identity{identity},
 			want: []Finding{
-				{Effect: Kept, What: "copy of certs.example.com", Count: 1, Names: []string{"c1/web"}},
+				one("c1/web", kept("copy of certs.example.com")),
 				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
 			},
 		},
@@ -187,11 +176,9 @@ func TestJudgeStates(t *testing.T) {
 			states: map[string][]objectsync.Identity{"crossplane-system": {other}},
 			copies: []objectsync.Identity{identity},
 			want: []Finding{
-				{
-					Effect: Differs, What: "copy of certs.example.com without a state", Count: 1, Names: []string{"c1/web"},
-					Why: "what others have set of it is overwritten where the consumer sets it, too, and related objects that are " +
-						"copied already are refused",
-				},
+				one("c1/web", differs("copy of certs.example.com without a state",
+					"what others have set of it is overwritten where the consumer sets it, too, and related objects that are "+
+						"copied already are refused")),
 				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
 			},
 		},
@@ -200,12 +187,10 @@ func TestJudgeStates(t *testing.T) {
 			states: map[string][]objectsync.Identity{"crossplane-system": {identity}},
 			copies: []objectsync.Identity{renamed},
 			want: []Finding{
-				{
-					Effect: Refused, What: "copy of certs.example.com of agent older", Count: 1, Names: []string{"c1/web"},
-					Why:  "it would be somebody else's: this provider would be services.example.com-syncagent",
-					Cure: "set spec.kcp.agentName of the ProviderConfig to older: docs/migrate-from-api-syncagent.md",
-				},
-				{Effect: Kept, What: "copy of certs.example.com", Count: 1, Names: []string{"c1/web"}},
+				one("c1/web", refused("copy of certs.example.com of agent older",
+					"it would be somebody else's: this provider would be services.example.com-syncagent",
+					"set spec.kcp.agentName of the ProviderConfig to older: docs/migrate-from-api-syncagent.md")),
+				one("c1/web", kept("copy of certs.example.com")),
 				{Effect: Kept, What: "state Secret in namespace crossplane-system", Count: 1},
 			},
 		},
@@ -231,10 +216,7 @@ func TestJudgeStates(t *testing.T) {
 
 func TestJudgeAgent(t *testing.T) {
 	flagged := func(flag, why, cure string) Finding {
-		return Finding{
-			Effect: Refused, What: "flag of api-syncagent " + flag, Count: 1, Names: []string{"Deployment kcp/agent"}, Why: why,
-			Cure: cure,
-		}
+		return one("Deployment kcp/agent", refused("flag of api-syncagent "+flag, why, cure))
 	}
 	for name, tc := range map[string]struct {
 		reason string

@@ -32,8 +32,13 @@ func TestJudgeWorkloads(t *testing.T) {
 		owned = "metadata: {ownerReferences: " +
 			"[{apiVersion: pkg.crossplane.io/v1, kind: ProviderRevision, name: r, uid: u}]}"
 		stop = "kubectl scale deployment peer -n crossplane-system --replicas=0"
+		at   = "crossplane-system/peer"
 	)
-	names := []string{"crossplane-system/peer"}
+	none := []Finding{{
+		Effect: Kept, What: "Deployment of provider-kubernetes",
+		Why: "none is on this control plane: stop it where it runs",
+	}}
+	runs := []Finding{one(at, refused("Deployment of provider-kubernetes that runs", "both would write in turn", stop))}
 	for name, tc := range map[string]struct {
 		reason      string
 		deployments []string // laid over the former one, each
@@ -41,66 +46,47 @@ func TestJudgeWorkloads(t *testing.T) {
 	}{
 		"None": {
 			reason: "None here is not none anywhere.",
-			want: []Finding{{
-				Effect: Kept, What: "Deployment of provider-kubernetes",
-				Why: "none is on this control plane: stop it where it runs",
-			}},
+			want:   none,
 		},
 		"Runs": {
 			reason:      "One that runs is to be stopped.",
 			deployments: []string{""},
-			want: []Finding{{
-				Effect: Refused, What: "Deployment of provider-kubernetes that runs", Count: 1, Names: names,
-				Why: "both would write in turn", Cure: stop,
-			}},
+			want:        runs,
 		},
 		"Program": {
 			reason: "It is known by its program, too.",
 			deployments: []string{`spec: {template: {spec: {containers: [{name: x, image: "example.org/kubernetes:1", ` +
 				`command: [/usr/local/bin/crossplane-kubernetes-provider]}]}}}`},
-			want: []Finding{{
-				Effect: Refused, What: "Deployment of provider-kubernetes that runs", Count: 1, Names: names,
-				Why: "both would write in turn", Cure: stop,
-			}},
+			want: runs,
 		},
 		"Other": {
 			reason:      "Other Deployments are nobody's business.",
 			deployments: []string{`spec: {template: {spec: {containers: [{name: x, image: "example.org/provider-helm:1"}]}}}`},
-			want: []Finding{{
-				Effect: Kept, What: "Deployment of provider-kubernetes",
-				Why: "none is on this control plane: stop it where it runs",
-			}},
+			want:        none,
 		},
 		"Stopped": {
 			reason:      "One without replicas is stopped.",
 			deployments: []string{"spec: {replicas: 0}"},
-			want: []Finding{{
-				Effect: Kept, What: "Deployment of provider-kubernetes that is stopped", Count: 1, Names: names,
-			}},
+			want:        []Finding{one(at, kept("Deployment of provider-kubernetes that is stopped"))},
 		},
 		"Stopping": {
 			reason:      "One whose pods are still there runs.",
 			deployments: []string{"{spec: {replicas: 0}, status: {replicas: 1}}"},
-			want: []Finding{{
-				Effect: Refused, What: "Deployment of provider-kubernetes that runs", Count: 1, Names: names,
-				Why: "both would write in turn", Cure: stop,
-			}},
+			want:        runs,
 		},
 		"OfCrossplane": {
 			reason:      "Crossplane stops what it has started.",
 			deployments: []string{owned},
 			want: []Finding{{
-				Effect: Kept, What: "Deployment of provider-kubernetes that Crossplane runs", Count: 1, Names: names,
+				Effect: Kept, What: "Deployment of provider-kubernetes that Crossplane runs", Count: 1, Names: []string{at},
 				Why: "Crossplane stops it when you change spec.package of the Provider",
 			}},
 		},
 		"Both": {
 			reason:      "It does not if the other was installed beside it.",
 			deployments: []string{owned, ourDeployment},
-			want: []Finding{{
-				Effect: Refused, What: "Deployment of provider-kubernetes that runs beside this provider", Count: 1, Names: names,
-				Why: "both would write in turn", Cure: "stop one of them: " + stop,
-			}},
+			want: []Finding{one(at, refused("Deployment of provider-kubernetes that runs beside this provider",
+				"both would write in turn", "stop one of them: "+stop))},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,10 +128,7 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 			", runtimeConfigRef: {name: peer}}}"
 	}
 	void := func(where string) Finding {
-		return Finding{
-			Effect: Differs, What: "flag --void without effect", Count: 1, Names: []string{where},
-			Why: "it is void",
-		}
+		return one(where, differs("flag --void without effect", "it is void"))
 	}
 	for name, tc := range map[string]struct {
 		reason     string
@@ -174,11 +157,8 @@ spec: {deploymentTemplate: {spec: {selector: {}, template: {spec: {
 		"RuntimeConfig": {
 			reason:   "A DeploymentRuntimeConfig that a Provider names is kept, and so are its flags.",
 			provider: provider("xpkg.crossplane.io/crossplane-contrib/provider-kubernetes:v1.3.1"),
-			want: []Finding{{
-				Effect: Refused, What: "flags that this provider does not start with", Count: 1,
-				Names: []string{"DeploymentRuntimeConfig peer"},
-				Why:   "unknown long flag '--not-ours'", Cure: "take the flag out: docs/configuration.md",
-			}},
+			want: []Finding{one("DeploymentRuntimeConfig peer", refused("flags that this provider does not start with",
+				"unknown long flag '--not-ours'", "take the flag out: docs/configuration.md"))},
 		},
 		"RuntimeConfigOfAnother": {
 			reason:   "That of another Provider is not looked at.",
