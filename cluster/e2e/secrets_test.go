@@ -171,7 +171,8 @@ func TestFlagRunsPlugins(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			ns, tns := local.Namespace(t), target.Namespace(t)
 			o := s.Object(ns, ns, ns, build.ConfigMap(tns, "settings"))
-			kube.Create(t, c, build.Credentials(ns, "plugin", []byte(kubeconfig)), s.Config(ns, ns, build.FromSecret(ns, "plugin")), o)
+			kube.Create(t, c, build.Credentials(ns, "plugin", []byte(kubeconfig)),
+				s.Config(ns, ns, build.FromSecret(ns, "plugin")), o)
 			awaitReady(t, c, o)
 		})
 	}

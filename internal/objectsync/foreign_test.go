@@ -48,7 +48,9 @@ func TestTwoCopiesOfOne(t *testing.T) {
 	second := related(v1alpha1.OriginKCP, byReference("spec.secretB")).Related[0]
 	second.Identifier = "second"
 	spec.Related = append(spec.Related, second)
-	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byTemplate("spec.secretB", "b-{{ .Value }}")}}
+	spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{
+		byTemplate("spec.secretB", "b-{{ .Value }}"),
+	}}
 	shared := inShared(w, open(spec))
 	s := w.syncer(spec)
 	w.create(w.below, newSecret(shared, "b-foo", "the operator's"))

@@ -130,7 +130,9 @@ func TestLocated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := related(v1alpha1.OriginService, tc.object)
 			spec.Related[0].Cleanup = true
-			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{byTemplate("spec.place", "team/"+below["a"])}}
+			spec.Mutation = &v1alpha1.ResourceMutations{Spec: []v1alpha1.ResourceMutation{
+				byTemplate("spec.place", "team/"+below["a"]),
+			}}
 			s := w.syncer(spec)
 			src := thing(w.input.Object, func(u *unstructured.Unstructured) {
 				u.Object["spec"] = map[string]any{

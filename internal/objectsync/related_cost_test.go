@@ -99,7 +99,7 @@ func (m *manyRelated) fill(n int, value string) {
 	}
 }
 
-// lives goes through the life of an object that names a number of Secrets. With each step so many copies are to be there.
+// lives goes through the life of an object that names a number of Secrets. After each step so many copies are there.
 func (m *manyRelated) lives(n int) {
 	m.Helper()
 	m.name(n)

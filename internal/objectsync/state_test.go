@@ -5,19 +5,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // agentsKey is where api-syncagent remembers object web of namespace default in cluster1.
 const agentsKey = "d5251a1f794dd6c030f8b61940523cc2ffba7fe5"
-
-func subjectNamed(kind, name string) subject {
-	return subject{
-		NamespacedName: types.NamespacedName{Namespace: "default", Name: name}, cluster: "cluster1",
-		kind: schema.GroupKind{Kind: kind},
-	}
-}
 
 // TestStateIsTheAgents holds the name of the Secret and the keys in it that api-syncagent has. They were computed by
 // hand: SHA-1 of the JSON with a newline.

@@ -40,12 +40,15 @@ var orders = map[string][][]link{
 var (
 	kongChain    = []link{{resource: kongs}, {resource: csvs, part: "kong."}, {resource: subscriptions, part: "kong"}}
 	elasticChain = []link{
-		{resource: kibanas}, {resource: elasticsearches},
-		{resource: csvs, part: "elastic-cloud-eck."}, {resource: subscriptions, part: "elastic-cloud-eck"},
+		{resource: kibanas},
+		{resource: elasticsearches},
+		{resource: csvs, part: "elastic-cloud-eck."},
+		{resource: subscriptions, part: "elastic-cloud-eck"},
 	}
 	plainNetworking = []link{{resource: deployments, part: "-kong"}, {resource: namespaces, part: "networking"}}
 	plainLogging    = []link{
-		{resource: deployments, part: "-kibana"}, {resource: deployments, part: "-elasticsearch"},
+		{resource: deployments, part: "-kibana"},
+		{resource: deployments, part: "-elasticsearch"},
 		{resource: namespaces, part: "logging"},
 	}
 )

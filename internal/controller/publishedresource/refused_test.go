@@ -72,7 +72,8 @@ func refuse(t *testing.T, c client.Client, name string,
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	binding.Spec.PolicyName = name
 	binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Deny}
-	kube.Create(t, c, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}, binding)
+	kube.Create(t, c, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec},
+		binding)
 	return binding
 }
 

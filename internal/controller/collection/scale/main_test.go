@@ -64,7 +64,8 @@ func provide(t *testing.T) client.Client {
 func connect(t *testing.T, c client.Client, s build.CollectionScope, kubeconfig []byte) string {
 	t.Helper()
 	ns := local.Namespace(t)
-	kube.Create(t, c, build.Credentials(ns, "credentials", kubeconfig), s.Config(ns, ns, build.FromSecret(ns, "credentials")))
+	kube.Create(t, c, build.Credentials(ns, "credentials", kubeconfig),
+		s.Config(ns, ns, build.FromSecret(ns, "credentials")))
 	return ns
 }
 
