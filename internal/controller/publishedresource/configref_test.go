@@ -23,11 +23,11 @@ func TestEitherKindOfConfig(t *testing.T) {
 	spec := build.FromSecret(s.config, "kcp")
 	spec.KCP = &commonv1.KCPConnection{APIExport: &commonv1.APIExport{Name: exportName}, AgentName: "carrier"}
 	shared := &mpcv1alpha1.ClusterProviderConfig{ObjectMeta: build.Meta("", s.config+"-shared"), Spec: spec}
-	create(t, s.c, shared)
+	kube.Create(t, s.c, shared)
 	define(t, s.c, definition(s.group, "hats"))
 	o := s.published("hats", "Hat")
 	o.Spec.ProviderConfigReference = &v1alpha1.ConfigReference{Kind: "ClusterProviderConfig", Name: shared.GetName()}
-	create(t, s.c, o)
+	kube.Create(t, s.c, o)
 	awaitPublished(t, s.c, o)
 	if got := s.export(t).GetAnnotations()[v1alpha1.AnnotationKeyAgentName]; got != "carrier" {
 		t.Errorf("agent of the APIExport: want that of the ClusterProviderConfig, got %q", got)
