@@ -121,17 +121,14 @@ xpkg.capabilities: tools.xpkg ## Build the Configurations of examples/capabiliti
 chart: tools.chart ## Build the Helm chart, which installs the provider without Crossplane: make chart VERSION=v1.2.3
 	@hack/chart.sh $(VERSION) $(CHART)
 
+# A registry of this machine has no certificate. Helm writes the time of the chart in the zone of the machine.
 .PHONY: release
-release: tools.release ## Build all that a release consists of: make release VERSION=v1.2.3
+release: tools.xpkg tools.chart ## Build all that a release consists of, and push it: make release VERSION=v1.2.3 REGISTRY=host/organisation
 	@hack/release.sh $(VERSION) $(RELEASE)
-
-# A registry of this machine has no certificate.
-.PHONY: release.push
-release.push: tools.xpkg tools.chart ## Push what make release has built: make release.push REGISTRY=host/organisation VERSION=v1.2.3
-	@[ -n '$(REGISTRY)' ] || { echo 'say where to: make release.push REGISTRY=host/organisation VERSION=v1.2.3' >&2; exit 1; }
-	cd $(RELEASE) && sha256sum --check --quiet SHA256SUMS
+ifdef REGISTRY
 	crank xpkg push --package-files=$(subst $() ,$(COMMA),$(ARCHES:%=$(RELEASE)/provider-kcp-$(VERSION)-%.xpkg)) $(REGISTRY)/provider-kcp:$(VERSION)
-	helm push $(if $(filter 127.0.0.1:%,$(REGISTRY)),--plain-http) $(RELEASE)/provider-kcp-$(VERSION:v%=%).tgz oci://$(REGISTRY)/charts
+	TZ=UTC helm push $(if $(filter 127.0.0.1:%,$(REGISTRY)),--plain-http) $(RELEASE)/provider-kcp-$(VERSION:v%=%).tgz oci://$(REGISTRY)/charts
+endif
 
 .PHONY: bench
 bench: build tools ## Measure the provider against a plain client-go loop: BENCH="objects sync". BENCH=figures prints what tests measure.
@@ -148,11 +145,7 @@ tools.demo: # The demo issues certificates.
 
 .PHONY: tools.e2e
 tools.e2e: # None of these is built for anything but e2e, xpkg and chart.
-	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm cyclonedx
-
-.PHONY: tools.release
-tools.release:
-	@hack/tools/build.sh cyclonedx
+	@hack/tools/build.sh etcd kubernetes kcp gotestsum provider-kubernetes kwok olm crossplane crossplane-cli crossplane-v1 function-auto-ready cert-manager helm
 
 .PHONY: tools.xpkg
 tools.xpkg:

@@ -3,6 +3,7 @@ package examples
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,5 +24,35 @@ func TestActionsArePinned(t *testing.T) {
 				t.Errorf("%s: want an action by its commit, with the version as a comment, got %s", f, action)
 			}
 		}
+	}
+}
+
+var (
+	// made is a command of guides and workflows that makes targets.
+	made = regexp.MustCompile("(?m)(?:`|run: |^ *)make((?: [a-z][a-z0-9.]*)+)")
+	// target begins a rule of the Makefile.
+	target = regexp.MustCompile(`(?m)^([a-z0-9.]+):`)
+)
+
+// TestTargets shows that each target that a guide or a workflow makes is in the Makefile.
+func TestTargets(t *testing.T) {
+	targets := map[string]bool{}
+	for _, m := range target.FindAllStringSubmatch(read(t, "../Makefile"), -1) {
+		targets[m[1]] = true
+	}
+	files := slices.Concat(find(t, "../docs", ".md"), find(t, "../.github", ".yml"), []string{"../README.md", "../CONTRIBUTING.md"})
+	found := 0
+	for _, f := range files {
+		for _, m := range made.FindAllStringSubmatch(read(t, f), -1) {
+			for _, name := range strings.Fields(m[1]) {
+				found++
+				if !targets[name] {
+					t.Errorf("%s: the Makefile has no target %s", f, name)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("there are no commands")
 	}
 }

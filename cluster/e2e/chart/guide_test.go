@@ -20,14 +20,17 @@ type guide struct {
 	env  []string
 }
 
-// newGuide prepares what the guide needs: two versions of the chart, and tools configured for the control plane. Its
-// Helm sets the image and a short Lease, because a new release waits for a Lease that was not released.
-func newGuide(t *testing.T, file, image string) *guide {
+// newGuide prepares what the guide needs: two versions of the chart in a registry, and tools configured for the control
+// plane. Its Helm sets a short Lease, because a new release waits for a Lease that was not released.
+func newGuide(t *testing.T, file string) *guide {
 	t.Helper()
 	g := &guide{path: filepath.Join(top, "docs", file), dir: t.TempDir()}
-	charts := filepath.Join(g.dir, "_output", "chart")
+	registry := host + "/crossplane-contrib"
 	for _, v := range []string{"v0.1.0", "v0.2.0"} {
-		buildChart(t, v, charts)
+		chart := buildChart(t, v, t.TempDir())
+		if out, err := helm(t, "push", "--plain-http", chart, "oci://"+registry+"/charts"); err != nil {
+			t.Fatalf("cannot push chart: %v\n%s", err, out)
+		}
 	}
 	tools, err := local.BinDir()
 	if err != nil {
@@ -36,7 +39,7 @@ func newGuide(t *testing.T, file, image string) *guide {
 	bin := t.TempDir()
 	g.write(t, filepath.Join(bin, "helm"), `#!/bin/sh
 case $1 in
-install | upgrade) set -- "$@" --timeout=60s --set image.repository=`+image+` \
+install | upgrade) set -- "$@" --plain-http --timeout=60s \
 	--set leaderElection.leaseDuration=5s,leaderElection.renewDeadline=4s,leaderElection.retryPeriod=500ms ;;
 esac
 exec `+filepath.Join(tools, "helm")+` "$@"
@@ -44,7 +47,7 @@ exec `+filepath.Join(tools, "helm")+` "$@"
 	kubeconfig := filepath.Join(bin, "kubeconfig")
 	g.write(t, kubeconfig, string(kube.Kubeconfig(t, service.Config())))
 	g.env = append(os.Environ(), "PATH="+strings.Join([]string{bin, tools, os.Getenv("PATH")}, ":"),
-		"KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+bin, "HELM_CONFIG_HOME="+bin, "HELM_DATA_HOME="+bin)
+		"REGISTRY="+registry, "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+bin, "HELM_CONFIG_HOME="+bin, "HELM_DATA_HOME="+bin)
 	return g
 }
 

@@ -59,9 +59,8 @@ func TestChart(t *testing.T) {
 		t.Fatal(err)
 	}
 	service.InstallCRDs(t, definitions)
-	image := host + "/crossplane-contrib/provider-kcp"
-	pushImage(t, image, "v0.1.0", "v0.2.0")
-	s := &stage{guide: newGuide(t, "helm.md", image), life: t, c: service.Client(t, apis.AddToScheme)}
+	pushImage(t, host+"/crossplane-contrib/provider-kcp", "v0.1.0", "v0.2.0")
+	s := &stage{guide: newGuide(t, "helm.md"), life: t, c: service.Client(t, apis.AddToScheme)}
 	s.kubelet = kubelet.Start(t, &service, namespace)
 	path, admin := workspaces.Workspace(t)
 	s.path = path

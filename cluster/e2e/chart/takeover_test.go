@@ -61,7 +61,7 @@ spec:
 // TestTakeOver runs the commands of docs/migrate-from-api-syncagent.md on releases of the agent and the provider. The
 // agent keeps running beside the provider, the way back restores it, and its removal keeps the PublishedResources.
 func TestTakeOver(t *testing.T) {
-	g := newGuide(t, "migrate-from-api-syncagent.md", host+"/crossplane-contrib/provider-kcp")
+	g := newGuide(t, "migrate-from-api-syncagent.md")
 	c := service.Client(t, apis.AddToScheme)
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: build.Meta("", agentNamespace)}); err != nil &&
 		!apierrors.IsAlreadyExists(err) {

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/pkg/errors"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/oci"
@@ -88,18 +90,19 @@ func TestLayers(t *testing.T) {
 		}
 		files[h.Name] = string(b)
 	}
-	crds, err := filepath.Glob(filepath.Join(top, "package", "crds", "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	crds := packagedKinds(t)
 	if n := strings.Count(files["package.yaml"], "\nkind: CustomResourceDefinition\n"); n != len(crds) {
 		t.Errorf("kinds in the package: want %d, got %d", len(crds), n)
 	}
+	_, about, _ := strings.Cut(files["package.yaml"], "meta.crossplane.io/readme:")
+	for _, crd := range crds {
+		if kind := "`" + crd.Spec.Names.Kind + "`"; !strings.Contains(about, kind) {
+			t.Errorf("the readme of the package does not say %s", kind)
+		}
+	}
 	for _, part := range []string{
 		"- safe-start", "meta.crossplane.io/maintainer:", "meta.crossplane.io/source:", "meta.crossplane.io/license:",
-		"meta.crossplane.io/iconURI: data:image/svg+xml;base64,", "`Object`", "`ObservedObjectCollection`",
-		"`PublishedResource`", "`KubernetesApplication`", "`KubernetesApplicationResource`",
-		"`ProviderConfig`", "`ClusterProviderConfig`",
+		"meta.crossplane.io/iconURI: data:image/svg+xml;base64,",
 	} {
 		if !strings.Contains(files["package.yaml"], part) {
 			t.Errorf("the package does not say %q", part)
@@ -108,6 +111,27 @@ func TestLayers(t *testing.T) {
 	if !strings.Contains(files[".up/examples.yaml"], "kind: Object\n") {
 		t.Error("there is no example of an Object in the package")
 	}
+}
+
+// packagedKinds returns the CustomResourceDefinitions of the package.
+func packagedKinds(t *testing.T) (all []apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(top, "package", "crds", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("cannot find definitions: %v", err)
+	}
+	for _, f := range files {
+		crd := apiextensionsv1.CustomResourceDefinition{}
+		b, err := os.ReadFile(f)
+		if err == nil {
+			err = yaml.Unmarshal(b, &crd)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		all = append(all, crd)
+	}
+	return all
 }
 
 // What the validation says: of all resources, and of one that it cannot judge, with its group. Our groups and those of

@@ -91,15 +91,17 @@ func startControlPlane(ctx context.Context, server *kube.Server, start startCros
 	}, nil
 }
 
+// registry is the REGISTRY of the guides.
+func registry() string { return host + "/crossplane-contrib" }
+
 // push builds the package in a version, pushes it, and returns its name in the registry.
 func push(t *testing.T, version string) string {
 	t.Helper()
-	organisation := host + "/crossplane-contrib"
 	release := exec.Command("make", "--no-print-directory", "xpkg.push", "ARCHES="+runtime.GOARCH,
-		"REGISTRY="+organisation, "VERSION="+version, "XPKG="+t.TempDir())
+		"REGISTRY="+registry(), "VERSION="+version, "XPKG="+t.TempDir())
 	release.Dir = filepath.Join("..", "..", "..")
 	if out, err := release.CombinedOutput(); err != nil {
 		t.Fatalf("cannot push package: %v\n%s", err, out)
 	}
-	return organisation + "/provider-kcp:" + version
+	return registry() + "/provider-kcp:" + version
 }

@@ -23,6 +23,7 @@ import (
 	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/cluster/local"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/build"
+	"github.com/crossplane-contrib/provider-kcp/internal/test/guide"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kube"
 	"github.com/crossplane-contrib/provider-kcp/internal/test/kubelet"
 )
@@ -58,9 +59,14 @@ func TestPackage(t *testing.T) {
 	})
 }
 
-// installs shows that Crossplane accepts the package, and does not run it before one of its kinds is active.
+// installs shows that Crossplane accepts the package by the command of docs/install.md, and does not run it before one
+// of its kinds is active.
 func (s *stage) installs(t *testing.T) {
-	s.apply(t, "install/provider.yaml", inPackage(push(t, "v0.1.0")))
+	push(t, "v0.1.0")
+	shell := guide.NewShell(t, s.control.Config(), filepath.Join(top, "examples"))
+	shell.Env = append(shell.Env, "REGISTRY="+registry())
+	install, _, _ := strings.Cut(commands(t, "## With Crossplane")[0], "\n") // The others come with other tests.
+	shell.Run(t, install)
 	s.awaitProvider(t, "Installed", "Healthy")
 	mrds := &unstructured.UnstructuredList{}
 	mrds.SetGroupVersionKind(schema.GroupVersionKind{
