@@ -40,11 +40,12 @@ func TestTargets(t *testing.T) {
 	for _, m := range target.FindAllStringSubmatch(read(t, "../Makefile"), -1) {
 		targets[m[1]] = true
 	}
-	files := slices.Concat(find(t, "../docs", ".md"), find(t, "../.github", ".yml"), []string{"../README.md", "../CONTRIBUTING.md"})
+	files := slices.Concat(find(t, "../docs", ".md"), find(t, "../.github", ".yml"),
+		[]string{"../README.md", "../CONTRIBUTING.md"})
 	found := 0
 	for _, f := range files {
 		for _, m := range made.FindAllStringSubmatch(read(t, f), -1) {
-			for _, name := range strings.Fields(m[1]) {
+			for name := range strings.FieldsSeq(m[1]) {
 				found++
 				if !targets[name] {
 					t.Errorf("%s: the Makefile has no target %s", f, name)

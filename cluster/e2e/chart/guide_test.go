@@ -47,7 +47,8 @@ exec `+filepath.Join(tools, "helm")+` "$@"
 	kubeconfig := filepath.Join(bin, "kubeconfig")
 	g.write(t, kubeconfig, string(kube.Kubeconfig(t, service.Config())))
 	g.env = append(os.Environ(), "PATH="+strings.Join([]string{bin, tools, os.Getenv("PATH")}, ":"),
-		"REGISTRY="+registry, "KUBECONFIG="+kubeconfig, "HELM_CACHE_HOME="+bin, "HELM_CONFIG_HOME="+bin, "HELM_DATA_HOME="+bin)
+		"REGISTRY="+registry, "KUBECONFIG="+kubeconfig,
+		"HELM_CACHE_HOME="+bin, "HELM_CONFIG_HOME="+bin, "HELM_DATA_HOME="+bin)
 	return g
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// TestRelease makes a release from a copy of the sources, and pushes it to a registry on loopback. Another copy of them,
-// in another place, makes the same files and the same digests.
+// TestRelease makes a release from a copy of the sources, and pushes it to a registry on loopback. Another copy makes
+// the same files and the same digests.
 func TestRelease(t *testing.T) {
 	const version = "v1.2.3"
 	sources := copySources(t)
@@ -112,8 +112,8 @@ func released(t *testing.T, sources, version string) (content map[string][]byte,
 // writeNotes makes the changelog have a version beside others.
 func writeNotes(t *testing.T, sources string) {
 	t.Helper()
-	const notes = "# Changelog\n\n## [Unreleased]\n- Later.\n\n## [1.2.3] - 2026-01-01\n- [Notes](docs/install.md) of this version.\n\n" +
-		"## [1.2.2] - 2025-01-01\n- Earlier.\n"
+	const notes = "# Changelog\n\n## [Unreleased]\n- Later.\n\n## [1.2.3] - 2026-01-01\n" +
+		"- [Notes](docs/install.md) of this version.\n\n## [1.2.2] - 2025-01-01\n- Earlier.\n"
 	if err := os.WriteFile(filepath.Join(sources, "CHANGELOG.md"), []byte(notes), 0o600); err != nil {
 		t.Fatal(err)
 	}
