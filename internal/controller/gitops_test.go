@@ -139,12 +139,12 @@ func (s *site) awaitCondition(t *testing.T, o *unstructured.Unstructured, of xpv
 // wantHealth fails the test unless Argo CD and Flux judge a resource as said.
 func wantHealth(t *testing.T, what string, u *unstructured.Unstructured, argo, flux string) {
 	t.Helper()
-	guide := filepath.Join("..", "..", "docs", "gitops.md")
-	status, message := gitops.Argo(t, guide, u)
+	checks := filepath.Join("..", "..", "examples", "gitops")
+	status, message := gitops.Argo(t, filepath.Join(checks, "argocd-cm.yaml"), u)
 	if status != argo || (status == "Degraded" || status == "Suspended") && message == "" {
 		t.Errorf("%s: health by Argo CD: want %s, got %s: %s\n%v", what, argo, status, message, u.Object["status"])
 	}
-	if got := gitops.Flux(t, guide, u); got != flux {
+	if got := gitops.Flux(t, filepath.Join(checks, "flux.yaml"), u); got != flux {
 		t.Errorf("%s: health by Flux: want %s, got %s\n%v", what, flux, got, u.Object["status"])
 	}
 }

@@ -2,6 +2,7 @@ package guides
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -95,4 +96,22 @@ func (d *desk) awaitNoNamespace(t *testing.T, name string) {
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		return apierrors.IsNotFound(err), fmt.Sprint(err)
 	})
+}
+
+// TestArgoCD adds the health checks of docs/gitops.md to the settings of an Argo CD, which keep what they had.
+func TestArgoCD(t *testing.T) {
+	shell := guide.NewShell(t, target.Config(), filepath.Join(top, "examples"))
+	shell.Run(t, "kubectl create namespace argocd\nkubectl create configmap argocd-cm -n argocd --from-literal=url=https://argocd")
+	for _, commands := range guide.Commands(t, filepath.Join(top, "docs", "gitops.md"), "## Argo CD") {
+		shell.Run(t, commands)
+	}
+	cm := &corev1.ConfigMap{}
+	if err := target.Client(t).Get(t.Context(), types.NamespacedName{Namespace: "argocd", Name: "argocd-cm"}, cm); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"url", "resource.customizations.health.syncagent.kcp.io_PublishedResource"} {
+		if cm.Data[key] == "" {
+			t.Errorf("argocd-cm lacks %s, it has %v", key, slices.Sorted(maps.Keys(cm.Data)))
+		}
+	}
 }

@@ -1,53 +1,37 @@
-// Package gitops asks the health checks of docs/gitops.md about resources, as Argo CD and Flux would. It is for
+// Package gitops asks the health checks of examples/gitops about resources, as Argo CD and Flux would. It is for
 // _test.go files only.
 package gitops
 
 import (
 	"os"
-	"regexp"
 	"testing"
 
 	"github.com/google/cel-go/cel"
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 )
 
-// block is one of YAML in Markdown.
-var block = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
-
-// read reads the resource of a kind out of a guide.
-func read(tb testing.TB, path, kind string, into any) {
+// read reads the resource of a file.
+func read(tb testing.TB, path string, into any) {
 	tb.Helper()
-	text, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.Unmarshal(content, into)
+	}
 	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("%s: %v", path, err)
 	}
-	for _, m := range block.FindAllSubmatch(text, -1) {
-		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(m[1], &u.Object); err != nil {
-			tb.Fatal(err)
-		}
-		if u.GetKind() != kind {
-			continue
-		}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into); err != nil {
-			tb.Fatal(err)
-		}
-		return
-	}
-	tb.Fatalf("%s has no %s", path, kind)
 }
 
-// Argo returns the health of a resource by the script of a guide, as Argo CD does: with the libraries that it gives to
+// Argo returns the health of a resource by the script of a file, as Argo CD does: with the libraries that it gives to
 // scripts.
 func Argo(tb testing.TB, path string, u *unstructured.Unstructured) (status, message string) {
 	tb.Helper()
 	config := &struct {
 		Data map[string]string `json:"data"`
 	}{}
-	read(tb, path, "ConfigMap", config)
+	read(tb, path, config)
 	script, ok := config.Data["resource.customizations.health."+u.GroupVersionKind().Group+"_"+u.GetKind()]
 	if !ok {
 		tb.Fatalf("%s has no script for %s", path, u.GroupVersionKind())
@@ -97,7 +81,7 @@ func luaValue(l *lua.LState, v any) lua.LValue {
 	return lua.LNil
 }
 
-// Flux returns the status of a resource by the expressions of a guide, as Flux does: "Failed", "Current" or
+// Flux returns the status of a resource by the expressions of a file, as Flux does: "Failed", "Current" or
 // "InProgress". It goes on polling where an expression has no answer, so that is InProgress, too.
 func Flux(tb testing.TB, path string, u *unstructured.Unstructured) string {
 	tb.Helper()
@@ -111,7 +95,7 @@ func Flux(tb testing.TB, path string, u *unstructured.Unstructured) string {
 			} `json:"healthCheckExprs"`
 		} `json:"spec"`
 	}{}
-	read(tb, path, "Kustomization", kustomization)
+	read(tb, path, kustomization)
 	for _, e := range kustomization.Spec.HealthCheckExprs {
 		if e.APIVersion != u.GetAPIVersion() || e.Kind != u.GetKind() {
 			continue
