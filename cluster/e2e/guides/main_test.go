@@ -37,14 +37,16 @@ func TestMain(m *testing.M) { os.Exit(kube.Run(m, &target, &workspaces)) }
 type desk struct {
 	guide.Shell
 
-	c, tc client.Client // of the control plane and the target, as administrators
+	control *kube.Server
+	c, tc   client.Client // of the control plane and the target, as administrators
+	ran     int           // blocks of a guide
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	control := &kube.Server{ControllerManager: true}
 	kube.StartServer(t, control)
-	d := &desk{c: control.Client(t, apis.AddToScheme), tc: target.Client(t)}
+	d := &desk{control: control, c: control.Client(t, apis.AddToScheme), tc: target.Client(t)}
 	d.Shell = guide.NewShell(t, control.Config(), filepath.Join(top, "examples"), filepath.Join(top, "package"))
 	d.write(t, "remote", target.User(t, user, admins))
 	d.Run(t, "kubectl apply -f package/crds")
