@@ -15,12 +15,12 @@ type APIExport struct {
 	// +kubebuilder:validation:MaxLength=253
 	EndpointSlice string `json:"endpointSlice,omitempty"`
 
-	// create says whether the APIExport is made if there is none. The default is false.
+	// create says whether the APIExport is created if it does not exist. The default is false.
 	// +optional
 	Create *bool `json:"create,omitempty"`
 
-	// maximalPermissionPolicy is given to an APIExport that is made. It bounds what consumers may do with its APIs. The
-	// default is none.
+	// maximalPermissionPolicy is given to an APIExport that is created. It bounds what consumers may do with its APIs.
+	// The default is none.
 	// +optional
 	MaximalPermissionPolicy *MaximalPermissionPolicy `json:"maximalPermissionPolicy,omitempty"`
 

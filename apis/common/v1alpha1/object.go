@@ -21,7 +21,7 @@ type ObjectSpec struct {
 	ConnectionDetails []ConnectionDetail `json:"connectionDetails,omitempty"`
 
 	// references lists the resources of the control plane this Object depends on, in the order in which they are
-	// resolved. There are at most 100: each is followed on each reconcile, and puts a finalizer on its resource.
+	// resolved. There are at most 100: each is resolved on each reconcile, and puts a finalizer on its resource.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	References []Reference `json:"references,omitempty"`
@@ -40,7 +40,7 @@ type ObjectSpec struct {
 
 	// unreachableTarget says what becomes of a deleted Object whose target cannot be reached, for example because the
 	// cluster, its ProviderConfig or its credentials are gone for good: Wait (the default) keeps the Object until the
-	// target answers and the resource is deleted; Orphan lets the Object go and leaves the resource, if there still is
+	// target answers and the resource is deleted; Orphan removes the Object and leaves the resource, if there still is
 	// one. It decides likewise about the resource that is left behind when the manifest names another one or
 	// providerConfigRef another target.
 	// +optional
@@ -50,7 +50,8 @@ type ObjectSpec struct {
 
 	// sharedResource says what becomes of the resource of a deleted Object while another Object, that is not deleted,
 	// has recorded the same resource and would delete it in turn: Delete (the default) deletes it all the same; Keep
-	// leaves it to the other, without the fields that only this Object has applied, so that the last Object deletes it.
+	// leaves it to the remaining owner, without the fields that only this Object has applied, so that the last Object
+	// deletes it.
 	// It decides likewise when the manifest names another resource or providerConfigRef another target.
 	// +optional
 	// +kubebuilder:default=Delete
@@ -177,7 +178,7 @@ type ObjectObservation struct {
 	// +optional
 	Applied *AppliedRecord `json:"applied,omitempty"`
 
-	// references are the resources of the control plane that are kept from going before this Object, by a
+	// references are the resources of the control plane that cannot be deleted before this Object, by a
 	// finalizer on each.
 	// +optional
 	// +listType=atomic

@@ -66,7 +66,7 @@ type ProviderConfigList struct {
 	Items []ProviderConfig `json:"items"`
 }
 
-// A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot go away.
+// A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot be deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,provider,kubernetes},shortName=klegacypcusage

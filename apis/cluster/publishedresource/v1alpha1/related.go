@@ -33,7 +33,7 @@ type RelatedResource struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Identifier string `json:"identifier,omitempty"`
 
-	// origin is the side on which the objects are made: service, the service cluster, or kcp, the workspace.
+	// origin is the side on which the objects are created: service, the service cluster, or kcp, the workspace.
 	Origin Origin `json:"origin"`
 
 	// group is the API group of the objects at their origin. The core group is the empty string.
@@ -93,7 +93,7 @@ type RelatedResource struct {
 	Mutation *ResourceMutations `json:"mutation,omitempty"`
 
 	// watch is accepted for the sake of PublishedResources of api-syncagent and changes nothing: related objects
-	// are always followed.
+	// are always watched.
 	// +optional
 	Watch *RelatedResourceWatch `json:"watch,omitempty"`
 
@@ -237,11 +237,11 @@ type TemplateExpression struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.byOwner) != has(self.bySelector)",message="exactly one of byOwner and bySelector must be set"
 type RelatedResourceWatch struct {
-	// byOwner told api-syncagent to follow owner references.
+	// byOwner has api-syncagent watch owner references.
 	// +optional
 	ByOwner *WatchByOwner `json:"byOwner,omitempty"`
 
-	// bySelector told api-syncagent which copies to look at after a change.
+	// bySelector selects the copies that api-syncagent reconciles after a change.
 	// +optional
 	BySelector *metav1.LabelSelector `json:"bySelector,omitempty"`
 }

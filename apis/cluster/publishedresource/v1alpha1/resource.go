@@ -35,7 +35,7 @@ type SourceResource struct {
 type ResourceFilter struct {
 	// namespace selects objects by their namespace: a text is the name of the one namespace, a label selector selects
 	// by the labels that namespaces have in the workspace. A label selector needs a permission claim for namespaces,
-	// which is made.
+	// which is added to the APIExport.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -62,7 +62,7 @@ type ResourceNaming struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// CreatedNamespaces says what namespaces look like that are made for copies.
+// CreatedNamespaces says which labels and annotations the namespaces of copies get, and how long they stay.
 type CreatedNamespaces struct {
 	// labels that such a namespace gets. Values may be Go templates over ClusterName and ClusterPath.
 	// +optional

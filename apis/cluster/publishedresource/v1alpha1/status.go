@@ -27,7 +27,7 @@ type PublishedResourceStatus struct {
 	// +listMapKey=url
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 
-	// formerEndpoints are those that kcp names no more, the last 20 of them. They are asked, too, whether consumers
+	// formerEndpoints are those that kcp no longer names, the last 20 of them. They are asked, too, whether consumers
 	// have objects left before the API is withdrawn: kcp may name an endpoint again.
 	// +optional
 	// +listType=map
@@ -93,7 +93,7 @@ type ObjectCounts struct {
 	// failed is the number of objects that cannot be synced.
 	Failed int64 `json:"failed"`
 
-	// failures tells of the workspaces with such objects, the first 20 of them in the order of their names.
+	// failures lists the workspaces with such objects, the first 20 of them in the order of their names.
 	// +optional
 	// +listType=map
 	// +listMapKey=workspace
@@ -104,14 +104,14 @@ type ObjectCounts struct {
 	// +optional
 	Orphaned int64 `json:"orphaned,omitempty"`
 
-	// orphans tells of the workspaces of such copies, the first 20 of them in the order of their names.
+	// orphans lists the workspaces of such copies, the first 20 of them in the order of their names.
 	// +optional
 	// +listType=map
 	// +listMapKey=workspace
 	Orphans []WorkspaceOrphans `json:"orphans,omitempty"`
 }
 
-// WorkspaceOrphans tells of the copies that a workspace has left.
+// WorkspaceOrphans counts the copies that a workspace has left.
 type WorkspaceOrphans struct {
 	// workspace is the path of the workspace, or the name of its logical cluster if the path is not known.
 	Workspace string `json:"workspace"`
@@ -120,7 +120,7 @@ type WorkspaceOrphans struct {
 	Copies int64 `json:"copies"`
 }
 
-// WorkspaceFailures tells of the objects of a workspace that cannot be synced.
+// WorkspaceFailures describes the objects of a workspace that cannot be synced.
 type WorkspaceFailures struct {
 	// workspace is the path of the workspace, or the name of its logical cluster if the path is not known.
 	Workspace string `json:"workspace"`

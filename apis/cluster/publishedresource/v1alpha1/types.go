@@ -29,7 +29,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// PublishedResourceSpec says which API is published, where, and how its objects are kept in step.
+// PublishedResourceSpec says which API is published, where, and how its objects are synced.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.projection) || !has(self.projection.version) || self.projection.version == "" || !has(self.resource.versions) || size(self.resource.versions) < 2`,message="projection.version can only be set if one version is published: use projection.versions"
 type PublishedResourceSpec struct {
@@ -61,7 +61,7 @@ type PublishedResourceSpec struct {
 	AgentName string `json:"agentName,omitempty"`
 
 	// stateNamespace is the namespace of the service cluster with the Secrets that remember what has been copied,
-	// as --namespace of api-syncagent names it. It is made if it is missing. The default is that of the provider's
+	// as --namespace of api-syncagent names it. It is created if it is missing. The default is that of the provider's
 	// flag --state-namespace, crossplane-system.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -80,8 +80,8 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Orphan
 	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// retainSchemas says whether APIResourceSchemas that were made for an earlier state of the API stay in kcp when no
-	// APIExport and no APIBinding refers to them any more. The default is true.
+	// retainSchemas says whether APIResourceSchemas of an earlier state of the API stay in kcp when no APIExport and no
+	// APIBinding refers to them any more. The default is true.
 	// +optional
 	// +kubebuilder:default=true
 	RetainSchemas *bool `json:"retainSchemas,omitempty"`
@@ -98,8 +98,8 @@ type PublishedResourceSpec struct {
 	// +optional
 	Naming *ResourceNaming `json:"naming,omitempty"`
 
-	// createdNamespaces says what the namespaces look like that are made on the service cluster, and how
-	// long they stay.
+	// createdNamespaces says which labels and annotations the namespaces get that are created on the service cluster,
+	// and how long they stay.
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
@@ -119,9 +119,9 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Orphan
 	UnboundWorkspaces xpv2.DeletionPolicy `json:"unboundWorkspaces,omitempty"`
 
-	// enableWorkspacePaths notes on each copy the path of the workspace beside the name of its logical cluster, and
+	// enableWorkspacePaths records on each copy the path of the workspace beside the name of its logical cluster, and
 	// gives it to templates as ClusterPath. It needs a permission claim for logicalclusters of core.kcp.io, which is
-	// made. The default is false.
+	// added to the APIExport. The default is false.
 	// +optional
 	EnableWorkspacePaths bool `json:"enableWorkspacePaths,omitempty"`
 

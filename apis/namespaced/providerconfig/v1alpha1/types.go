@@ -101,7 +101,7 @@ type ClusterProviderConfigList struct {
 	Items []ClusterProviderConfig `json:"items"`
 }
 
-// A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot go away.
+// A ProviderConfigUsage records that a resource uses a ProviderConfig, which therefore cannot be deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Namespaced,categories={crossplane,provider,kubernetes},shortName=kpcusage

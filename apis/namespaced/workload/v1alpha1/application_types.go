@@ -20,8 +20,8 @@ type KubernetesApplicationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterSelector is immutable: delete the application and create it again to move it"
 	ClusterSelector *metav1.LabelSelector `json:"clusterSelector,omitempty"`
 
-	// clusterRef is the cluster the application is scheduled to. The scheduler sets it, unless it is set already. It
-	// cannot be changed then.
+	// clusterRef is the cluster the application is scheduled to. The scheduler sets it. One that is set before
+	// overrides the selector. It cannot be changed then.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set: delete the application and create it again to move it"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
@@ -37,7 +37,7 @@ type KubernetesApplicationSpec struct {
 
 	// unreachableTarget says what becomes of a deleted application whose cluster cannot be reached, for example because
 	// it is gone for good: Wait (the default) keeps the application until the cluster answers and its resources are
-	// deleted; Orphan lets it go and leaves the resources, if there still are any.
+	// deleted; Orphan removes it and leaves the resources, if there still are any.
 	// +optional
 	// +kubebuilder:default=Wait
 	// +kubebuilder:validation:Enum=Wait;Orphan

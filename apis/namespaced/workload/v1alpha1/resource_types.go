@@ -49,7 +49,7 @@ type KubernetesApplicationResourceSpec struct {
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
 	// unreachableTarget says what becomes of a deleted KubernetesApplicationResource whose cluster cannot be reached:
-	// Wait (the default) keeps it until the cluster answers and the resource is deleted; Orphan lets it go and leaves
+	// Wait (the default) keeps it until the cluster answers and the resource is deleted; Orphan removes it and leaves
 	// the resource, if there still is one. An application sets it for its resources.
 	// +optional
 	// +kubebuilder:default=Wait
