@@ -48,7 +48,7 @@ func (e *election) addTo(app *kingpin.Application) {
 		"How long the leader tries to renew its Lease before it ends. Less than the duration of the Lease.").
 		Default("10s").DurationVar(&e.renewDeadline)
 	app.Flag("leader-election-retry-period",
-		"How long replicas wait between two looks at the Lease. It is renewed eight times in its duration at most.").
+		"Interval between attempts to acquire or renew the Lease. It is renewed eight times in its duration at most.").
 		Default("500ms").DurationVar(&e.retryPeriod)
 }
 

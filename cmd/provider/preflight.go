@@ -41,7 +41,7 @@ func newCommands(app *kingpin.Application) *preflightFlags {
 	app.Command(commandRun, "Run the provider.").Default().Hidden()
 	c := app.Command(commandPreflight, "Say what a takeover from a former provider would do, and write nothing. "+
 		"Flags are those that this provider will run with. Exit code: 0 if nothing has to be done, "+
-		"1 if something is refused or to be done first, 2 if something could not be looked at.")
+		"1 if something is refused or to be done first, 2 if something could not be read.")
 	c.Arg("from", "provider-kubernetes or api-syncagent.").Required().
 		EnumVar(&f.from, preflight.ProviderKubernetes, preflight.APISyncAgent)
 	c.Flag("output", "Format of the report: table or json.").Short('o').Default(outputTable).

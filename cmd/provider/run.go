@@ -142,7 +142,7 @@ func newManager(cfg *rest.Config, replica candidate, f *flags, log logging.Logge
 	caches := cacheOptions(f)
 	caches.NewInformer = informer.NewInformer(func() {
 		target.CountRestoredControlPlane()
-		log.Info("Control plane has gone back in its history, as after a restore from a backup")
+		log.Info("resourceVersion of the control plane decreased (restored from a backup?)")
 	})
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme:                 scheme,
