@@ -41,8 +41,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestMap shows that the table of the tree in the architecture names each package by its path, or by what a row adds to the
-// path of a package that it begins with.
+// TestMap shows that the table of the tree in the architecture names each package by its path, or by what a row adds to
+// the path of a package that it begins with.
 func TestMap(t *testing.T) {
 	_, table := section(t, "../docs/architecture.md", "## Where things are")
 	named := map[string]bool{}

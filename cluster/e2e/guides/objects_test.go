@@ -101,12 +101,13 @@ func (d *desk) awaitNoNamespace(t *testing.T, name string) {
 // TestArgoCD adds the health checks of docs/gitops.md to the settings of an Argo CD, which keep what they had.
 func TestArgoCD(t *testing.T) {
 	shell := guide.NewShell(t, target.Config(), filepath.Join(top, "examples"))
-	shell.Run(t, "kubectl create namespace argocd\nkubectl create configmap argocd-cm -n argocd --from-literal=url=https://argocd")
+	shell.Run(t, "kubectl create namespace argocd")
+	shell.Run(t, "kubectl create configmap argocd-cm -n argocd --from-literal=url=https://argocd")
 	for _, commands := range guide.Commands(t, filepath.Join(top, "docs", "gitops.md"), "## Argo CD") {
 		shell.Run(t, commands)
 	}
-	cm := &corev1.ConfigMap{}
-	if err := target.Client(t).Get(t.Context(), types.NamespacedName{Namespace: "argocd", Name: "argocd-cm"}, cm); err != nil {
+	cm, name := &corev1.ConfigMap{}, types.NamespacedName{Namespace: "argocd", Name: "argocd-cm"}
+	if err := target.Client(t).Get(t.Context(), name, cm); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"url", "resource.customizations.health.syncagent.kcp.io_PublishedResource"} {

@@ -10,6 +10,7 @@ import (
 
 // TestPublish goes through docs/publish.md with the real cert-manager, and from its published API through docs/sync.md,
 // docs/related-resources.md and, as another consumer, docs/consumers.md. The commands wait for what the guides promise.
+// In the end it publishes the same API by the commands of README.md.
 func TestPublish(t *testing.T) {
 	d := newDesk(t)
 	definitions, err := local.CertManagerDefinitions()
@@ -42,4 +43,9 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	d.follow(t, page, "### Remove it")
+
+	d.Run(t, guide.Path(t, page, "## Publish an API")[1]) // Makes kcp.kubeconfig again, which README takes for granted.
+	for _, commands := range guide.Commands(t, filepath.Join(top, "README.md"), "## A first published API") {
+		d.Run(t, commands)
+	}
 }

@@ -18,8 +18,8 @@ import (
 // provider, and Crossplane with its functions instead.
 var onLaptops = []string{"## 2. Make two clusters", "## 3. Run the provider", "## 6. Install Crossplane"}
 
-// TestQuickstart goes through docs/quickstart.md from the moment on in which its two clusters and the provider run. Then
-// it makes the first composite of README.md, where no Greeting is any more.
+// TestQuickstart goes through docs/quickstart.md from where its two clusters and the provider run. Then it makes the
+// first composite of README.md, where no Greeting is left.
 func TestQuickstart(t *testing.T) {
 	page := filepath.Join(top, "docs", "quickstart.md")
 	d := newDesk(t)
