@@ -38,7 +38,7 @@ func Setup(mgr ctrl.Manager, o object.Options, log logging.Logger) error {
 		return errors.Wrap(err, "cannot add changes of finalizers")
 	}
 	o.Registry.OnRestored(func(r target.Restored) {
-		log.Info("Target has gone back in its history, as after a restore from a backup", "server", r.Server,
+		log.Info("resourceVersion of a target decreased (restored from a backup?)", "server", r.Server,
 			"providerConfigs", r.Configs)
 	})
 	var parts []part

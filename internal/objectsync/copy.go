@@ -18,7 +18,7 @@ import (
 const statusField = "status"
 
 // placedMessage is what a consumer is told of a new copy.
-const placedMessage = "The object has been placed with the provider of the service"
+const placedMessage = "The provider of the service has created a copy of the object"
 
 // omitted returns the fields that are not copied with an object.
 func omitted(r Resource) []string {

@@ -62,7 +62,7 @@ func (p *pass) leave(ctx context.Context) error {
 	if err := p.letGo(ctx, p.workspaceRef(), p.source); err != nil {
 		return err
 	}
-	p.tell(ReasonDeleted, "The provider of the service has let go of the object")
+	p.tell(ReasonDeleted, "The provider of the service has removed its finalizer from the object")
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (p *pass) release(ctx context.Context) (done bool, err error) {
 	}
 	if p.copied != nil {
 		if p.copied.GetDeletionTimestamp() == nil {
-			p.tell(ReasonCleanup, "The object is being removed from the provider of the service")
+			p.tell(ReasonCleanup, "The provider of the service is deleting its copy of the object")
 		}
 		gone, err := p.remove(ctx, p.Service, p.copyRef(p.copied))
 		if err != nil || !gone {

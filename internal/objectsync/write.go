@@ -38,7 +38,7 @@ func (p *pass) hold(ctx context.Context, o Ref, u *unstructured.Unstructured) er
 		return err
 	}
 	if u == p.source {
-		p.tell(ReasonAccepted, "The provider of the service has seen the object")
+		p.tell(ReasonAccepted, "The provider of the service has accepted the object")
 	}
 	return nil
 }

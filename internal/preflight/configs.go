@@ -50,7 +50,7 @@ func (x *configs) judge(ctx context.Context, what, name string, c commonv1.Conne
 		x.t.add(kept(what), name)
 	case errors.Is(err, target.ErrNotHere):
 		x.t.add(differs(what+", source "+string(c.Spec.Credentials.Source),
-			"it was not looked at, as the provider alone sees it: "+
+			"it was not read, as the provider alone sees it: "+
 				"give the provider the variables and files that the former one has"), name)
 	case target.IsInvalidConnection(err):
 		x.t.add(refused(what+" that is refused", err.Error(), x.cure(ctx, c)), name)

@@ -46,7 +46,7 @@ func TestJudgeConfig(t *testing.T) {
 				Credentials: commonv1.ProviderCredentials{Source: xpv2.CredentialsSourceFilesystem},
 			},
 			want: one("a", differs(what+", source Filesystem",
-				"it was not looked at, as the provider alone sees it: give the provider the variables and files that the "+
+				"it was not read, as the provider alone sees it: give the provider the variables and files that the "+
 					"former one has")),
 		},
 		"FlagHelps": {

@@ -87,7 +87,7 @@ refused       7  Object
                  at:   a/b, c [31m, …
 kept         12  ProviderConfig
 
-Do what the cures say, and look again before the takeover.
+Do what the cures say, and run this again before the takeover.
 `
 	var got strings.Builder
 	if err := r.WriteTable(&got); err != nil {

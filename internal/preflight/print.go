@@ -68,9 +68,9 @@ func (f Finding) places() string {
 func (r Report) conclusion() string {
 	switch r.ExitCode {
 	case ExitUnknown:
-		return "Some things could not be looked at: grant the rights above and look again."
+		return "Some things could not be read: grant the permissions above, and run this again."
 	case exitRefused:
-		return "Do what the cures say, and look again before the takeover."
+		return "Do what the cures say, and run this again before the takeover."
 	}
 	return "Nothing has to be done before the takeover."
 }

@@ -110,8 +110,8 @@ func (p *pass) each(
 	}
 	if !projection.Serves(is, at.Version) {
 		p.t.add(refused("CustomResourceDefinition that does not serve "+at.Version,
-			"the former provider is older than that version, and its objects cannot be looked at",
-			"upgrade the former provider first, and look again"), is.GetName())
+			"the former provider is older than that version, and its objects cannot be read",
+			"upgrade the former provider first, and run this again"), is.GetName())
 		return nil
 	}
 	s, err := newSchema(p.ours[at.GroupResource().String()], at.Version)

@@ -91,5 +91,5 @@ func (h *hiddenResources) contentOf(o Object, ref *Reference) (map[string]any, e
 		return nil, waiting("%s to look at its Secret, whose values its status does not show", ref)
 	}
 	return nil, apierrors.NewConflict(schema.GroupResource{Group: ref.GVK.Group, Resource: ref.GVK.Kind}, o.GetName(),
-		errors.New("it has not looked at its resource since the provider has started"))
+		errors.New("it has not read its resource since the provider started"))
 }

@@ -185,8 +185,8 @@ var (
 		[]string{"kind", "namespace", "name"}, nil)
 	restores = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "provider_kcp_restored_servers_total",
-		Help: "How often a server was found to have gone back in its history, as after a restore of its etcd, " +
-			"by what the server is.",
+		Help: "How often the resourceVersion of a server decreased, as after a restore from a backup, by what the " +
+			"server is.",
 	}, []string{"server"})
 	// Made at once, as zero is there to be seen.
 	restoredTargets, restoredControlPlanes = restores.WithLabelValues("target"), restores.WithLabelValues("control-plane")

@@ -20,7 +20,7 @@ const (
 // postponed counts the reverts that were put off.
 var postponed = prometheus.NewCounter(prometheus.CounterOpts{
 	Name: "provider_kcp_postponed_reverts_total",
-	Help: "How often the provider has put off to revert what others change again and again.",
+	Help: "How often the provider postponed reverting what others change again and again.",
 })
 
 func init() { metrics.Registry.MustRegister(postponed) } //nolint:gochecknoinits // As controller-runtime does its own.

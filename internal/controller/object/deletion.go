@@ -30,7 +30,7 @@ import (
 const reasonNotWithdrawn event.Reason = "CannotWithdrawFields"
 
 // errDependents is the cause of errors about others that need the resource of a deleted Object.
-var errDependents = errors.New("waiting for those who hold the Object")
+var errDependents = errors.New("waiting for other finalizers")
 
 // A deletion is an Object that is being deleted.
 type deletion struct{ *remote }
@@ -142,7 +142,7 @@ func (c *connector[T]) withdraw(ctx context.Context, obj client.Object) error {
 		return nil
 	}
 	if n := len(o.GetFinalizers()); n > 1 {
-		return p.fail(errors.Wrapf(errDependents, "%d other finalizers", n-1))
+		return p.fail(errors.Wrapf(errDependents, "%d left", n-1))
 	}
 	e, err := c.open(ctx, o)
 	if err == nil {

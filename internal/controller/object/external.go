@@ -264,7 +264,7 @@ func (e *external) apply(ctx context.Context, o Object) error {
 		return err
 	}
 	if len(e.leftOut) > 0 && (before == nil || before.ManifestHash != o.Observed().Applied.ManifestHash) {
-		e.events.Event(o, event.Normal(reasonLeftOut, "What only a server sets is left out of the manifest: "+
+		e.events.Event(o, event.Normal(reasonLeftOut, "Fields that only a server sets are left out of the manifest: "+
 			strings.Join(e.leftOut, ", ")))
 	}
 	if err := e.see(o); err != nil {

@@ -183,7 +183,7 @@ func (e deletion) transferOwnership(ctx context.Context, o, to Object) error {
 		return nil
 	}
 	if err == nil {
-		e.events.Event(o, event.Normal(reasonLeftShared, "The resource is left to Object "+to.GetName()))
+		e.events.Event(o, event.Normal(reasonLeftShared, "The resource is left to its remaining owner, Object "+to.GetName()))
 	}
 	return waiting(err)
 }

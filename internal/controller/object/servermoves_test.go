@@ -84,8 +84,8 @@ func TestCopiedManifest(t *testing.T) {
 	create(t, c, o)
 	awaitReady(t, c, o)
 	told := awaitEvent(t, c, o, "LeftOutOfManifest")
-	want := "What only a server sets is left out of the manifest: metadata.creationTimestamp, metadata.generation, " +
-		"metadata.managedFields, metadata.resourceVersion, metadata.uid"
+	want := "Fields that only a server sets are left out of the manifest: metadata.creationTimestamp, " +
+		"metadata.generation, metadata.managedFields, metadata.resourceVersion, metadata.uid"
 	if told != want {
 		t.Errorf("event: want %q, got %q", want, told)
 	}

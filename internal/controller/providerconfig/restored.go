@@ -32,6 +32,6 @@ func (c *Controller) Restored(r target.Restored) {
 
 // restoredError says what has happened to a target.
 func restoredError(server string) error {
-	return errors.Errorf("target %s has gone back in its history, as after a restore from a backup: "+
+	return errors.Errorf("resourceVersion of target %s decreased (restored from a backup?): "+
 		"all resources there are compared again", server)
 }

@@ -42,7 +42,7 @@ func (c *connector) restored(r target.Restored) {
 				continue // It has gone.
 			}
 			c.events.Event(o, event.Warning(commonv1.ReasonTargetRestored, errors.Errorf(
-				"server %s has gone back in its history, as after a restore from a backup: "+
+				"resourceVersion of server %s decreased (restored from a backup?): "+
 					"all objects there are compared again", r.Server)))
 		}
 	}()
