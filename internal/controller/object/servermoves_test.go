@@ -99,7 +99,7 @@ func TestCopiedManifest(t *testing.T) {
 	}
 	setManifest(t, c, o, build.ConfigMap(w.target, "settings", "color", "red"))
 	awaitData(t, w.tc, types.NamespacedName{Namespace: w.target, Name: "settings"}, map[string]string{"color": "red"})
-	if n := len(events(t, c, o, "What only a server sets")); n != 1 {
+	if n := len(events(t, c, o, "Fields that only a server sets")); n != 1 {
 		t.Errorf("want one event, got %d", n)
 	}
 }
