@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -42,6 +43,23 @@ func TestQuickstart(t *testing.T) {
 		d.ran += len(guide.Path(t, page, heading))
 	}
 	d.wantAllRun(t, page)
+}
+
+// TestComposedConfig makes a ProviderConfig and an Object that uses it by one Composition, as docs/compositions.md says:
+// the composite resource becomes Ready, and its parts go in order.
+func TestComposedConfig(t *testing.T) {
+	d := newDesk(t)
+	crossplane.Start(t, local.StartCrossplane, d.control.Config())
+	crossplane.RunFunctions(t, d.c, crossplane.StartRegistry(t))
+	d.Run(t, "kubectl apply -f examples/quickstart/rights.yaml")
+	steps := guide.Path(t, filepath.Join(top, "docs", "compositions.md"), "## A ProviderConfig in a Composition")
+	d.Run(t, steps[0])
+	name := types.NamespacedName{Name: "platform-north"}
+	if err := d.tc.Get(t.Context(), name, &corev1.Namespace{}); err != nil {
+		t.Errorf("a Site that is Ready has its namespace: %v", err)
+	}
+	d.Run(t, steps[1])
+	d.awaitNoNamespace(t, name.Name)
 }
 
 // opening is where a block of commands or manifests begins in Markdown.

@@ -65,6 +65,7 @@ func (s *site) followsGuide(t *testing.T, host string) {
 		t.Errorf("want an App and three Objects to be valid, got:\n%s", out)
 	}
 	g.follow(t, "## The same by templates")
+	g.follow(t, "## A ProviderConfig in a Composition")
 	g.follow(t, "## Change")
 	m := target.Audit(t).Mark()
 	g.follow(t, "## Delete")
