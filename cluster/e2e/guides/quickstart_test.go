@@ -45,8 +45,8 @@ func TestQuickstart(t *testing.T) {
 	d.wantAllRun(t, page)
 }
 
-// TestComposedConfig makes a ProviderConfig and an Object that uses it by one Composition, as docs/compositions.md says:
-// the composite resource becomes Ready, and its parts go in order.
+// TestComposedConfig makes a ProviderConfig and an Object that uses it by one Composition, as docs/compositions.md
+// says: the composite resource becomes Ready, and its parts go in order.
 func TestComposedConfig(t *testing.T) {
 	d := newDesk(t)
 	crossplane.Start(t, local.StartCrossplane, d.control.Config())
