@@ -102,7 +102,13 @@ func TestDefaultOfAKeyChanges(t *testing.T) {
 		staysUnwritten(t, c, o)
 		mark := target.Audit(t).Mark()
 		holds(t, c, "the Object stays settled", func() (bool, string) {
-			got := target.Audit(t).Since(mark).By(tns)
+			var got kube.Requests
+			for _, e := range target.Audit(t).Since(mark).By(tns) {
+				// The server ends the watch of a definition that changes, and the stream asks how far it has come.
+				if e.Verb != "list" {
+					got = append(got, e)
+				}
+			}
 			return len(got) == 0, got.String()
 		}, o)
 		awaitReady(t, c, o)
