@@ -111,8 +111,8 @@ func checkRequests(t *testing.T, m marks, all []*subject, config string) {
 		if s.shape.applies() || s.shape.previews() {
 			want[s.GetName()] = 1
 		}
-		if s.shape.applies() && s.byClient {
-			want[s.GetName()]++
+		if s.shape.applies() && s.byClient || s.shape.owns() && s.shape.before != nil {
+			want[s.GetName()]++ // It moves the ownership of fields, also from kubectl.
 		}
 	}
 	got := perName(onTarget)

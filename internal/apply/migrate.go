@@ -24,8 +24,8 @@ const (
 	// managerOfLost owns what a server knows no manager of when it applies for the first time, or again after it has lost
 	// all managed fields.
 	managerOfLost = "before-first-apply"
-	// managerOfKubectl owns what kubectl apply has written.
-	managerOfKubectl = "kubectl-client-side-apply"
+	// ManagerOfKubectl is the field manager that owns what kubectl apply has written.
+	ManagerOfKubectl = "kubectl-client-side-apply"
 )
 
 var (
@@ -161,7 +161,7 @@ func (l Legacy) keeps(manager string, m Migration) func(fieldpath.Path) bool {
 	switch {
 	case l.names(manager):
 		return isBookkeeping
-	case m.Owned && (manager == managerOfLost || manager == managerOfKubectl):
+	case m.Owned && (manager == managerOfLost || manager == ManagerOfKubectl):
 		return func(fieldpath.Path) bool { return true }
 	}
 	return nil

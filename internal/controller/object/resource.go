@@ -137,7 +137,8 @@ func appliedByClient(o Object) bool {
 	}
 	_, annotated := seen.GetAnnotations()[corev1.LastAppliedConfigAnnotation]
 	return annotated || slices.ContainsFunc(seen.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Operation == metav1.ManagedFieldsOperationUpdate && e.Manager == managerOfImage
+		return e.Operation == metav1.ManagedFieldsOperationUpdate &&
+			(e.Manager == managerOfImage || e.Manager == apply.ManagerOfKubectl)
 	})
 }
 
