@@ -1,6 +1,6 @@
 package v1alpha1
 
-// An APIExport says which APIExport of a kcp workspace published APIs join.
+// An APIExport names the APIExport of a kcp workspace that published APIs join.
 type APIExport struct {
 	// name of the APIExport. The default is the one that the APIExportEndpointSlice belongs to.
 	// +optional
@@ -15,7 +15,7 @@ type APIExport struct {
 	// +kubebuilder:validation:MaxLength=253
 	EndpointSlice string `json:"endpointSlice,omitempty"`
 
-	// create says whether the APIExport is created if it does not exist. The default is false.
+	// create creates the APIExport if it does not exist. The default is false.
 	// +optional
 	Create *bool `json:"create,omitempty"`
 
@@ -24,7 +24,7 @@ type APIExport struct {
 	// +optional
 	MaximalPermissionPolicy *MaximalPermissionPolicy `json:"maximalPermissionPolicy,omitempty"`
 
-	// claimVerbs says which verbs permission claims ask for: All asks for every verb, as api-syncagent does, Needed only
+	// claimVerbs are the verbs that permission claims ask for: All asks for every verb, as api-syncagent does, Needed only
 	// for those that are used. Consumers must accept the same verbs. The default is that of the ProviderConfig for a
 	// PublishedResource, and else All.
 	// +optional
@@ -42,7 +42,7 @@ type MaximalPermissionPolicy struct {
 // LocalPermissionPolicy has no options.
 type LocalPermissionPolicy struct{}
 
-// ClaimVerbs says which verbs permission claims ask for.
+// ClaimVerbs decides which verbs permission claims ask for.
 type ClaimVerbs string
 
 const (

@@ -30,10 +30,10 @@ const (
 
 // ObservedObjectCollectionSpec is the part of an ObservedObjectCollection's spec that both scopes share.
 type ObservedObjectCollectionSpec struct {
-	// observeObjects says which resources on the target are members of the collection.
+	// observeObjects decides which resources on the target are members of the collection.
 	ObserveObjects ObserveObjects `json:"observeObjects"`
 
-	// objectTemplate says what the Objects that stand for the members are given.
+	// objectTemplate decides what the Objects that stand for the members are given.
 	// +optional
 	Template *ObservedObjectTemplate `json:"objectTemplate,omitempty"`
 }

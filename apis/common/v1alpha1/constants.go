@@ -32,7 +32,7 @@ const (
 	AnnotationKeyRunOnce = "kubernetes.crossplane.io/run-once"
 )
 
-// TypeUpToDate is the condition that says whether the resource on the target is as the manifest wants it. Only Objects
+// TypeUpToDate is the condition that reports whether the resource on the target is as the manifest wants it. Only Objects
 // that may not apply have it.
 const TypeUpToDate xpv2.ConditionType = "UpToDate"
 

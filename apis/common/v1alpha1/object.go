@@ -12,7 +12,7 @@ import (
 
 // ObjectSpec is the part of an Object's spec that both scopes share.
 type ObjectSpec struct {
-	// forProvider says which Kubernetes resource is kept on the target, and how it is deleted.
+	// forProvider decides which Kubernetes resource is kept on the target, and how it is deleted.
 	ForProvider ObjectParameters `json:"forProvider"`
 
 	// connectionDetails lists the values that are copied from resources on the target into the connection secret
@@ -26,7 +26,7 @@ type ObjectSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	References []Reference `json:"references,omitempty"`
 
-	// readiness says when the Object counts as Ready. The default is policy SuccessfulCreate.
+	// readiness decides when the Object counts as Ready. The default is policy SuccessfulCreate.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.policy != 'DeriveFromCelQuery' || (has(self.celQuery) && size(self.celQuery) > 0)",message="celQuery must be set if policy is DeriveFromCelQuery"
 	// +kubebuilder:validation:XValidation:rule=`!has(self.celQuery) || self.policy != 'DeriveFromCelQuery' || self.celQuery.contains('//') || self.celQuery.contains("\'\'\'") || self.celQuery.contains('\"\"\"') || self.celQuery.matches(r"""^([^"'=<>!]|[<>!]=?|==|"([^"\\]|\\.)*"|'([^'\\]|\\.)*')*$""")`,message="celQuery is no CEL: compare with == and not with ="
@@ -38,7 +38,7 @@ type ObjectSpec struct {
 	// +kubebuilder:default=false
 	Watch bool `json:"watch,omitempty"`
 
-	// unreachableTarget says what becomes of a deleted Object whose target cannot be reached, for example because the
+	// unreachableTarget decides what becomes of a deleted Object whose target cannot be reached, for example because the
 	// cluster, its ProviderConfig or its credentials are gone for good: Wait (the default) keeps the Object until the
 	// target answers and the resource is deleted; Orphan removes the Object and leaves the resource, if there still is
 	// one. It decides likewise about the resource that is left behind when the manifest names another one or
@@ -48,7 +48,7 @@ type ObjectSpec struct {
 	// +kubebuilder:validation:Enum=Wait;Orphan
 	UnreachableTarget UnreachableTargetPolicy `json:"unreachableTarget,omitempty"`
 
-	// sharedResource says what becomes of the resource of a deleted Object while another Object, that is not deleted,
+	// sharedResource decides what becomes of the resource of a deleted Object while another Object, that is not deleted,
 	// has recorded the same resource and would delete it in turn: Delete (the default) deletes it all the same; Keep
 	// leaves it to the remaining owner, without the fields that only this Object has applied, so that the last Object
 	// deletes it.
@@ -59,7 +59,7 @@ type ObjectSpec struct {
 	SharedResource SharedResourcePolicy `json:"sharedResource,omitempty"`
 }
 
-// SharedResourcePolicy says what becomes of a resource that several Objects have, when one of them is deleted.
+// SharedResourcePolicy decides what becomes of a resource that several Objects have, when one of them is deleted.
 type SharedResourcePolicy string
 
 const (
@@ -69,7 +69,7 @@ const (
 	SharedResourceKeep SharedResourcePolicy = "Keep"
 )
 
-// UnreachableTargetPolicy says what becomes of a deleted Object whose target cannot be reached.
+// UnreachableTargetPolicy decides what becomes of a deleted Object whose target cannot be reached.
 type UnreachableTargetPolicy string
 
 const (
@@ -88,7 +88,7 @@ type ObjectParameters struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Manifest runtime.RawExtension `json:"manifest"`
 
-	// deletionPropagationPolicy says what happens to the dependents of the resource on the target when it is deleted:
+	// deletionPropagationPolicy decides what happens to the dependents of the resource on the target when it is deleted:
 	// Background (the default) deletes them afterwards, Foreground deletes them first, Orphan leaves them. Empty, as
 	// provider-kubernetes has stored it, is the default.
 	// +optional
@@ -109,7 +109,7 @@ type ConnectionDetail struct {
 	ToConnectionSecretKey string `json:"toConnectionSecretKey,omitempty"`
 }
 
-// ReadinessPolicy says how readiness is derived.
+// ReadinessPolicy describes how readiness is derived.
 type ReadinessPolicy string
 
 const (
@@ -123,7 +123,7 @@ const (
 	ReadinessDeriveFromCelQuery ReadinessPolicy = "DeriveFromCelQuery"
 )
 
-// Readiness says when an Object counts as Ready.
+// Readiness decides when an Object counts as Ready.
 type Readiness struct {
 	// policy derives readiness: SuccessfulCreate (the default) once the manifest is applied, DeriveFromObject from
 	// condition Ready of the observed resource, AllTrue from all of its conditions, DeriveFromCelQuery from celQuery.

@@ -4,9 +4,9 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
-// ProviderConfigSpec says how a cluster or a kcp workspace is reached, and as whom.
+// ProviderConfigSpec describes how a cluster or a kcp workspace is reached, and as whom.
 type ProviderConfigSpec struct {
-	// credentials says where the kubeconfig comes from.
+	// credentials describes where the kubeconfig comes from.
 	Credentials ProviderCredentials `json:"credentials"`
 
 	// identity adds credentials of a cloud provider to the kubeconfig.
@@ -80,7 +80,7 @@ type KCPConnection struct {
 	AgentName string `json:"agentName,omitempty"`
 }
 
-// ProviderCredentials says where credentials come from.
+// ProviderCredentials describes where credentials come from.
 //
 // +kubebuilder:validation:XValidation:rule="self.source != 'Secret' || has(self.secretRef)",message="secretRef must be set if source is Secret"
 // +kubebuilder:validation:XValidation:rule="self.source != 'Environment' || has(self.env)",message="env must be set if source is Environment"

@@ -31,7 +31,7 @@ type Reference struct {
 	ToFieldPath *string `json:"toFieldPath,omitempty"`
 }
 
-// WaitFor says what a dependency waits for.
+// WaitFor decides what a dependency waits for.
 type WaitFor string
 
 const (
@@ -59,7 +59,7 @@ type DependsOn struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// waitFor says what to wait for: Exists (the default), or Ready, which is condition Ready=True of the resource.
+	// waitFor decides what to wait for: Exists (the default), or Ready, which is condition Ready=True of the resource.
 	// +optional
 	// +kubebuilder:default=Exists
 	// +kubebuilder:validation:Enum=Exists;Ready

@@ -39,12 +39,12 @@ func (mg *PublishedResource) RemoveCondition(t xpv2.ConditionType) {
 	mg.Status.Conditions = slices.DeleteFunc(mg.Status.Conditions, func(c xpv2.Condition) bool { return c.Type == t })
 }
 
-// SyncEnabled says whether objects are synced, and not only the schema is published.
+// SyncEnabled decides whether objects are synced, and not only the schema is published.
 func (s *PublishedResourceSpec) SyncEnabled() bool {
 	return s.Synchronization == nil || s.Synchronization.Enabled
 }
 
-// SchemasRetained says whether schemas stay when nothing refers to them any more.
+// SchemasRetained decides whether schemas stay when nothing refers to them any more.
 func (s *PublishedResourceSpec) SchemasRetained() bool {
 	return s.RetainSchemas == nil || *s.RetainSchemas
 }

@@ -20,12 +20,12 @@ const (
 
 // Types of conditions beside Synced and Ready.
 const (
-	// TypeSchemaPublished says whether kcp has the APIResourceSchema of the API as it is now.
+	// TypeSchemaPublished decides whether kcp has the APIResourceSchema of the API as it is now.
 	TypeSchemaPublished xpv2.ConditionType = "SchemaPublished"
-	// TypeExportUpdated says whether the APIExport offers that schema and makes the claims it needs.
+	// TypeExportUpdated decides whether the APIExport offers that schema and makes the claims it needs.
 	TypeExportUpdated xpv2.ConditionType = "ExportUpdated"
-	// TypeEndpointsReady says whether there are endpoints, and each serves the API.
+	// TypeEndpointsReady decides whether there are endpoints, and each serves the API.
 	TypeEndpointsReady xpv2.ConditionType = "EndpointsReady"
-	// TypeClaimsAccepted says whether all workspaces that have bound the API have accepted its permission claims.
+	// TypeClaimsAccepted decides whether all workspaces that have bound the API have accepted its permission claims.
 	TypeClaimsAccepted xpv2.ConditionType = "ClaimsAccepted"
 )

@@ -62,17 +62,17 @@ type RelatedResource struct {
 	// +kubebuilder:validation:MaxLength=253
 	IdentityHash string `json:"identityHash,omitempty"`
 
-	// cleanup says whether the copies are deleted with the object of the consumer. The default is false; copies on the
+	// cleanup decides whether the copies are deleted with the object of the consumer. The default is false; copies on the
 	// service cluster are always deleted.
 	// +optional
 	Cleanup bool `json:"cleanup,omitempty"`
 
-	// projection says what the copies are on the other side, if that differs from what the objects are at their origin:
+	// projection decides what the copies are on the other side, if that differs from what the objects are at their origin:
 	// in kcp if the origin is service, and on the service cluster if it is kcp.
 	// +optional
 	Projection *RelatedResourceProjection `json:"projection,omitempty"`
 
-	// object says how the objects are found at the origin, and how their copies are named.
+	// object describes how the objects are found at the origin, and how their copies are named.
 	// +optional
 	Object *RelatedResourceObject `json:"object,omitempty"`
 
@@ -97,7 +97,7 @@ type RelatedResource struct {
 	// +optional
 	Watch *RelatedResourceWatch `json:"watch,omitempty"`
 
-	// syncStatus says whether the status is copied with the objects. The default is false.
+	// syncStatus decides whether the status is copied with the objects. The default is false.
 	// +optional
 	SyncStatus bool `json:"syncStatus,omitempty"`
 }
@@ -127,7 +127,7 @@ type ConsumerMayName struct {
 	Objects []NamePattern `json:"objects,omitempty"`
 }
 
-// RelatedResourceProjection says what related objects are in kcp.
+// RelatedResourceProjection decides what related objects are in kcp.
 type RelatedResourceProjection struct {
 	// group is the API group of the copies. The default is that of the related resource.
 	// +optional
@@ -145,13 +145,13 @@ type RelatedResourceProjection struct {
 	Resource string `json:"resource,omitempty"`
 }
 
-// RelatedResourceObject says how related objects are found and named.
+// RelatedResourceObject describes how related objects are found and named.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.selector), has(self.reference), has(self.template)].filter(x, x).size() == 1",message="exactly one of selector, reference and template must be set"
 type RelatedResourceObject struct {
 	RelatedResourceObjectSpec `json:",inline"`
 
-	// namespace says how the namespaces of the objects are found and named. The default is the namespace of the
+	// namespace describes how the namespaces of the objects are found and named. The default is the namespace of the
 	// consumer's object and of its copy. It must be set if one of these is cluster-scoped.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="[has(self.selector), has(self.reference), has(self.template)].filter(x, x).size() == 1",message="exactly one of selector, reference and template must be set"
@@ -232,7 +232,7 @@ type TemplateExpression struct {
 	Template string `json:"template"`
 }
 
-// RelatedResourceWatch says how api-syncagent found the consumer's object that a related object belongs to. Nothing
+// RelatedResourceWatch is how api-syncagent found the consumer's object that a related object belongs to. Nothing
 // acts on it here.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.byOwner) != has(self.bySelector)",message="exactly one of byOwner and bySelector must be set"

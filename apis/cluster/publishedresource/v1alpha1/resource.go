@@ -46,7 +46,7 @@ type ResourceFilter struct {
 	Resource *metav1.LabelSelector `json:"resource,omitempty"`
 }
 
-// ResourceNaming says how copies are named. A text with {{ is a Go template over ClusterName, ClusterPath and Object,
+// ResourceNaming is how copies are named. A text with {{ is a Go template over ClusterName, ClusterPath and Object,
 // the consumer's object. In any other, placeholders are replaced: $remoteClusterName, $remoteNamespace,
 // $remoteNamespaceHash, $remoteName and $remoteNameHash, where a hash is the first 20 hexadecimal digits of SHA-1.
 type ResourceNaming struct {
@@ -62,7 +62,7 @@ type ResourceNaming struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// CreatedNamespaces says which labels and annotations the namespaces of copies get, and how long they stay.
+// CreatedNamespaces decides which labels and annotations the namespaces of copies get, and how long they stay.
 type CreatedNamespaces struct {
 	// labels that such a namespace gets. Values may be Go templates over ClusterName and ClusterPath.
 	// +optional
@@ -74,12 +74,12 @@ type CreatedNamespaces struct {
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// deleteWhenEmpty says whether such a namespace is deleted after the last copy in it. The default is false.
+	// deleteWhenEmpty decides whether such a namespace is deleted after the last copy in it. The default is false.
 	// +optional
 	DeleteWhenEmpty bool `json:"deleteWhenEmpty,omitempty"`
 }
 
-// ExistingObjectsPolicy says what happens to objects that have the name of a copy.
+// ExistingObjectsPolicy decides what happens to objects that have the name of a copy.
 type ExistingObjectsPolicy string
 
 const (
@@ -92,7 +92,7 @@ const (
 	ExistingObjectsOverwrite ExistingObjectsPolicy = "Overwrite"
 )
 
-// ResourceScope says whether objects of a type live in namespaces.
+// ResourceScope decides whether objects of a type live in namespaces.
 //
 // +kubebuilder:validation:Enum=Cluster;Namespaced
 type ResourceScope string

@@ -29,7 +29,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// PublishedResourceSpec says which API is published, where, and how its objects are synced.
+// PublishedResourceSpec decides which API is published, where, and how its objects are synced.
 //
 // +kubebuilder:validation:XValidation:rule=`!has(self.projection) || !has(self.projection.version) || self.projection.version == "" || !has(self.resource.versions) || size(self.resource.versions) < 2`,message="projection.version can only be set if one version is published: use projection.versions"
 type PublishedResourceSpec struct {
@@ -47,7 +47,7 @@ type PublishedResourceSpec struct {
 	// +optional
 	ServiceClusterConfigReference *ConfigReference `json:"serviceClusterConfigRef,omitempty"`
 
-	// apiExport says which APIExport the API joins. What is not set here comes from the ProviderConfig.
+	// apiExport decides which APIExport the API joins. What is not set here comes from the ProviderConfig.
 	// +optional
 	APIExport *commonv1.APIExport `json:"apiExport,omitempty"`
 
@@ -68,19 +68,19 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	StateNamespace string `json:"stateNamespace,omitempty"`
 
-	// managementPolicies says what may be done in kcp and on the service cluster. The default is everything.
+	// managementPolicies decides what may be done in kcp and on the service cluster. The default is everything.
 	// +optional
 	// +kubebuilder:default={"*"}
 	ManagementPolicies xpv2.ManagementPolicies `json:"managementPolicies,omitempty"`
 
-	// deletionPolicy says what becomes of the published API when the PublishedResource is deleted: Orphan (the default)
+	// deletionPolicy decides what becomes of the published API when the PublishedResource is deleted: Orphan (the default)
 	// leaves the APIExport and all objects as they are; Delete withdraws the API, and waits with that until consumers
 	// have no objects left.
 	// +optional
 	// +kubebuilder:default=Orphan
 	DeletionPolicy xpv2.DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// retainSchemas says whether APIResourceSchemas of an earlier state of the API stay in kcp when no APIExport and no
+	// retainSchemas decides whether APIResourceSchemas of an earlier state of the API stay in kcp when no APIExport and no
 	// APIBinding refers to them any more. The default is true.
 	// +optional
 	// +kubebuilder:default=true
@@ -93,17 +93,17 @@ type PublishedResourceSpec struct {
 	// +optional
 	Filter *ResourceFilter `json:"filter,omitempty"`
 
-	// naming says how copies on the service cluster are named. The default names cannot collide; others must be chosen
+	// naming is how copies on the service cluster are named. The default names cannot collide; others must be chosen
 	// with care, as the same name and namespace exist in many workspaces.
 	// +optional
 	Naming *ResourceNaming `json:"naming,omitempty"`
 
-	// createdNamespaces says which labels and annotations the namespaces get that are created on the service cluster,
+	// createdNamespaces decides which labels and annotations the namespaces get that are created on the service cluster,
 	// and how long they stay.
 	// +optional
 	CreatedNamespaces *CreatedNamespaces `json:"createdNamespaces,omitempty"`
 
-	// existingObjects says what happens if an object on the service cluster has the name of a new copy and belongs to
+	// existingObjects decides what happens if an object on the service cluster has the name of a new copy and belongs to
 	// no one. Adopt makes it the copy; what differs in it stays until it changes at the source, as with
 	// api-syncagent. Overwrite makes it the copy, and overwrites at once what differs, also in copies of related
 	// objects that are found. Refuse leaves it and reports it. The default is to adopt it if naming keeps workspaces
@@ -113,7 +113,7 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:validation:Enum=Adopt;Overwrite;Refuse
 	ExistingObjects ExistingObjectsPolicy `json:"existingObjects,omitempty"`
 
-	// unboundWorkspaces says what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan
+	// unboundWorkspaces decides what becomes of the copies of a workspace that no longer binds the API or is gone: Orphan
 	// (the default) leaves them on the service cluster, Delete deletes them.
 	// +optional
 	// +kubebuilder:default=Orphan
@@ -160,9 +160,9 @@ type ConfigReference struct {
 	Name string `json:"name"`
 }
 
-// Synchronization says whether objects are synced.
+// Synchronization decides whether objects are synced.
 type Synchronization struct {
-	// enabled says whether objects are synced. If false, the schema is published all the same, which a resource needs
+	// enabled decides whether objects are synced. If false, the schema is published all the same, which a resource needs
 	// that is only used as a related resource of another PublishedResource.
 	Enabled bool `json:"enabled"`
 }

@@ -35,7 +35,7 @@ type KubernetesApplicationSpec struct {
 	// +listType=atomic
 	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
 
-	// unreachableTarget says what becomes of a deleted application whose cluster cannot be reached, for example because
+	// unreachableTarget decides what becomes of a deleted application whose cluster cannot be reached, for example because
 	// it is gone for good: Wait (the default) keeps the application until the cluster answers and its resources are
 	// deleted; Orphan removes it and leaves the resources, if there still are any.
 	// +optional
@@ -78,7 +78,7 @@ type ResourceTemplateMetadata struct {
 type KubernetesApplicationStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 
-	// state says how far the application has come.
+	// state describes how far the application has come.
 	// +optional
 	// +kubebuilder:validation:Enum=Pending;Scheduled;PartiallySubmitted;Submitted;Failed;Deleting
 	State State `json:"state,omitempty"`

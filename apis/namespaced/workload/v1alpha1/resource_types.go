@@ -48,7 +48,7 @@ type KubernetesApplicationResourceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterRef is immutable once it is set"
 	ClusterRef *ClusterReference `json:"clusterRef,omitempty"`
 
-	// unreachableTarget says what becomes of a deleted KubernetesApplicationResource whose cluster cannot be reached:
+	// unreachableTarget decides what becomes of a deleted KubernetesApplicationResource whose cluster cannot be reached:
 	// Wait (the default) keeps it until the cluster answers and the resource is deleted; Orphan removes it and leaves
 	// the resource, if there still is one. An application sets it for its resources.
 	// +optional
@@ -61,7 +61,7 @@ type KubernetesApplicationResourceSpec struct {
 type KubernetesApplicationResourceStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 
-	// state says how far the resource has come.
+	// state describes how far the resource has come.
 	// +optional
 	// +kubebuilder:validation:Enum=Pending;Scheduled;Submitted;Failed;Deleting
 	State State `json:"state,omitempty"`
