@@ -24,7 +24,7 @@ const (
 	abandoned = 10 * time.Minute
 
 	// budgetBurst and budgetRate are how many writes a composite can take at once, and how many a second after that.
-	// Crossplane 2.4 stops to listen to what a composite is made of after 50 writes at once, and after one each two
+	// Crossplane 2.4 stops watching what a composite is made of after 50 writes at once, and after one each two
 	// seconds: --circuit-breaker-burst=100 and --circuit-breaker-refill-rate=1, which count each write twice. The rest
 	// is for what we do not write: what Crossplane does itself.
 	budgetBurst = 40

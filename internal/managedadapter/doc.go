@@ -19,7 +19,7 @@
 //
 // A change of a status that nobody waits for is written by a later reconcile; see Coalescer: after two seconds of calm,
 // or after 2 s, 4 s, and so on up to 30 s if there is no calm. The objects of one composite share a budget, because
-// Crossplane stops to follow a composite whose resources are written too often. We rejected a fixed pause, which is too
+// Crossplane stops watching a composite whose resources are written too often. We rejected a fixed pause, which is too
 // long for one change or too short for many. So was a timer for each object.
 //
 // Normal events of Objects are limited to five a second, fifty at once, because a thousand resources may be made at a

@@ -21,7 +21,7 @@ const (
 	// staleMost is for how long a write counts more than a cache that does not show it. A cache that is later than that
 	// may never show it: the control plane may have been restored from a backup that is older.
 	staleMost = 10 * time.Second
-	// waitMost is how soon something is looked at again that waits for what will wake it, if the poll interval is
+	// waitMost is how soon something is reconciled again that waits for what will wake it, if the poll interval is
 	// longer.
 	waitMost = 30 * time.Second
 )

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// notReadyPoll is how soon an Object that waits to be woken is looked at again.
+	// notReadyPoll is how soon an Object that waits to be woken is reconciled again.
 	notReadyPoll = 30 * time.Second
-	// earlyPoll is how soon an Object is looked at again that is gone early, if nothing else says when.
+	// earlyPoll is how soon an Object is reconciled again that is gone early, if nothing else says when.
 	earlyPoll = 2 * time.Second
 )
 
@@ -85,7 +85,7 @@ func (r *reconciler) save(ctx context.Context, o Object) error {
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot record resource")
 }
 
-// pollHook returns how long until an Object is looked at again without a reason. jitter is a fraction of the interval.
+// pollHook returns how long until an Object is reconciled again without a reason. jitter is a fraction of the interval.
 func pollHook(jitter float64) managed.PollIntervalHook {
 	return func(mg resource.Managed, interval time.Duration) time.Duration {
 		p := managedadapter.Poll{Interval: interval, Jitter: jitter}

@@ -155,7 +155,7 @@ type coalescing struct {
 }
 
 // postponed returns a function that reports whether the status of an Object is to be written later, and has the Object
-// looked at again then. A reconcile that ends in waiting for something is not repeated soon: its status is urgent.
+// reconciled again then. A reconcile that ends in waiting for something is not repeated soon: its status is urgent.
 func (c *coalescing) postponed(r *reconciliation) func(was, is client.Object) bool {
 	return func(before, now client.Object) bool {
 		was, is := objectOf(before), objectOf(now)

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// replacePoll is how soon a resource that is on its way out is looked at again, if no watch tells of it earlier.
+	// replacePoll is how soon a resource that is on its way out is read again, if no watch tells of it earlier.
 	replacePoll = 2 * time.Second
 
 	// reasonLeft is the reason of events about resources that an Object leaves: it cannot reach them, or is on a dry
