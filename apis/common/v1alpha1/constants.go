@@ -32,8 +32,8 @@ const (
 	AnnotationKeyRunOnce = "kubernetes.crossplane.io/run-once"
 )
 
-// TypeUpToDate is the condition that reports whether the resource on the target is as the manifest wants it. Only Objects
-// that may not apply have it.
+// TypeUpToDate is the condition that reports whether the resource on the target is as the manifest wants it. Only
+// Objects that may not apply have it.
 const TypeUpToDate xpv2.ConditionType = "UpToDate"
 
 // Reasons of condition UpToDate.
