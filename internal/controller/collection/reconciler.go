@@ -20,10 +20,8 @@ import (
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 )
 
-const (
-	// passTimeout bounds the steps of a pass. The first of a collection of some thousand members writes them all.
-	passTimeout = 5 * time.Minute
-)
+// passTimeout bounds the steps of a pass. The first of a collection of some thousand members writes them all.
+const passTimeout = 5 * time.Minute
 
 // A Reconciler keeps the members of collections of one scope.
 type Reconciler[T Collection] struct {
@@ -48,7 +46,6 @@ type pass[T Collection] struct {
 	plan       plan
 	taken      []string // names of members that other Objects have
 	paused     bool
-	lagging    bool // the cache of members lacks some of our own writes
 }
 
 // A step is a part of a pass, and the reason of the event if it fails.
@@ -124,8 +121,6 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T], err error) (reco
 		return reconcile.Result{RequeueAfter: r.poll.Waiting()}, nil
 	case err != nil:
 		return reconcile.Result{}, err
-	case p.lagging:
-		return reconcile.Result{RequeueAfter: min(r.poll.Interval, lag)}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.poll.Settled()}, nil
 }

@@ -138,7 +138,9 @@ func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]mem
 		}
 		return nil
 	})
-	p.lagging = r.written.correct(p.owner.NamespacedName, held)
+	if err == nil && !r.written.isShown(p.owner.NamespacedName, held) {
+		err = errLagging
+	}
 	return held, err
 }
 
@@ -168,15 +170,7 @@ func (r *Reconciler[T]) setAside(ctx context.Context, p *pass[T]) error {
 // prune deletes members whose resources are not selected any more.
 func (r *Reconciler[T]) prune(ctx context.Context, p *pass[T]) error {
 	gone := p.plan.prune
-	err := inTurn(len(gone), func(i int) error {
-		m := gone[i]
-		if err := r.deleteMember(ctx, p, m); err != nil {
-			return err
-		}
-		m.terminating = true
-		r.written.note(p.owner.NamespacedName, m)
-		return nil
-	})
+	err := inTurn(len(gone), func(i int) error { return r.deleteMember(ctx, p, gone[i]) })
 	if err == nil && len(gone) > 0 {
 		names := make([]string, 0, len(gone))
 		for _, m := range gone {
@@ -190,14 +184,7 @@ func (r *Reconciler[T]) prune(ctx context.Context, p *pass[T]) error {
 // apply applies the members that are missing or not as they should be.
 func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) error {
 	todo := p.plan.apply
-	err := inTurn(len(todo), func(i int) error {
-		m, err := r.applyMember(ctx, p, todo[i])
-		if err == nil {
-			r.written.note(p.owner.NamespacedName, m)
-		}
-		return err
-	})
-	if err != nil {
+	if err := inTurn(len(todo), func(i int) error { return r.applyMember(ctx, p, todo[i]) }); err != nil {
 		return err
 	}
 	if len(todo) > 0 {

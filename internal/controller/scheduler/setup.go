@@ -7,21 +7,18 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/handlers"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
 	"github.com/crossplane-contrib/provider-kcp/internal/managedadapter"
 	"github.com/crossplane-contrib/provider-kcp/internal/scope"
-	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
 
@@ -44,7 +41,7 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 		Named(name).
 		WithOptions(opts).
 		For(&workloadv1alpha1.KubernetesApplication{}, builder.WithPredicates(managedadapter.DesiredStateChanged())).
-		WatchesRawSource(connections(o.Registry, name))
+		WatchesRawSource(handlers.TargetsOf(o.Registry, name, 0, applicationOf))
 	for _, c := range scope.NamespacedScopeConfigs() {
 		b = b.Watches(c.New(), handlers.Users(o.Registry, c)).
 			Watches(c.New(), r.waiting(), builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(),
@@ -53,15 +50,10 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	return errors.Wrapf(b.Complete(managedadapter.Reconciler(r)), "cannot set up controller %s", name)
 }
 
-// connections wakes the applications that are connected to the clusters they wait for.
-func connections(r *target.Registry, controller string) source.Source {
-	return source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		r.OnChange(controller, func(n types.NamespacedName) {
-			n.Name, _, _ = strings.Cut(n.Name, "/")
-			q.Add(reconcile.Request{NamespacedName: n})
-		})
-		return nil
-	})
+// applicationOf returns the application that is connected to a cluster as an owner.
+func applicationOf(owner types.NamespacedName) types.NamespacedName {
+	owner.Name, _, _ = strings.Cut(owner.Name, "/")
+	return owner
 }
 
 // waiting wakes all applications that wait for a cluster.
