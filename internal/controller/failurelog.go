@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	syncagentv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/publishedresource/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 // conditioned is a resource of ours with conditions.
@@ -105,17 +106,11 @@ func (l failureLog) about(o conditioned, t xpv2.ConditionType) []any {
 
 // configOf returns the name of the ProviderConfig that a resource refers to, and its kind if that is chosen.
 func configOf(o conditioned) string {
-	switch user := o.(type) {
-	case interface{ GetProviderConfigReference() *xpv2.Reference }:
-		if ref := user.GetProviderConfigReference(); ref != nil {
-			return ref.Name
-		}
-	case interface {
-		GetProviderConfigReference() *xpv2.ProviderConfigReference
-	}:
-		if ref := user.GetProviderConfigReference(); ref != nil {
-			return ref.Kind + "/" + ref.Name
-		}
+	switch ref := scope.ConfigRef(o).(type) {
+	case *xpv2.Reference:
+		return ref.Name
+	case *xpv2.ProviderConfigReference:
+		return ref.Kind + "/" + ref.Name
 	}
 	return ""
 }

@@ -1,8 +1,14 @@
 package scope
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
@@ -10,7 +16,77 @@ import (
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
 	mpcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/providerconfig/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
+
+// A Config is a kind of ProviderConfig.
+type Config struct {
+	// Kinds are the kinds of the ProviderConfig and of the records of its use.
+	Kinds resource.ProviderConfigKinds
+	// New returns an empty ProviderConfig, and NewUsage an empty record.
+	New      func() resource.ProviderConfig
+	NewUsage func() client.Object
+	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its
+	// target.
+	Users []User
+	// Parts returns what a ProviderConfig of this kind says and what is observed of it, nil for one of another.
+	Parts func(resource.ProviderConfig) (*commonv1.ProviderConfigSpec, *commonv1.ProviderConfigStatus)
+	// Namespaced reports whether the ProviderConfig lives in the namespace of its users.
+	Namespaced bool
+}
+
+// A User is a kind of resources that refer to ProviderConfigs.
+type User struct {
+	// GVK of the kind.
+	GVK schema.GroupVersionKind
+	// New returns an empty resource of the kind, and NewList an empty list.
+	New     func() client.Object
+	NewList func() client.ObjectList
+	// Finalizer is the one that such a resource has as long as it may have something left to do on its target.
+	Finalizer string
+}
+
+// Key returns the name of a ProviderConfig of this kind that is unique among all kinds.
+func (c Config) Key(pc client.Object) string {
+	return configKey(c.Kinds.Config.GroupKind(), pc.GetNamespace(), pc.GetName())
+}
+
+// Named returns the ProviderConfig of a key, and whether it is one of this kind.
+func (c Config) Named(key string) (types.NamespacedName, bool) {
+	name, ok := strings.CutPrefix(key, c.Kinds.Config.GroupKind().String()+"/")
+	namespace, name, _ := strings.Cut(name, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok
+}
+
+func configKey(kind schema.GroupKind, namespace, name string) string {
+	return kind.String() + "/" + namespace + "/" + name
+}
+
+// in returns the ProviderConfig of a name that users in a namespace may refer to.
+func (c Config) in(namespace, name string) client.ObjectKey {
+	if !c.Namespaced {
+		namespace = ""
+	}
+	return client.ObjectKey{Namespace: namespace, Name: name}
+}
+
+// Refs returns the keys of the ProviderConfigs of this kind that a resource refers to: the one in its spec, and the one
+// through which it was last seen.
+func (c Config) Refs(user client.Object) []client.ObjectKey {
+	refs := []xpv2.ProviderConfigReference{Configs{c}.ref(user)}
+	if o, ok := user.(interface {
+		Observed() *commonv1.ObjectObservation
+	}); ok && o.Observed().ProviderConfigReference != nil {
+		refs = append(refs, *o.Observed().ProviderConfigReference)
+	}
+	var found []client.ObjectKey
+	for _, r := range refs {
+		if key := c.in(user.GetNamespace(), r.Name); r.Kind == c.Kinds.Config.Kind && !slices.Contains(found, key) {
+			found = append(found, key)
+		}
+	}
+	return found
+}
 
 // ClusterScopeConfig returns the ProviderConfig of cluster-scoped resources.
 func ClusterScopeConfig() Config {
@@ -35,7 +111,7 @@ func ClusterScopeConfig() Config {
 
 // NamespacedScopeConfigs returns the ProviderConfigs of namespaced resources. Both record their use in the same kind,
 // in the namespace of the user.
-func NamespacedScopeConfigs() []Config {
+func NamespacedScopeConfigs() Configs {
 	kinds := resource.ProviderConfigKinds{
 		Config:    mpcv1alpha1.ProviderConfigGroupVersionKind,
 		Usage:     mpcv1alpha1.ProviderConfigUsageGroupVersionKind,
@@ -44,26 +120,39 @@ func NamespacedScopeConfigs() []Config {
 	shared := kinds
 	shared.Config = mpcv1alpha1.ClusterProviderConfigGroupVersionKind
 	usage := func() client.Object { return &mpcv1alpha1.ProviderConfigUsage{} }
-	users := append(workloads(), User{
-		GVK:       mobjectv1alpha1.ObjectGroupVersionKind,
-		New:       func() client.Object { return &mobjectv1alpha1.Object{} },
-		NewList:   func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
-		Finalizer: managed.FinalizerName,
-	})
-	return []Config{
+	return Configs{
 		{
-			Kinds: kinds, NewUsage: usage, Users: users, Namespaced: true,
+			Kinds: kinds, NewUsage: usage, Users: namespacedUsers(), Namespaced: true,
 			New:   func() resource.ProviderConfig { return &mpcv1alpha1.ProviderConfig{} },
 			Parts: partsOf(func(pc *mpcv1alpha1.ProviderConfig) (*spec, *status) { return &pc.Spec, &pc.Status }),
 		},
 		{
-			Kinds: shared, NewUsage: usage, Users: users,
+			Kinds: shared, NewUsage: usage, Users: namespacedUsers(),
 			New: func() resource.ProviderConfig { return &mpcv1alpha1.ClusterProviderConfig{} },
 			Parts: partsOf(func(pc *mpcv1alpha1.ClusterProviderConfig) (*spec, *status) {
 				return &pc.Spec, &pc.Status
 			}),
 		},
 	}
+}
+
+func namespacedUsers() []User {
+	return []User{{
+		GVK:       workloadv1alpha1.ApplicationGroupVersionKind,
+		New:       func() client.Object { return &workloadv1alpha1.KubernetesApplication{} },
+		NewList:   func() client.ObjectList { return &workloadv1alpha1.KubernetesApplicationList{} },
+		Finalizer: workloadv1alpha1.FinalizerApplication,
+	}, {
+		GVK:       workloadv1alpha1.ResourceGroupVersionKind,
+		New:       func() client.Object { return &workloadv1alpha1.KubernetesApplicationResource{} },
+		NewList:   func() client.ObjectList { return &workloadv1alpha1.KubernetesApplicationResourceList{} },
+		Finalizer: workloadv1alpha1.FinalizerResource,
+	}, {
+		GVK:       mobjectv1alpha1.ObjectGroupVersionKind,
+		New:       func() client.Object { return &mobjectv1alpha1.Object{} },
+		NewList:   func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
+		Finalizer: managed.FinalizerName,
+	}}
 }
 
 type (

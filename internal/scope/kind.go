@@ -2,114 +2,152 @@ package scope
 
 import (
 	"context"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	"github.com/pkg/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	collectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/collection/v1alpha1"
+	objectv1alpha2 "github.com/crossplane-contrib/provider-kcp/apis/cluster/object/v1alpha2"
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	mcollectionv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/collection/v1alpha1"
+	mobjectv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/object/v1alpha1"
+	workloadv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/namespaced/workload/v1alpha1"
 )
 
-// ErrNoConfig means that a resource's providerConfigRef names nothing that exists.
-var ErrNoConfig = errors.New("ProviderConfig does not exist")
-
-// A Kind is one API kind served in one scope.
-type Kind[T resource.Managed] struct {
+// A Kind is one API kind served in one scope, whose resources refer to ProviderConfigs.
+type Kind[T client.Object] struct {
 	// GVK of the kind.
 	GVK schema.GroupVersionKind
 	// Namespaced reports whether resources of the kind live in namespaces.
 	Namespaced bool
-	// New returns an empty object of the kind, and NewList an empty list.
+	// New returns an empty object of the kind. NewList returns an empty list, and is nil if the kind is no managed
+	// resource.
 	New     func() T
 	NewList func() resource.ManagedList
-	// Ref returns the reference of a resource to its ProviderConfig, empty if it has none.
-	Ref func(T) xpv2.ProviderConfigReference
-	// Through returns a copy of a resource that refers to another ProviderConfig.
-	Through func(T, xpv2.ProviderConfigReference) T
-	// Key returns the name of the ProviderConfig that a resource references, as ConfigKey makes it.
-	Key func(T) string
-	// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
-	Config func(context.Context, T) (commonv1.Connection, error)
-	// Leaving reports whether that ProviderConfig exists and is being deleted.
-	Leaving func(context.Context, T) (bool, error)
-	// Track records that the resource uses its ProviderConfig.
-	Track func(context.Context, T) error
 	// Configs are the kinds of ProviderConfig the kind may reference.
-	Configs []Config
+	Configs Configs
+
+	client client.Client
 }
 
-// A Config is a kind of ProviderConfig.
-type Config struct {
-	// Kinds are the kinds of the ProviderConfig and of the records of its use.
-	Kinds resource.ProviderConfigKinds
-	// New returns an empty ProviderConfig, and NewUsage an empty record.
-	New      func() resource.ProviderConfig
-	NewUsage func() client.Object
-	// Users are the kinds of resources that may refer to the ProviderConfig and have something left to do on its
-	// target.
-	Users []User
-	// Parts returns what a ProviderConfig of this kind says and what is observed of it, nil for one of another.
-	Parts func(resource.ProviderConfig) (*commonv1.ProviderConfigSpec, *commonv1.ProviderConfigStatus)
-	// Namespaced reports whether the ProviderConfig lives in the namespace of its users.
-	Namespaced bool
-}
+// Ref returns the reference of a resource to its ProviderConfig, empty if it has none.
+func (k Kind[T]) Ref(o T) xpv2.ProviderConfigReference { return k.Configs.ref(o) }
 
-// A User is a kind of resources that refer to ProviderConfigs.
-type User struct {
-	// GVK of the kind.
-	GVK schema.GroupVersionKind
-	// New returns an empty resource of the kind, and NewList an empty list.
-	New     func() client.Object
-	NewList func() client.ObjectList
-	// Finalizer is the one that such a resource has as long as it may have something left to do on its target.
-	Finalizer string
-}
-
-// Key returns the name of a ProviderConfig of this kind that is unique among all kinds.
-func (c Config) Key(pc client.Object) string {
-	return configKey(c.Kinds.Config, pc.GetNamespace(), pc.GetName())
-}
-
-// Named returns the ProviderConfig of a key, and whether it is one of this kind.
-func (c Config) Named(key string) (types.NamespacedName, bool) {
-	name, ok := strings.CutPrefix(key, c.Kinds.Config.GroupKind().String()+"/")
-	namespace, name, _ := strings.Cut(name, "/")
-	return types.NamespacedName{Namespace: namespace, Name: name}, ok
-}
-
-func configKey(gvk schema.GroupVersionKind, namespace, name string) string {
-	return gvk.GroupKind().String() + "/" + namespace + "/" + name
-}
-
-// leaving reports whether a ProviderConfig exists and is being deleted.
-func leaving(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) (bool, error) {
-	err := get(ctx, c, key, pc)
-	if errors.Is(err, ErrNoConfig) {
-		return false, nil
+// Through returns a copy of a resource that refers to another ProviderConfig.
+func (k Kind[T]) Through(o T, ref xpv2.ProviderConfigReference) T {
+	other := o.DeepCopyObject().(T) //nolint:forcetypeassert // It is a copy of one.
+	switch u := any(other).(type) {
+	case interface{ SetProviderConfigReference(r *xpv2.Reference) }:
+		u.SetProviderConfigReference(&xpv2.Reference{Name: ref.Name})
+	case interface {
+		SetProviderConfigReference(r *xpv2.ProviderConfigReference)
+	}:
+		u.SetProviderConfigReference(&ref)
 	}
-	return err == nil && pc.GetDeletionTimestamp() != nil, err
+	return other
 }
 
-// A noConfigError says that a ProviderConfig does not exist, and what to do about it. It is ErrNoConfig.
-type noConfigError string
+// Key returns the name of the ProviderConfig that a resource references, as Config.Key makes it, empty if it references
+// none.
+func (k Kind[T]) Key(o T) string { return k.Configs.key(o.GetNamespace(), k.Ref(o)) }
 
-func (e noConfigError) Error() string { return string(e) }
+// Config returns what that ProviderConfig says. The cause of its error is ErrNoConfig if there is none.
+func (k Kind[T]) Config(ctx context.Context, o T) (commonv1.Connection, error) {
+	return k.Configs.connection(ctx, k.client, o.GetNamespace(), k.Ref(o))
+}
 
-// Is reports whether the target is ErrNoConfig.
-func (noConfigError) Is(target error) bool { return target == ErrNoConfig }
+// Leaving reports whether that ProviderConfig exists and is being deleted.
+func (k Kind[T]) Leaving(ctx context.Context, o T) (bool, error) {
+	return k.Configs.leaving(ctx, k.client, o.GetNamespace(), k.Ref(o))
+}
 
-// get reads a ProviderConfig.
-func get(ctx context.Context, c client.Client, key client.ObjectKey, pc client.Object) error {
-	err := client.IgnoreNotFound(c.Get(ctx, key, pc))
-	if err != nil {
-		return errors.Wrapf(err, "cannot get ProviderConfig %q", key.Name)
+// Track records that a resource uses its ProviderConfig. Without a reference it does nothing: Config reports that.
+func (k Kind[T]) Track(ctx context.Context, o T) error {
+	c, ok := k.Configs.find(k.Ref(o).Kind)
+	if !ok {
+		return nil
 	}
-	if pc.GetUID() == "" {
-		return errors.Wrapf(ErrNoConfig, "cannot get ProviderConfig %q", key.Name)
+	return track(ctx, k.client, usageOf(c, o, k.GVK, k.Ref(o).Name))
+}
+
+// ClusterObject returns the cluster-scoped Object.
+func ClusterObject(c client.Client) Kind[*objectv1alpha2.Object] {
+	return Kind[*objectv1alpha2.Object]{
+		GVK:     objectv1alpha2.ObjectGroupVersionKind,
+		New:     func() *objectv1alpha2.Object { return &objectv1alpha2.Object{} },
+		NewList: func() resource.ManagedList { return &objectv1alpha2.ObjectList{} },
+		Configs: Configs{ClusterScopeConfig()}, client: c,
 	}
-	return nil
+}
+
+// NamespacedObject returns the namespaced Object.
+func NamespacedObject(c client.Client) Kind[*mobjectv1alpha1.Object] {
+	return Kind[*mobjectv1alpha1.Object]{
+		GVK: mobjectv1alpha1.ObjectGroupVersionKind, Namespaced: true,
+		New:     func() *mobjectv1alpha1.Object { return &mobjectv1alpha1.Object{} },
+		NewList: func() resource.ManagedList { return &mobjectv1alpha1.ObjectList{} },
+		Configs: NamespacedScopeConfigs(), client: c,
+	}
+}
+
+// Applications returns the KubernetesApplication, which uses the ProviderConfig of the cluster it is scheduled to.
+func Applications(c client.Client) Kind[*workloadv1alpha1.KubernetesApplication] {
+	return Kind[*workloadv1alpha1.KubernetesApplication]{
+		GVK: workloadv1alpha1.ApplicationGroupVersionKind, Namespaced: true,
+		New:     func() *workloadv1alpha1.KubernetesApplication { return &workloadv1alpha1.KubernetesApplication{} },
+		Configs: NamespacedScopeConfigs(), client: c,
+	}
+}
+
+// ApplicationResources returns the KubernetesApplicationResource, which is scheduled as its application is.
+func ApplicationResources(c client.Client) Kind[*workloadv1alpha1.KubernetesApplicationResource] {
+	type resource = workloadv1alpha1.KubernetesApplicationResource
+	return Kind[*resource]{
+		GVK: workloadv1alpha1.ResourceGroupVersionKind, Namespaced: true,
+		New:     func() *resource { return &resource{} },
+		Configs: NamespacedScopeConfigs(), client: c,
+	}
+}
+
+// A CollectionKind is ObservedObjectCollection served in one scope.
+type CollectionKind[T client.Object] struct {
+	Kind[T]
+
+	// Member is the kind of the members, which live in the namespace of their collection if there is one.
+	Member schema.GroupVersionKind
+	// NewMember returns an empty member, and NewMembers an empty list of them.
+	NewMember  func() client.Object
+	NewMembers func() client.ObjectList
+}
+
+// ClusterCollection returns the cluster-scoped ObservedObjectCollection.
+func ClusterCollection(c client.Client) CollectionKind[*collectionv1alpha1.ObservedObjectCollection] {
+	type collection = collectionv1alpha1.ObservedObjectCollection
+	return CollectionKind[*collection]{
+		Kind: Kind[*collection]{
+			GVK:     collectionv1alpha1.ObservedObjectCollectionGroupVersionKind,
+			New:     func() *collection { return &collection{} },
+			Configs: Configs{ClusterScopeConfig()}, client: c,
+		},
+		Member:     objectv1alpha2.ObjectGroupVersionKind,
+		NewMember:  func() client.Object { return &objectv1alpha2.Object{} },
+		NewMembers: func() client.ObjectList { return &objectv1alpha2.ObjectList{} },
+	}
+}
+
+// NamespacedCollection returns the namespaced ObservedObjectCollection.
+func NamespacedCollection(c client.Client) CollectionKind[*mcollectionv1alpha1.ObservedObjectCollection] {
+	type collection = mcollectionv1alpha1.ObservedObjectCollection
+	return CollectionKind[*collection]{
+		Kind: Kind[*collection]{
+			GVK: mcollectionv1alpha1.ObservedObjectCollectionGroupVersionKind, Namespaced: true,
+			New:     func() *collection { return &collection{} },
+			Configs: NamespacedScopeConfigs(), client: c,
+		},
+		Member:     mobjectv1alpha1.ObjectGroupVersionKind,
+		NewMember:  func() client.Object { return &mobjectv1alpha1.Object{} },
+		NewMembers: func() client.ObjectList { return &mobjectv1alpha1.ObjectList{} },
+	}
 }

@@ -9,8 +9,6 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	pcv1alpha1 "github.com/crossplane-contrib/provider-kcp/apis/cluster/providerconfig/v1alpha1"
@@ -27,14 +25,14 @@ type Publisher struct {
 	byDefault publishedv1alpha1.ConfigReference
 
 	mu     sync.Mutex
-	served map[string]Config // by kind
+	served Configs
 }
 
 // DefaultPublisherConfig is the ProviderConfig of PublishedResources if neither they nor an option name one.
 const DefaultPublisherConfig = "default"
 
 // PublisherConfigs returns the kinds of ProviderConfig that PublishedResources may refer to: those without a namespace.
-func PublisherConfigs() []Config { return []Config{ClusterScopeConfig(), NamespacedScopeConfigs()[1]} }
+func PublisherConfigs() Configs { return Configs{ClusterScopeConfig(), NamespacedScopeConfigs()[1]} }
 
 // PublisherConfig returns the ProviderConfig that an option names, as NAME or ClusterProviderConfig/NAME. An empty one
 // names DefaultPublisherConfig.
@@ -54,7 +52,7 @@ func withKind(r publishedv1alpha1.ConfigReference) publishedv1alpha1.ConfigRefer
 
 // PublishedResources returns how PublishedResources use ProviderConfigs. Those that name none use the one of an option.
 func PublishedResources(c client.Client, byDefault string) *Publisher {
-	return &Publisher{client: c, byDefault: PublisherConfig(byDefault), served: map[string]Config{}}
+	return &Publisher{client: c, byDefault: PublisherConfig(byDefault)}
 }
 
 // Serve notes that the control plane serves a kind of PublisherConfigs. References to one that it does not serve name
@@ -62,14 +60,14 @@ func PublishedResources(c client.Client, byDefault string) *Publisher {
 func (p *Publisher) Serve(c Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.served[c.Kinds.Config.Kind] = c
+	p.served = append(p.served, c)
 }
 
-func (p *Publisher) isServed(kind string) (Config, bool) {
+// configs returns the kinds that the control plane serves.
+func (p *Publisher) configs() Configs {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c, ok := p.served[kind]
-	return c, ok
+	return p.served
 }
 
 // Ref returns the ProviderConfig of a PublishedResource. The API server must not fill it in: clients of api-syncagent
@@ -83,22 +81,20 @@ func (p *Publisher) Ref(mg *publishedv1alpha1.PublishedResource) publishedv1alph
 
 // Key returns the name of the ProviderConfig of a reference, as Config.Key makes it.
 func (*Publisher) Key(ref publishedv1alpha1.ConfigReference) string {
-	if ref.Kind == mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind {
-		return configKey(mpcv1alpha1.ClusterProviderConfigGroupVersionKind, "", ref.Name)
-	}
-	return configKey(pcv1alpha1.ProviderConfigGroupVersionKind, "", ref.Name)
+	return PublisherConfigs().key("", reference(ref))
+}
+
+func reference(r publishedv1alpha1.ConfigReference) xpv2.ProviderConfigReference {
+	return xpv2.ProviderConfigReference{Kind: withKind(r).Kind, Name: r.Name}
 }
 
 // Config returns what the ProviderConfig of a reference says. The cause of its error is ErrNoConfig if there is none.
 func (p *Publisher) Config(ctx context.Context, ref publishedv1alpha1.ConfigReference) (commonv1.Connection, error) {
-	c, ok := p.isServed(withKind(ref).Kind)
-	if !ok {
+	served := p.configs()
+	if _, ok := served.find(withKind(ref).Kind); !ok {
 		return commonv1.Connection{}, errors.Wrapf(ErrNoConfig, "kind %s is not installed", withKind(ref).Kind)
 	}
-	pc := c.New()
-	err := get(ctx, p.client, types.NamespacedName{Name: ref.Name}, pc)
-	spec, _ := c.Parts(pc)
-	return commonv1.Connection{Spec: spec}, err
+	return served.connection(ctx, p.client, "", reference(ref))
 }
 
 // serviceUse is appended to the name of the record of use of a service cluster's ProviderConfig.
@@ -121,50 +117,26 @@ func (p *Publisher) Track(ctx context.Context, mg *publishedv1alpha1.PublishedRe
 func (p *Publisher) track(ctx context.Context, mg *publishedv1alpha1.PublishedResource,
 	ref publishedv1alpha1.ConfigReference, suffix string,
 ) error {
-	for _, c := range PublisherConfigs() {
-		kind, u := c.Kinds.Config.Kind, c.NewUsage()
-		if _, ok := p.isServed(kind); !ok {
-			continue
-		}
-		describeUse(u, mg, ref.Name)
+	for _, c := range p.configs() {
+		u := usageOf(c, mg, publishedv1alpha1.PublishedResourceGroupVersionKind, ref.Name)
 		u.SetName(u.GetName() + suffix)
-		var err error
-		if ref.Kind != kind {
-			err = p.untrack(ctx, mg, u)
-		} else {
-			err = trackUse(ctx, p.client, u, func(current runtime.Object) bool {
-				was, ok := current.(client.Object)
-				return ok && was.GetLabels()[xpv2.LabelKeyProviderName] != ref.Name
-			})
+		act := untrack
+		if ref.Kind == c.Kinds.Config.Kind {
+			act = track
 		}
-		if err != nil {
+		if err := act(ctx, p.client, u); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// describeUse fills in a record of use. Those of a ClusterProviderConfig live in namespaces, of which a
-// PublishedResource has none: default is in every cluster.
-func describeUse(u client.Object, mg *publishedv1alpha1.PublishedResource, name string) {
-	described := describe(u, mg, publishedv1alpha1.PublishedResourceGroupVersionKind)
-	u.SetLabels(map[string]string{xpv2.LabelKeyProviderName: name})
-	switch u := u.(type) {
-	case *pcv1alpha1.ProviderConfigUsage:
-		u.ResourceReference, u.ProviderConfigReference = described, xpv2.Reference{Name: name}
-	case *mpcv1alpha1.ProviderConfigUsage:
-		kind := mpcv1alpha1.ClusterProviderConfigGroupVersionKind.Kind
-		u.SetNamespace(metav1.NamespaceDefault)
-		u.Labels[xpv2.LabelKeyProviderKind] = kind
-		u.ResourceReference, u.ProviderConfigReference = described, xpv2.ProviderConfigReference{Kind: kind, Name: name}
-	}
-}
-
-// untrack removes a record of use, if there is one.
-func (p *Publisher) untrack(ctx context.Context, mg *publishedv1alpha1.PublishedResource, u client.Object) error {
-	err := p.client.Get(ctx, client.ObjectKeyFromObject(u), u)
-	if err == nil && metav1.IsControlledBy(u, mg) {
-		err = p.client.Delete(ctx, u)
+// untrack removes a record of use, if it is that of the same user.
+func untrack(ctx context.Context, c client.Client, usage client.Object) error {
+	user := metav1.GetControllerOf(usage).UID
+	err := c.Get(ctx, client.ObjectKeyFromObject(usage), usage)
+	if owner := metav1.GetControllerOf(usage); err == nil && owner != nil && owner.UID == user {
+		err = c.Delete(ctx, usage)
 	}
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot remove the record of use of a ProviderConfig")
 }

@@ -27,7 +27,7 @@ const (
 
 // A Reconciler keeps the resources of applications.
 type Reconciler struct {
-	kind   scope.Workload
+	kind   scope.Kind[*application]
 	local  client.Client
 	record event.Recorder
 	poll   managedadapter.Poll

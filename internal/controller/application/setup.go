@@ -37,7 +37,7 @@ const (
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
-		kind:   scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
+		kind:   scope.Applications(mgr.GetClient()),
 		local:  managedadapter.NewManager(mgr).GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...)),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},

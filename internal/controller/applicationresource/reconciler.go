@@ -30,7 +30,7 @@ const passTimeout = time.Minute
 
 // A Reconciler keeps resources on clusters.
 type Reconciler struct {
-	kind       scope.Workload
+	kind       scope.Kind[*workloadv1alpha1.KubernetesApplicationResource]
 	controller string
 	registry   *target.Registry
 	local      client.Client

@@ -22,17 +22,16 @@ func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "workload/" + strings.ToLower(workloadv1alpha1.ResourceGroupVersionKind.GroupKind().String())
 	record := managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name), o.EventFilterFunctions...))
 	r := &Reconciler{
-		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ResourceGroupVersionKind),
+		kind:       scope.ApplicationResources(mgr.GetClient()),
 		controller: name, registry: o.Registry, drift: targetresource.NewDrift(),
 		local:  managedadapter.NewManager(mgr).GetClient(),
 		record: record,
 		early:  deletedearly.NewObjects[*workloadv1alpha1.KubernetesApplicationResource](workloadv1alpha1.FinalizerResource),
 		poll:   managedadapter.Poll{Interval: o.PollInterval, Jitter: o.PollJitter},
 	}
-	blank := func() scope.Scheduled { return &workloadv1alpha1.KubernetesApplicationResource{} }
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
-		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), blank, r.kind.Key)).
+		WithOptions(targetresource.Sharing(o.Options, mgr.GetCache(), r.kind.New, r.kind.Key)).
 		For(&workloadv1alpha1.KubernetesApplicationResource{},
 			builder.WithPredicates(predicate.Or(managedadapter.DesiredStateChanged(), managedadapter.FinalizerReleased()))).
 		Watches(&workloadv1alpha1.KubernetesApplicationResource{}, r.early.Handler()).

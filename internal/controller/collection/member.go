@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 )
 
 // observe is the policy of all members.
@@ -36,12 +36,12 @@ type member struct {
 	terminating bool
 }
 
-// memberOf returns what counts of an Object of a collection. ref returns its providerConfigRef.
-func memberOf(o object, owner types.UID, ref func(client.Object) any) member {
+// memberOf returns what counts of an Object of a collection.
+func memberOf(o object, owner types.UID) member {
 	m := member{
 		name: o.GetName(), uid: o.GetUID(), version: o.GetResourceVersion(),
 		observes: equality.Semantic.DeepEqual(o.GetManagementPolicies(), observe),
-		labels:   o.GetLabels(), annotations: o.GetAnnotations(), ref: ref(o),
+		labels:   o.GetLabels(), annotations: o.GetAnnotations(), ref: scope.ConfigRef(o),
 		owned: slices.ContainsFunc(o.GetOwnerReferences(),
 			func(r metav1.OwnerReference) bool { return r.UID == owner }),
 		terminating: o.GetDeletionTimestamp() != nil,

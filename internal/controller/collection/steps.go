@@ -17,6 +17,7 @@ import (
 
 	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
 	"github.com/crossplane-contrib/provider-kcp/internal/informer"
+	"github.com/crossplane-contrib/provider-kcp/internal/scope"
 	"github.com/crossplane-contrib/provider-kcp/internal/target"
 	"github.com/crossplane-contrib/provider-kcp/internal/targetresource"
 )
@@ -111,7 +112,7 @@ func (r *Reconciler[T]) compare(ctx context.Context, p *pass[T]) error {
 		return err
 	}
 	p.template = templateOf(p.collection, r.kind.GVK)
-	p.template.gvk, p.template.ref = r.kind.Member, r.kind.Ref(p.collection)
+	p.template.gvk, p.template.ref = r.kind.Member, scope.ConfigRef(p.collection)
 	p.template.renew = p.collection.Observed().TemplateHash != p.hash
 	p.plan = planFor(assign(p.collection.GetName(), p.selected, held), held, p.template)
 	return r.setAside(ctx, p)
@@ -132,7 +133,7 @@ func (r *Reconciler[T]) members(ctx context.Context, p *pass[T]) (map[string]mem
 		if !ok {
 			return errors.Errorf("%T is not an Object", item)
 		}
-		m := memberOf(o, p.collection.GetUID(), r.kind.Ref)
+		m := memberOf(o, p.collection.GetUID())
 		if m.owned || m.labels[commonv1.LabelKeyCollection] == p.owner.Name {
 			held[m.name] = m
 		}

@@ -38,7 +38,7 @@ var errUnschedulable = errors.New("application waits for a cluster")
 
 // A Reconciler schedules applications. It must not be called concurrently.
 type Reconciler struct {
-	kind       scope.Workload
+	kind       scope.Kind[*workloadv1alpha1.KubernetesApplication]
 	controller string
 	registry   *target.Registry
 	local      client.Client

@@ -26,7 +26,7 @@ import (
 func Setup(mgr ctrl.Manager, o targetresource.Options) error {
 	name := "scheduler/" + strings.ToLower(workloadv1alpha1.ApplicationGroupVersionKind.GroupKind().String())
 	r := &Reconciler{
-		kind:       scope.NewWorkload(mgr.GetClient(), workloadv1alpha1.ApplicationGroupVersionKind),
+		kind:       scope.Applications(mgr.GetClient()),
 		controller: name, registry: o.Registry,
 		local: managedadapter.NewManager(mgr).GetClient(),
 		record: managedadapter.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name),

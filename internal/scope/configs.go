@@ -1,0 +1,130 @@
+package scope
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/pkg/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	commonv1 "github.com/crossplane-contrib/provider-kcp/apis/common/v1alpha1"
+)
+
+// ErrNoConfig means that a resource's providerConfigRef names nothing that exists.
+var ErrNoConfig = errors.New("ProviderConfig does not exist")
+
+// A noConfigError says that a ProviderConfig does not exist, and what to do about it. It is ErrNoConfig.
+type noConfigError string
+
+func (e noConfigError) Error() string { return string(e) }
+
+// Is reports whether the target is ErrNoConfig.
+func (noConfigError) Is(target error) bool { return target == ErrNoConfig }
+
+// Configs are the kinds of ProviderConfig that a reference may name. The first is that of references without a kind.
+type Configs []Config
+
+// find returns the ProviderConfig of a kind, and whether there is one.
+func (s Configs) find(kind string) (Config, bool) {
+	i := slices.IndexFunc(s, func(c Config) bool { return c.Kinds.Config.Kind == kind })
+	if i < 0 {
+		return Config{}, false
+	}
+	return s[i], true
+}
+
+// ConfigRef returns the providerConfigRef of a resource as it is, nil if it has none.
+func ConfigRef(o client.Object) any {
+	switch u := o.(type) {
+	case interface{ GetProviderConfigReference() *xpv2.Reference }:
+		if r := u.GetProviderConfigReference(); r != nil {
+			return r
+		}
+	case interface {
+		GetProviderConfigReference() *xpv2.ProviderConfigReference
+	}:
+		if r := u.GetProviderConfigReference(); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// ref returns the reference of a resource to its ProviderConfig, empty if it has none.
+func (s Configs) ref(o client.Object) xpv2.ProviderConfigReference {
+	switch r := ConfigRef(o).(type) {
+	case *xpv2.Reference:
+		return xpv2.ProviderConfigReference{Kind: s[0].Kinds.Config.Kind, Name: r.Name}
+	case *xpv2.ProviderConfigReference:
+		return *r
+	}
+	return xpv2.ProviderConfigReference{}
+}
+
+// key returns the key of the ProviderConfig that a reference from a namespace names, whether it exists or not.
+func (s Configs) key(namespace string, ref xpv2.ProviderConfigReference) string {
+	if ref == (xpv2.ProviderConfigReference{}) {
+		return ""
+	}
+	c, ok := s.find(ref.Kind)
+	if !ok {
+		return configKey(schema.GroupKind{Group: s[0].Kinds.Config.Group, Kind: ref.Kind}, namespace, ref.Name)
+	}
+	return configKey(c.Kinds.Config.GroupKind(), c.in(namespace, ref.Name).Namespace, ref.Name)
+}
+
+// get returns the ProviderConfig that a reference from a namespace names, and its kind.
+func (s Configs) get(ctx context.Context, c client.Client, namespace string,
+	ref xpv2.ProviderConfigReference,
+) (resource.ProviderConfig, Config, error) {
+	config, ok := s.find(ref.Kind)
+	switch {
+	case ref == (xpv2.ProviderConfigReference{}):
+		return nil, config, errors.Wrap(ErrNoConfig, "spec.providerConfigRef is not set")
+	case !ok:
+		return nil, config, noConfigError(fmt.Sprintf("kind %q of spec.providerConfigRef is neither "+
+			"ProviderConfig nor ClusterProviderConfig", ref.Kind))
+	}
+	pc := config.New()
+	err := client.IgnoreNotFound(c.Get(ctx, config.in(namespace, ref.Name), pc))
+	if err == nil && pc.GetUID() == "" {
+		err = ErrNoConfig
+	}
+	return pc, config, errors.Wrapf(err, "cannot get ProviderConfig %q", ref.Name)
+}
+
+// connection returns what the ProviderConfig says that a reference from a namespace names.
+func (s Configs) connection(ctx context.Context, c client.Client, namespace string,
+	ref xpv2.ProviderConfigReference,
+) (commonv1.Connection, error) {
+	pc, config, err := s.get(ctx, c, namespace, ref)
+	if errors.Is(err, ErrNoConfig) && config.Namespaced {
+		for _, other := range s {
+			shared := xpv2.ProviderConfigReference{Kind: other.Kinds.Config.Kind, Name: ref.Name}
+			if _, _, oerr := s.get(ctx, c, namespace, shared); !other.Namespaced && oerr == nil {
+				err = noConfigError(fmt.Sprintf("%s %q does not exist in namespace %q, but a %s of that name does: "+
+					"set kind: %s in spec.providerConfigRef", ref.Kind, ref.Name, namespace, shared.Kind, shared.Kind))
+			}
+		}
+	}
+	if err != nil {
+		return commonv1.Connection{}, err
+	}
+	spec, _ := config.Parts(pc)
+	return commonv1.Connection{Spec: spec, Tenant: pc.GetNamespace()}, nil
+}
+
+// leaving reports whether the ProviderConfig that a reference from a namespace names exists and is being deleted.
+func (s Configs) leaving(ctx context.Context, c client.Client, namespace string,
+	ref xpv2.ProviderConfigReference,
+) (bool, error) {
+	pc, _, err := s.get(ctx, c, namespace, ref)
+	if errors.Is(err, ErrNoConfig) {
+		return false, nil
+	}
+	return err == nil && pc.GetDeletionTimestamp() != nil, err
+}
