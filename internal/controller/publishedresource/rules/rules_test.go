@@ -150,8 +150,8 @@ func (s *scene) awaitReady(t *testing.T, u *unstructured.Unstructured) {
 	kube.Eventually(t, "the API to be served", func() (bool, string) {
 		o := &v1alpha1.PublishedResource{}
 		err := s.c.Get(t.Context(), client.ObjectKeyFromObject(u), o)
-		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue,
-			fmt.Sprintf("%v %+v", err, o.Status)
+		return err == nil && o.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue &&
+			o.GetCondition(xpv2.TypeSynced).ObservedGeneration == o.GetGeneration(), fmt.Sprintf("%v %+v", err, o.Status)
 	})
 }
 
